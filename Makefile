@@ -1,0 +1,42 @@
+# make demo   set up, compare all policies on a built-in workload, write the HTML report
+# make test   set up, run all tests
+# make bench  set up, run the benchmarks
+# make lint   ruff, mypy, import-linter
+# make docs   the documentation as HTML, in build/site
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test bench lint docs setup clean
+
+demo: $(READY)
+	@mkdir -p build
+	$(BIN)/penstock generate demo -o build/demo.json
+	$(BIN)/penstock compare build/demo.json --html build/report.html
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,62 @@
+"""Penstock: study, plan and steer how applications share the I/O of an HPC machine.
+
+::
+
+    import penstock
+
+    workload = penstock.read("workload.json")
+    result = penstock.simulate(workload, "greedy-yield")
+    print(result.min_yield)
+
+Names are imported when they are first used, so that ``penstock --help`` need not wait for numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.engine import Result, Run, simulate
+    from penstock.model import Application, InputError, PenstockError, Phases, Platform, PolicyFault, Workload
+    from penstock.model.files import read, write
+    from penstock.policies import Need, Policy, View
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "penstock.engine": ("Result", "Run", "simulate"),
+    "penstock.model": ("Application", "InputError", "PenstockError", "Phases", "Platform", "PolicyFault", "Workload"),
+    "penstock.model.files": ("read", "write"),
+    "penstock.policies": ("Need", "Policy", "View"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Application",
+    "InputError",
+    "Need",
+    "PenstockError",
+    "Phases",
+    "Platform",
+    "Policy",
+    "PolicyFault",
+    "Result",
+    "Run",
+    "View",
+    "Workload",
+    "__version__",
+    "read",
+    "simulate",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,424 @@
+"""The event loop (000 §3.1.2): between two events all rates are constant, so dates are computed and never stepped.
+
+One turn of the loop: ask the policy, if anything happened since it was last asked; find the next date (a completion, the
+end of a work phase, a periodic decision, the limit); move every transfer on to it; apply all that happens then. An
+operation is complete when at most 1e-12 of its volume is left; an application whose work and posting fall on one date has both
+applied before the policy is asked.
+
+Costs of an event, n active of m applications: log m for the heap of work ends, n for moving the transfers and finding the
+next completion, and the policy's own cost, n or n log n for most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import types, typeof
+
+from penstock.engine.state import (
+    ACTIVE,
+    DECISIONS,
+    ENDED,
+    ENDS,
+    EVENTS,
+    FAULT_SLOT,
+    FAULT_VALUE,
+    HEAP,
+    NOW,
+    SEGMENTS,
+    SLOTS,
+    STALE,
+    TICKS,
+    WORKING,
+    State,
+)
+from penstock.model.phases import WORK
+from penstock.policies.compiled import helper, kernel, read_only, subroutine, unowned
+from penstock.policies.order import TIME_GRAIN
+from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
+
+COMPLETE: Final = 1e-12
+"""An operation with no more than this part of its volume left is complete."""
+SLACK: Final = 1e-9
+"""Relative tolerance on caps and on B before a policy's rates are refused."""
+
+# Why the loop came back.
+LIMIT: Final = 0
+APPLICATION_ENDED: Final = 1
+NOTHING_LEFT: Final = 2
+TRACE_FULL: Final = 3
+RATE_NOT_A_NUMBER: Final = 4
+RATE_NEGATIVE: Final = 5
+RATE_ABOVE_CAP: Final = 6
+RATES_ABOVE_BANDWIDTH: Final = 7
+STARVED: Final = 8
+"""Applications are active, none has a rate, and nothing else will ever happen."""
+INVARIANT_VOLUME: Final = 9
+INVARIANT_PROGRESS: Final = 10
+INVARIANT_TIME: Final = 11
+
+
+class Trace(NamedTuple):
+    """Segments of constant rate: application, begin, end, rate in bytes/s (0 while it waits); empty arrays record nothing."""
+
+    application: Ints
+    begin: Floats
+    end: Floats
+    rate: Floats
+
+
+class Terms(NamedTuple):
+    """What a run is under: B, the window's end, the date to stop at, δ of periodic decisions (0: none) and their origin."""
+
+    bandwidth: float
+    window_end: float
+    limit: float
+    delta: float
+    origin: float
+    stop_at_end: bool
+    """Come back when an application ends."""
+    check: bool
+    """Check the invariants after every event."""
+
+
+@helper
+def _push(state: State, time: float, index: int) -> None:
+    """Add the end of a work phase to the heap."""
+    hole = state.counts[HEAP]
+    state.counts[HEAP] += 1
+    while hole > 0:
+        parent = (hole - 1) // 2
+        if state.heap_time[parent] <= time:
+            break
+        state.heap_time[hole] = state.heap_time[parent]
+        state.heap_index[hole] = state.heap_index[parent]
+        hole = parent
+    state.heap_time[hole] = time
+    state.heap_index[hole] = index
+
+
+@helper
+def _pop(state: State) -> int:
+    """Take the application whose work ends first out of the heap."""
+    top = state.heap_index[0]
+    state.counts[HEAP] -= 1
+    size = state.counts[HEAP]
+    time, index = state.heap_time[size], state.heap_index[size]
+    hole, child = 0, 1
+    while child < size:
+        if child + 1 < size and state.heap_time[child + 1] < state.heap_time[child]:
+            child += 1
+        if state.heap_time[child] >= time:
+            break
+        state.heap_time[hole] = state.heap_time[child]
+        state.heap_index[hole] = state.heap_index[child]
+        hole = child
+        child = 2 * hole + 1
+    state.heap_time[hole] = time
+    state.heap_index[hole] = index
+    return top
+
+
+@helper
+def _post(state: State, index: int, volume: float, now: float) -> None:
+    """Make the application active with an operation of this volume."""
+    slot = state.counts[SLOTS]
+    state.counts[SLOTS] += 1
+    state.counts[EVENTS] += 1
+    state.status[index] = ACTIVE
+    state.slot_index[slot] = index
+    state.slot_remaining[slot] = volume
+    state.slot_volume[slot] = volume
+    state.slot_cap[slot] = state.cap[index]
+    state.slot_posted[slot] = np.rint(now * TIME_GRAIN) / TIME_GRAIN
+    state.slot_began[slot] = now
+    state.slot_done[slot] = state.done[index]
+    state.slot_progress[slot] = state.done[index]
+    state.slot_release[slot] = state.release[index]
+    state.slot_nodes[slot] = state.nodes[index]
+    iterations = state.iterations[index]
+    state.slot_mean_iteration[slot] = state.in_iterations[index] / iterations if iterations > 0 else 0.0
+    state.slot_rate[slot] = 0.0
+    state.slot_transfer[slot] = 0.0
+    state.slot_segment_begin[slot] = now
+    state.slot_segment_rate[slot] = 0.0
+
+
+@helper
+def _next_phase(state: State, index: int, now: float) -> None:
+    """Begin what the application does next: work, an operation, or nothing more. Operations of volume 0 are skipped."""
+    cursor = state.cursor[index]
+    last = state.first[index + 1]
+    while cursor < last and state.kinds[cursor] != WORK and state.amounts[cursor] == 0.0:
+        cursor += 1
+    if cursor == last:
+        state.cursor[index] = cursor
+        state.status[index] = ENDED
+        state.end[index] = now
+        state.counts[ENDS] += 1
+        return
+    state.cursor[index] = cursor + 1
+    amount = state.amounts[cursor]
+    if state.kinds[cursor] != WORK:
+        _post(state, index, amount, now)
+        return
+    state.status[index] = WORKING
+    state.work_begin[index] = now
+    state.work_length[index] = amount
+    state.since_operation[index] += amount
+    _push(state, now + amount, index)
+
+
+@helper
+def _end_work(state: State, now: float) -> None:
+    """The application on top of the heap has done its work."""
+    index = _pop(state)
+    state.done[index] += state.work_length[index]
+    state.worked[index] += state.work_length[index]
+    _next_phase(state, index, now)
+
+
+@helper
+def _complete(state: State, slot: int, now: float) -> None:
+    """The operation in the slot is complete; the last slot moves into its place."""
+    index = state.slot_index[slot]
+    alone = state.slot_volume[slot] / state.slot_cap[slot]
+    state.done[index] = state.slot_done[slot] + alone
+    state.moved[index] += state.slot_volume[slot]
+    state.io_seconds[index] += now - state.slot_began[slot]
+    state.transfer_seconds[index] += state.slot_transfer[slot]
+    # The operation before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
+    if state.operations[index] > 0 or state.kinds[state.first[index]] == WORK:
+        state.in_iterations[index] += state.since_operation[index] + alone
+        state.iterations[index] += 1
+    state.since_operation[index] = 0.0
+    state.operations[index] += 1
+    state.counts[EVENTS] += 1
+    last = state.counts[SLOTS] - 1
+    state.counts[SLOTS] = last
+    if slot != last:
+        state.slot_index[slot] = state.slot_index[last]
+        state.slot_remaining[slot] = state.slot_remaining[last]
+        state.slot_volume[slot] = state.slot_volume[last]
+        state.slot_cap[slot] = state.slot_cap[last]
+        state.slot_posted[slot] = state.slot_posted[last]
+        state.slot_began[slot] = state.slot_began[last]
+        state.slot_done[slot] = state.slot_done[last]
+        state.slot_progress[slot] = state.slot_progress[last]
+        state.slot_release[slot] = state.slot_release[last]
+        state.slot_nodes[slot] = state.slot_nodes[last]
+        state.slot_mean_iteration[slot] = state.slot_mean_iteration[last]
+        state.slot_rate[slot] = state.slot_rate[last]
+        state.slot_transfer[slot] = state.slot_transfer[last]
+        state.slot_segment_begin[slot] = state.slot_segment_begin[last]
+        state.slot_segment_rate[slot] = state.slot_segment_rate[last]
+    _next_phase(state, index, now)
+
+
+@subroutine
+def view_of(state: State, terms: Terms) -> View:
+    """What the policy sees."""
+    size = state.counts[SLOTS]
+    return View(
+        read_only(state.slot_index[:size]),
+        read_only(state.slot_remaining[:size]),
+        read_only(state.slot_cap[:size]),
+        read_only(state.slot_posted[:size]),
+        read_only(state.slot_progress[:size]),
+        read_only(state.slot_release[:size]),
+        read_only(state.slot_nodes[:size]),
+        read_only(state.slot_mean_iteration[:size]),
+        state.slot_scratch[:size],
+        state.slot_order[:size],
+        state.clock[NOW],
+        terms.bandwidth,
+        terms.window_end,
+    )
+
+
+@helper
+def _refused(state: State, terms: Terms) -> int:
+    """Why the rates cannot be, or 0; the slot and the value go into the state."""
+    total = 0.0
+    for slot in range(state.counts[SLOTS]):
+        rate = state.slot_rate[slot]
+        if not 0.0 <= rate <= state.slot_cap[slot] * (1.0 + SLACK):
+            state.counts[FAULT_SLOT] = slot
+            state.clock[FAULT_VALUE] = rate
+            if rate < 0.0:
+                return RATE_NEGATIVE
+            return RATE_ABOVE_CAP if rate > 0.0 else RATE_NOT_A_NUMBER
+        total += rate
+    if total > terms.bandwidth * (1.0 + SLACK):
+        state.clock[FAULT_VALUE] = total
+        return RATES_ABOVE_BANDWIDTH
+    return 0
+
+
+@helper
+def _record(state: State, trace: Trace, slot: int, now: float) -> None:
+    """Close the slot's segment of constant rate."""
+    if now > state.slot_segment_begin[slot]:
+        row = state.counts[SEGMENTS]
+        trace.application[row] = state.slot_index[slot]
+        trace.begin[row] = state.slot_segment_begin[slot]
+        trace.end[row] = now
+        trace.rate[row] = state.slot_segment_rate[slot]
+        state.counts[SEGMENTS] = row + 1
+
+
+@helper
+def _record_changes(state: State, trace: Trace) -> None:
+    """Close the segments whose rate has just changed and open new ones."""
+    now = state.clock[NOW]
+    for slot in range(state.counts[SLOTS]):
+        if state.slot_rate[slot] != state.slot_segment_rate[slot]:
+            _record(state, trace, slot, now)
+            state.slot_segment_begin[slot] = now
+            state.slot_segment_rate[slot] = state.slot_rate[slot]
+
+
+@helper
+def _broken_invariant(state: State, before: float) -> int:
+    """The first invariant that does not hold, or 0 (design: volume posted = moved + remaining, progress ≤ elapsed, time)."""
+    now = state.clock[NOW]
+    if now < before:
+        return INVARIANT_TIME
+    for slot in range(state.counts[SLOTS]):
+        state.counts[FAULT_SLOT] = slot
+        volume = state.slot_volume[slot]
+        moved = (state.slot_progress[slot] - state.slot_done[slot]) * state.slot_cap[slot]
+        # P is known to one rounding of its own size, so the volume moved is known to that times the cap.
+        known_to = 1e-9 * volume + 4e-16 * abs(state.slot_progress[slot]) * state.slot_cap[slot]
+        if state.slot_remaining[slot] < 0.0 or abs(moved + state.slot_remaining[slot] - volume) > known_to:
+            state.clock[FAULT_VALUE] = moved + state.slot_remaining[slot]
+            return INVARIANT_VOLUME
+        elapsed = now - state.slot_release[slot]
+        if state.slot_progress[slot] > elapsed * (1.0 + 1e-9) + 1e-9 * abs(now):
+            state.clock[FAULT_VALUE] = state.slot_progress[slot]
+            return INVARIANT_PROGRESS
+    return 0
+
+
+@helper
+def _next_date(state: State, terms: Terms) -> tuple[float, float, int, bool]:
+    """The next date, the seconds until then, whose completion it is (or −1), and whether it is a periodic decision."""
+    now = state.clock[NOW]
+    wait = np.inf
+    finisher = -1
+    for slot in range(state.counts[SLOTS]):
+        if state.slot_rate[slot] > 0.0:
+            left = state.slot_remaining[slot] / state.slot_rate[slot]
+            if left < wait:
+                wait, finisher = left, slot
+    date = now + wait
+    if state.counts[HEAP] > 0 and state.heap_time[0] < date:
+        date, finisher = state.heap_time[0], -1
+    ticking = False
+    if terms.delta > 0.0:
+        tick = terms.origin + (state.clock[TICKS] + 1.0) * terms.delta
+        if tick < date:
+            date, finisher = tick, -1
+        ticking = tick <= date
+    if date > terms.limit:
+        date, finisher, ticking = terms.limit, -1, False
+    if finisher < 0:
+        wait = date - now
+    return date, wait, finisher, ticking
+
+
+@helper
+def _move(state: State, seconds: float, finisher: int) -> None:
+    """Let every transfer go on at its rate; the finisher's ends exactly."""
+    for slot in range(state.counts[SLOTS]):
+        rate = state.slot_rate[slot]
+        if rate > 0.0:
+            remaining = max(0.0, state.slot_remaining[slot] - rate * seconds)
+            if slot == finisher:
+                remaining = 0.0
+            state.slot_remaining[slot] = remaining
+            moved = state.slot_volume[slot] - remaining
+            state.slot_progress[slot] = state.slot_done[slot] + moved / state.slot_cap[slot]
+            state.slot_transfer[slot] += seconds
+
+
+@helper
+def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
+    """Apply all that happens at this date: completions, ends of work, the periodic decision."""
+    now = state.clock[NOW]
+    events = state.counts[EVENTS]
+    # Downwards, as `_complete` moves the last slot, seen already, into the one it empties.
+    for slot in range(state.counts[SLOTS] - 1, -1, -1):
+        if state.slot_remaining[slot] <= COMPLETE * state.slot_volume[slot]:
+            if len(trace.application) > 0:
+                _record(state, trace, slot, now)
+            _complete(state, slot, now)
+    while state.counts[HEAP] > 0 and state.heap_time[0] <= now:
+        _end_work(state, now)
+    if ticking:
+        state.clock[TICKS] += 1.0
+        state.counts[EVENTS] += 1
+    if state.counts[EVENTS] != events:
+        state.counts[STALE] = 1
+
+
+def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Floats], None]) -> int:
+    """Run until the limit, the end of an application if so wanted, or a fault; returns which."""
+    state = unowned(state)
+    trace = unowned(trace)
+    while True:
+        size = state.counts[SLOTS]
+        if len(trace.application) > 0 and len(trace.application) - state.counts[SEGMENTS] < 2 * size + 2:
+            return TRACE_FULL
+        if state.counts[STALE] != 0 and size > 0:
+            state.counts[DECISIONS] += 1
+            policy(view_of(state, terms), state.slot_rate[:size])
+            fault = _refused(state, terms)
+            if fault != 0:
+                return fault
+            if len(trace.application) > 0:
+                _record_changes(state, trace)
+        state.counts[STALE] = 0
+
+        before, ends = state.clock[NOW], state.counts[ENDS]
+        date, seconds, finisher, ticking = _next_date(state, terms)
+        if date == np.inf:
+            return STARVED if size > 0 else NOTHING_LEFT
+        _move(state, seconds, finisher)
+        state.clock[NOW] = date
+        _apply_events(state, trace, ticking)
+
+        if terms.check:
+            broken = _broken_invariant(state, before)
+            if broken != 0:
+                return broken
+        if terms.stop_at_end and state.counts[ENDS] > ends:
+            return APPLICATION_ENDED
+        if date >= terms.limit:
+            return LIMIT
+
+
+@cache
+def compiled_advance() -> Callable[..., int]:
+    """`advance`, compiled for any policy given by its address."""
+    arrays = {
+        "kinds": types.uint8[::1],
+        "status": types.int8[::1],
+        **dict.fromkeys(
+            ("first", "cursor", "iterations", "operations", "slot_index", "slot_order", "heap_index", "counts"),
+            types.int64[::1],
+        ),
+    }
+    state_type = types.NamedTuple([arrays.get(name, types.float64[::1]) for name in State._fields], State)
+    trace_type = typeof(new_trace(0))
+    terms_type = types.NamedTuple([types.float64] * 5 + [types.boolean] * 2, Terms)
+    signature = types.int64(state_type, terms_type, trace_type, types.FunctionType(RATES_SIGNATURE))
+    return kernel(advance, signature, "the simulation engine")
+
+
+def new_trace(rows: int) -> Trace:
+    """Room for that many segments."""
+    return Trace(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))

@@ -1,0 +1,169 @@
+"""Running a workload under a policy, to the end or from one end of an application to the next."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from penstock.engine import loop
+from penstock.engine.dedicated import dedicated
+from penstock.engine.loop import Terms, Trace, new_trace
+from penstock.engine.result import Result, measure
+from penstock.engine.state import ENDED, FAULT_SLOT, FAULT_VALUE, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
+from penstock.model import InputError, PolicyFault, Workload
+from penstock.policies.naming import find
+from penstock.policies.policy import Policy
+
+_TRACE_ROWS = 65_536
+
+
+class Run:
+    """A workload on its way under a policy.
+
+    `trace` records the rates, `check` the invariants after every event. The `held` applications do not start by themselves
+    but when `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on. ::
+
+        run = Run(workload, "greedy-yield", held={2})
+        run.advance()          # to the first end of an application
+        run.start(2)           # the application at position 2 starts now
+        result = run.finish()
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        policy: Policy | str,
+        *,
+        trace: bool = False,
+        check: bool = False,
+        held: Iterable[int] = (),
+    ) -> None:
+        self.workload = workload
+        self.policy = find(policy) if isinstance(policy, str) else policy
+        self._held = frozenset(held)
+        if not self._held <= set(range(len(workload.applications))):
+            raise InputError("held", f"{sorted(self._held)} are not all positions of applications in the workload")
+        self._state = new_state(workload, self._held)
+        self._alone = dedicated(workload)
+        self._check = check
+        self._segments: list[Trace] = []
+        # A decision closes at most one segment for each active application, a date at most one more.
+        self._trace = new_trace(max(_TRACE_ROWS, 4 * len(workload.applications) + 4) if trace else 0)
+        self._seconds = 0.0
+
+    @property
+    def now(self) -> float:
+        """The date the run has come to, in seconds."""
+        return float(self._state.clock[NOW])
+
+    def advance(self, until: float = math.inf) -> tuple[int, ...]:
+        """Go on to the next end of an application, at most to the date `until`; returns the positions of those that ended."""
+        before = self._state.status == ENDED
+        self._go(until, stop_at_end=True)
+        return tuple(int(index) for index in np.flatnonzero((self._state.status == ENDED) & ~before))
+
+    def finish(self) -> Result:
+        """Go on to the end of the window, or of the last application, and measure."""
+        self._go(math.inf, stop_at_end=False)
+        return self.result()
+
+    def start(self, index: int) -> None:
+        """Start a held application now: its release and the begin of its phases."""
+        state = self._state
+        if not 0 <= index < len(state.status) or state.status[index] != HELD:
+            raise InputError(f"applications[{index}]", "is not held; only a held application can be started")
+        state.status[index] = WORKING
+        state.release[index] = state.work_begin[index] = self.now
+        state.done[index] = 0.0
+        fill_heap(state)
+
+    def result(self) -> Result:
+        """The measures at the present date."""
+        trace = self._whole_trace() if len(self._trace.application) else None
+        return measure(self.workload, self._state, self._alone, self.policy.name, self._seconds, trace)
+
+    def _go(self, until: float, *, stop_at_end: bool) -> None:
+        function, policy = loop.compiled_advance(), self.policy.compiled()
+        terms = self._terms(until, stop_at_end)
+        while True:
+            begun = time.perf_counter()
+            outcome = function(self._state, terms, self._trace, policy)
+            self._seconds += time.perf_counter() - begun
+            if outcome != loop.TRACE_FULL:
+                break
+            self._flush()
+        if outcome not in (loop.LIMIT, loop.APPLICATION_ENDED, loop.NOTHING_LEFT):
+            raise PolicyFault(f"policy {self.policy.name}: at {self.now} s {self._explain(outcome)}")
+
+    def _terms(self, until: float, stop_at_end: bool) -> Terms:
+        window_end = self.workload.window[1] if self.workload.window else math.inf
+        delta = 0.0
+        if self.policy.periodic:
+            delta = self.policy.delta or self._alone.default_delta
+        return Terms(
+            bandwidth=self.workload.platform.bandwidth,
+            window_end=window_end,
+            limit=min(window_end, until),
+            delta=delta,
+            origin=self.workload.begin,
+            stop_at_end=stop_at_end,
+            check=self._check,
+        )
+
+    def _explain(self, outcome: int) -> str:
+        """The fault in words."""
+        state = self._state
+        slot, value = int(state.counts[FAULT_SLOT]), float(state.clock[FAULT_VALUE])
+        application = self.workload.applications[int(state.slot_index[slot])]
+        who, cap = f"application {application.name!r}", float(state.slot_cap[slot])
+        bandwidth = self.workload.platform.bandwidth
+        if outcome == loop.RATE_NOT_A_NUMBER:
+            return self._failure() or f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
+        texts = {
+            loop.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+            loop.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+            loop.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
+            loop.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
+            loop.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.slot_volume[slot]} bytes",
+            loop.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",
+            loop.INVARIANT_TIME: "time went back",
+        }
+        return texts[outcome]
+
+    def _failure(self) -> str | None:
+        """The exception that the policy raises for the present view when called from Python, if it does."""
+        view = loop.view_of(self._state, self._terms(math.inf, False))
+        try:
+            self.policy.rates(view, np.full(len(view.cap), np.nan))
+        except Exception as error:  # whatever a user's function raises
+            return f"it failed with {type(error).__name__}: {error}"
+        return None
+
+    def _flush(self) -> None:
+        rows = int(self._state.counts[SEGMENTS])
+        self._segments.append(Trace(*(column[:rows].copy() for column in self._trace)))
+        self._state.counts[SEGMENTS] = 0
+
+    def _whole_trace(self) -> Trace:
+        """All segments so far, those still open closed at the present date, ordered by begin."""
+        self._flush()
+        state = self._state
+        slots = np.flatnonzero(state.slot_segment_begin[: state.counts[SLOTS]] < self.now)
+        still_open = Trace(
+            state.slot_index[slots],
+            state.slot_segment_begin[slots],
+            np.full(len(slots), self.now),
+            state.slot_segment_rate[slots],
+        )
+        columns = (np.concatenate(parts) for parts in zip(*self._segments, still_open, strict=True))
+        trace = Trace(*columns)
+        order = np.lexsort((trace.application, trace.begin))
+        return Trace(*(column[order] for column in trace))
+
+
+def simulate(workload: Workload, policy: Policy | str, *, trace: bool = False, check: bool = False) -> Result:
+    """Run the workload under the policy, given by name or as an object, to the end of its window or of its applications."""
+    return Run(workload, policy, trace=trace, check=check).finish()

@@ -1,0 +1,153 @@
+"""The state of a run as a struct of arrays, shared between Python and the compiled loop without copies.
+
+Applications are numbered by their position in the workload. An application is working, active (an I/O operation posted and
+not complete) or has ended. Active applications occupy the slots 0 … n − 1, so that the work of an event depends on how
+many are active and not on how many there are; working ones wait in a binary heap by the end of their work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.model import Workload
+from penstock.policies.view import Floats, Ints
+
+WORKING: Final = 0
+ACTIVE: Final = 1
+ENDED: Final = 2
+HELD: Final = 3
+"""Not started yet: the caller says when."""
+
+# Positions in `State.clock`.
+NOW: Final = 0
+TICKS: Final = 1
+"""Periodic decisions so far."""
+FAULT_VALUE: Final = 2
+CLOCKS: Final = 3
+
+# Positions in `State.counts`.
+SLOTS: Final = 0
+HEAP: Final = 1
+EVENTS: Final = 2
+"""I/O operations posted, I/O operations completed, periodic decisions."""
+DECISIONS: Final = 3
+"""How often the policy was asked."""
+ENDS: Final = 4
+SEGMENTS: Final = 5
+STALE: Final = 6
+"""1 while the rates do not answer the latest events."""
+FAULT_SLOT: Final = 7
+COUNTS: Final = 8
+
+
+class State(NamedTuple):
+    """All arrays of a run; units are seconds and bytes."""
+
+    kinds: NDArray[np.uint8]
+    amounts: Floats
+    first: Ints
+    """Chain of application i: kinds[first[i] : first[i + 1]]."""
+
+    cap: Floats
+    nodes: Floats
+    release: Floats
+    status: NDArray[np.int8]
+    cursor: Ints
+    """The phase that comes next."""
+    done: Floats
+    """Progress made by finished phases and before the run, in seconds of the dedicated run."""
+    worked: Floats
+    """Work finished in this run."""
+    moved: Floats
+    """Bytes of operations finished in this run."""
+    work_begin: Floats
+    work_length: Floats
+    since_operation: Floats
+    """Work since the last finished operation, the lead left out: the work of the iteration under way."""
+    in_iterations: Floats
+    """Seconds of finished iterations: work and dedicated I/O."""
+    iterations: Ints
+    operations: Ints
+    """Operations finished."""
+    io_seconds: Floats
+    """From posting to completion, of finished operations."""
+    transfer_seconds: Floats
+    """The part of it with a rate above 0."""
+    end: Floats
+    """NaN until it has ended."""
+
+    slot_index: Ints
+    slot_remaining: Floats
+    slot_volume: Floats
+    slot_cap: Floats
+    slot_posted: Floats
+    slot_began: Floats
+    """When it was posted, not rounded."""
+    slot_done: Floats
+    """Progress when it was posted."""
+    slot_progress: Floats
+    slot_release: Floats
+    slot_nodes: Floats
+    slot_mean_iteration: Floats
+    slot_scratch: Floats
+    slot_order: Ints
+    slot_rate: Floats
+    slot_transfer: Floats
+    slot_segment_begin: Floats
+    slot_segment_rate: Floats
+
+    heap_time: Floats
+    heap_index: Ints
+
+    clock: Floats
+    counts: Ints
+
+
+def new_state(workload: Workload, held: frozenset[int]) -> State:
+    """The state at the begin of a run; the `held` applications wait for their start."""
+    applications = workload.applications
+    size = len(applications)
+    lengths = [len(application.phases) for application in applications]
+
+    def of(values: Any, dtype: type[np.generic] = np.float64) -> NDArray[Any]:
+        return np.fromiter(values, dtype, size)
+
+    columns: dict[str, Any] = dict.fromkeys(State._fields)
+    columns.update(
+        kinds=np.concatenate([application.phases.kinds for application in applications]),
+        amounts=np.concatenate([application.phases.amounts for application in applications]),
+        first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        cap=of(application.cap(workload.platform) for application in applications),
+        nodes=of(application.nodes for application in applications),
+        release=of(application.release for application in applications),
+        status=of((HELD if index in held else WORKING for index in range(size)), np.int8),
+        done=of(workload.history(application) for application in applications),
+        work_begin=of(workload.start(application) for application in applications),
+        work_length=of(application.lead for application in applications),
+        end=np.full(size, np.nan),
+        clock=np.zeros(CLOCKS),
+        counts=np.zeros(COUNTS, np.int64),
+    )
+    columns["cursor"] = columns["first"][:-1].copy()
+    integers = {"iterations", "operations", "slot_index", "slot_order", "heap_index"}
+    for name, column in columns.items():
+        if column is None:
+            columns[name] = np.zeros(size, np.int64 if name in integers else np.float64)
+    state = State(**columns)
+    state.clock[NOW] = workload.begin
+    state.counts[STALE] = 1
+    fill_heap(state)
+    return state
+
+
+def fill_heap(state: State) -> None:
+    """Put the ends of all work phases under way into the heap; sorted, they are one."""
+    started = np.flatnonzero(state.status == WORKING)
+    ends = (state.work_begin + state.work_length)[started]
+    order = np.argsort(ends, kind="stable")
+    state.heap_time[: len(started)] = ends[order]
+    state.heap_index[: len(started)] = started[order]
+    state.counts[HEAP] = len(started)

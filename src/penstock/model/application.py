@@ -1,0 +1,53 @@
+"""An application: a chain of work phases and I/O operations on dedicated nodes (000 §3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.model import units
+from penstock.model.errors import InputError
+from penstock.model.phases import Phases
+from penstock.model.platform import Platform
+
+
+@dataclass(frozen=True)
+class Application:
+    """One application A_i.
+
+    `nodes` is its size p_i, `release` its release time τ_i, `lead` seconds of work before its first phase (which belong to
+    no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
+    dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1).
+    """
+
+    name: str
+    phases: Phases
+    nodes: int = 1
+    release: float = 0.0
+    lead: float = 0.0
+    bandwidth: float | None = None
+    progress: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError("name", f"{self.name!r} is not a name; expected a string that is not empty")
+        if not isinstance(self.phases, Phases):
+            raise InputError("phases", "expected Phases; Phases.of([('work', 10.0), ('io', 2.0)]) makes them")
+        units.count(self.nodes, "nodes", "nodes")
+        object.__setattr__(self, "release", units.instant(self.release, "release"))
+        object.__setattr__(self, "lead", units.seconds(self.lead, "lead"))
+        if self.bandwidth is not None:
+            object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
+        if self.progress is not None:
+            object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
+
+    @classmethod
+    def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:
+        """An application from a list of pairs: ``Application.of("a", [("work", 10), ("io", "3 GB")])``."""
+        return cls(name, Phases.of(phases), **options)  # type: ignore[arg-type]  # __post_init__ checks them
+
+    def cap(self, platform: Platform) -> float:
+        """b_i, the largest bandwidth it can use on the platform, in bytes/s."""
+        if self.bandwidth is not None:
+            return min(self.bandwidth, platform.bandwidth)
+        return platform.cap(self.nodes)

@@ -1,0 +1,44 @@
+"""The exceptions of Penstock.
+
+::
+
+    PenstockError            anything a user can put right; its text is one line
+    ├── InputError           a value in a file, on the command line or in a constructor
+    └── PolicyFault          a policy that broke its contract while it ran
+
+An error says where, what and what instead: "applications[3].phases[17]: volume -2.0 is negative; expected a finite
+number of bytes, 0 or more".
+"""
+
+from __future__ import annotations
+
+
+class PenstockError(Exception):
+    """What went wrong, in one line that a user can act on."""
+
+
+class InputError(PenstockError):
+    """A wrong value; `place` is its path inside the file or object, such as ``applications[3].phases[17]``."""
+
+    def __init__(self, place: str, message: str) -> None:
+        self.place = place
+        self.message = message
+        super().__init__(f"{place}: {message}" if place else message)
+
+    def within(self, outer: str) -> InputError:
+        """The same error seen from the object that contains the place."""
+        return InputError(f"{outer}.{self.place}" if self.place else outer, self.message)
+
+    def in_file(self, path: str) -> InputError:
+        """The same error with the name of the file in front."""
+        return InputError(path, str(self))
+
+
+class PolicyFault(PenstockError):
+    """A policy gave rates that no link can carry, or failed to run; the text names it."""
+
+
+def short(value: object) -> str:
+    """The value as an error quotes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

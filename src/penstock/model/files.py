@@ -1,0 +1,259 @@
+"""Workload files: JSON, YAML, and Parquet for large ones; read and written without loss.
+
+The text formats hold one object::
+
+    {"penstock": 1,
+     "platform": {"bandwidth": 1.0, "node_bandwidth": 1.0, "nodes": 60},
+     "window": [0.0, 1842746.66],
+     "applications": [{"name": "a0", "nodes": 1, "release": 0.0, "lead": 721.4,
+                       "phases": [["work", 424.1], ["io", 9.6], {"repeat": 3, "phases": [["work", 8], ["read", 6]]}]}]}
+
+Times are in seconds and volumes in bytes; a string may carry a unit. `penstock.model.parquet` says how Parquet holds the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.model.application import Application
+from penstock.model.errors import InputError, short
+from penstock.model.phases import Phases
+from penstock.model.platform import Platform
+from penstock.model.workload import Workload
+
+FORMAT: Final = 1
+SUFFIXES: Final = (".json", ".yaml", ".yml", ".parquet")
+LARGEST_TEXT: Final = 512 * 2**20
+"""A larger text file would take many times its size in memory to parse; Parquet has no such limit."""
+
+_PLATFORM_KEYS: Final = ("bandwidth", "node_bandwidth", "nodes")
+_APPLICATION_KEYS: Final = ("name", "nodes", "release", "lead", "bandwidth", "progress")
+
+
+def read(path: str | os.PathLike[str]) -> Workload:
+    """The workload in the file; ``-`` reads JSON or YAML from standard input.
+
+    Raises InputError with one line that names the file, the place in it, the value and what is expected.
+    """
+    name = os.fspath(path)
+    try:
+        if name != "-" and Path(name).suffix == ".parquet":
+            from penstock.model import parquet
+
+            _check_readable(Path(name))
+            return parquet.read(Path(name))
+        return from_document(_parse(*_text(name)))
+    except InputError as error:
+        raise error.in_file("standard input" if name == "-" else name) from None
+
+
+def write(workload: Workload, path: str | os.PathLike[str]) -> None:
+    """Write the workload in the format of the suffix, by way of a temporary file; ``-`` writes JSON to standard output."""
+    name = os.fspath(path)
+    if name == "-":
+        sys.stdout.write(to_json(workload))
+        return
+    suffix = Path(name).suffix
+    if suffix not in SUFFIXES:
+        raise InputError(name, f"cannot tell the format from {suffix!r}; expected a name ending in {', '.join(SUFFIXES)}")
+    with replacing(Path(name)) as temporary:
+        if suffix == ".parquet":
+            from penstock.model import parquet
+
+            parquet.write(workload, temporary)
+        elif suffix == ".json":
+            temporary.write_text(to_json(workload), encoding="utf-8")
+        else:
+            temporary.write_text(_to_yaml(workload), encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when the block ends well, and vanishes when it does not."""
+    if path.is_dir():
+        raise InputError(str(path), "is a directory; expected the name of a file to write")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def from_document(document: object) -> Workload:
+    """The workload that a parsed file describes."""
+    fields = _object(document, "", ("penstock", "platform", "window", "applications"), needed=("penstock", "platform"))
+    if fields["penstock"] != FORMAT or isinstance(fields["penstock"], bool):
+        raise InputError("penstock", f"format {fields['penstock']!r} is unknown; expected {FORMAT}")
+    platform = read_platform(fields["platform"])
+    entries = fields.get("applications")
+    if not isinstance(entries, list):
+        raise InputError("applications", f"{short(entries)} is not a list; expected a list of applications")
+    return Workload(platform, tuple(_application(entry, index) for index, entry in enumerate(entries)), fields.get("window"))
+
+
+def read_platform(document: object) -> Platform:
+    """The platform that a parsed object describes."""
+    fields = _object(document, "platform", _PLATFORM_KEYS, needed=("bandwidth",))
+    try:
+        return Platform(**fields)
+    except InputError as error:
+        raise error.within("platform") from None
+
+
+def application_options(document: object, place: str, index: int, *, phases: bool) -> dict[str, Any]:
+    """The fields of one application but its chain, `phases` telling whether the object must hold that too."""
+    keys = (*_APPLICATION_KEYS, "phases") if phases else _APPLICATION_KEYS
+    fields = dict(_object(document, place, keys, needed=("phases",) if phases else ()))
+    fields.setdefault("name", f"a{index}")
+    return fields
+
+
+def header(workload: Workload) -> dict[str, Any]:
+    """The document of a workload without its applications."""
+    document: dict[str, Any] = {"penstock": FORMAT, "platform": _given(workload.platform, _PLATFORM_KEYS)}
+    if workload.window is not None:
+        document["window"] = list(workload.window)
+    return document
+
+
+def application_fields(application: Application) -> dict[str, Any]:
+    """The document of an application without its chain."""
+    return _given(application, _APPLICATION_KEYS)
+
+
+def to_json(workload: Workload) -> str:
+    """The JSON text, one application a line."""
+    lines = [
+        json.dumps({**application_fields(application), "phases": [list(phase) for phase in application.phases]})
+        for application in workload.applications
+    ]
+    top = json.dumps(header(workload))
+    return top[:-1] + ',\n "applications": [\n  ' + ",\n  ".join(lines) + "]}\n"
+
+
+def _to_yaml(workload: Workload) -> str:
+    import yaml
+
+    applications = [
+        {**application_fields(application), "phases": [list(phase) for phase in application.phases]}
+        for application in workload.applications
+    ]
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump({**header(workload), "applications": applications}, Dumper=dumper, sort_keys=False))
+
+
+def _application(document: object, index: int) -> Application:
+    place = f"applications[{index}]"
+    fields = application_options(document, place, index, phases=True)
+    chain = fields.pop("phases")
+    try:
+        if not isinstance(chain, list):
+            raise InputError("phases", f"{short(chain)} is not a list; expected a list of phases")
+        return Application(phases=Phases.of(chain), **fields)
+    except InputError as error:
+        raise error.within(place) from None
+
+
+def _object(document: object, place: str, known: tuple[str, ...], needed: tuple[str, ...]) -> Mapping[str, Any]:
+    """The document as a mapping with no unknown key and all needed ones."""
+    if not isinstance(document, dict):
+        raise InputError(place, f"{short(document)} is not an object; expected one with the keys {', '.join(known)}")
+    for key in document:
+        if key not in known:
+            raise InputError(place, f"unknown key {short(key)}; expected {', '.join(known)}")
+    for key in needed:
+        if key not in document:
+            raise InputError(place, f"the key {key!r} is missing; expected {', '.join(needed)}")
+    return document
+
+
+def _given(thing: object, keys: tuple[str, ...]) -> dict[str, Any]:
+    """The fields of the object that have a value; a file leaves out the others."""
+    return {key: value for key in keys if (value := getattr(thing, key)) is not None}
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise InputError("", "is a directory; expected a workload file")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError("", f"cannot be read: {error.strerror}; expected a workload file") from None
+
+
+def _text(name: str) -> tuple[str, str]:
+    """The text of a JSON or YAML file and its suffix; what comes from standard input may be either."""
+    if name == "-":
+        return sys.stdin.read(), ".yaml"
+    path = Path(name)
+    _check_readable(path)
+    if path.suffix not in SUFFIXES:
+        raise InputError("", f"cannot tell the format from {path.suffix!r}; expected a name ending in {', '.join(SUFFIXES)}")
+    size = path.stat().st_size
+    if size > LARGEST_TEXT:
+        limit = f"{LARGEST_TEXT // 2**20} MiB"
+        raise InputError("", f"{size / 2**20:,.0f} MiB are too much for a text file; expected at most {limit}, or Parquet")
+    try:
+        return path.read_text(encoding="utf-8"), path.suffix
+    except UnicodeDecodeError as error:
+        raise InputError("", f"byte {error.start} is not UTF-8 text; expected JSON or YAML") from None
+
+
+def _parse(text: str, suffix: str) -> object:
+    if suffix == ".json" or text.lstrip()[:1] == "{":
+        try:
+            return json.loads(text, object_pairs_hook=_without_duplicates)
+        except json.JSONDecodeError as error:
+            at = f"line {error.lineno}, column {error.colno}"
+            raise InputError(at, f"the file is not JSON or ends too early: {error.msg}; expected a workload") from None
+        except RecursionError:
+            raise InputError("", "objects are nested too deeply; expected a workload") from None
+    return _parse_yaml(text)
+
+
+def _parse_yaml(text: str) -> object:
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Refuses an object that has a key twice, of which YAML keeps the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            pairs = [(self.construct_object(key, True), None) for key, _ in node.value]
+            _without_duplicates(pairs)
+            return dict(super().construct_mapping(node, deep))
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  (a safe loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "objects are nested too deeply"
+        raise InputError(at, f"the file is not YAML or ends too early: {what}; expected a workload") from None
+
+
+def _without_duplicates(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError("", f"the key {twice!r} stands twice in one object; expected each key once")
+    return fields

@@ -1,0 +1,73 @@
+"""A workload: the applications that share a platform, in a steady-state window or to their ends (000 §3.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.model import units
+from penstock.model.application import Application
+from penstock.model.errors import InputError
+from penstock.model.platform import Platform
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`window` is [T_begin, T_end]; without one every application runs to its end."""
+
+    platform: Platform
+    applications: tuple[Application, ...]
+    window: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "applications", tuple(self.applications))
+        if not self.applications:
+            raise InputError("applications", "the workload is empty; expected at least one application")
+        if self.window is not None:
+            object.__setattr__(self, "window", _checked_window(self.window))
+        names: dict[str, int] = {}
+        for index, application in enumerate(self.applications):
+            place = f"applications[{index}]"
+            if names.setdefault(application.name, index) != index:
+                earlier = f"applications[{names[application.name]}]"
+                raise InputError(f"{place}.name", f"{application.name!r} is also {earlier}; expected different names")
+            try:
+                self._check(application)
+            except InputError as error:
+                raise error.within(place) from None
+
+    @property
+    def begin(self) -> float:
+        """T_begin, or without a window the earliest release."""
+        return self.window[0] if self.window else min(a.release for a in self.applications)
+
+    def start(self, application: Application) -> float:
+        """When its listed phases begin: at its release, or with the window if it was released before."""
+        return max(application.release, self.begin)
+
+    def history(self, application: Application) -> float:
+        """Its progress, in seconds, when its listed phases begin."""
+        if application.progress is not None:
+            return application.progress
+        return self.start(application) - application.release
+
+    def _check(self, application: Application) -> None:
+        machine = self.platform.nodes
+        if machine is not None and application.nodes > machine:
+            raise InputError("nodes", f"{application.nodes} nodes on a platform of {machine}; expected at most {machine}")
+        if self.window and application.release >= self.window[1]:
+            end = self.window[1]
+            raise InputError("release", f"{application.release} is not before the end of the window; expected under {end}")
+        elapsed = self.start(application) - application.release
+        if application.progress is not None and application.progress > elapsed:
+            raise InputError(
+                "progress", f"{application.progress} s done in {elapsed} s before the window; expected {elapsed} or less"
+            )
+
+
+def _checked_window(window: object) -> tuple[float, float]:
+    if not isinstance(window, list | tuple) or len(window) != 2:
+        raise InputError("window", f"{window!r} is not a window; expected [begin, end] in seconds")
+    begin, end = (units.instant(value, f"window[{index}]") for index, value in enumerate(window))
+    if end <= begin:
+        raise InputError("window", f"the end {end} is not after the begin {begin}; expected [begin, end] in seconds")
+    return begin, end

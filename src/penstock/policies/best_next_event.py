@@ -1,0 +1,259 @@
+"""best-next-event: the rates and the horizon that maximise the yields at the next event (000 §4.3).
+
+The problem. With e_i = t − τ_i seconds elapsed, P_i the progress and d_i = V_i / b_i, choose a horizon h > 0 and volumes
+x_i in [0, min(b_i·h, V_i)] with Σ x_i ≤ B·h, so that some k completes just then (x_k = V_k), or h is the end of the
+window. Maximise the yields at t + h, (P_i + x_i / b_i) / (e_i + h), sorted ascending, in lexicographic order.
+
+The lowest yield for given k and h is the lesser of
+
+- what the application furthest from it can reach at best, the least over i of (P_i + min(h, d_i)) / (e_i + h);
+- the level of the water-filling of B·h − V_k over the others, the least over sets G of them of
+  (B·h − V_k + Σ_G b_i·P_i) / Σ_G b_i·(e_i + h).
+
+So for fixed k it is the lower envelope of finitely many functions (A + B·h) / (C + D·h) of h, each monotone and each an
+upper bound everywhere. Hence the search of `_best_horizon`, a cutting-plane method in one dimension: keep one rising and one
+falling bound; where they cross lies the most that can be hoped for; evaluate there; the bound that is active there
+replaces the one of its direction. Each step finds a new piece of a finite number or ends at the optimum, exactly, in three
+or four steps in practice; and a k whose hope is below what another k reached is given up at once.
+
+Where several (h, k) reach the same lowest yield within 1e-12, the whole vectors are compared. On a piece that is constant
+in h the smallest h is best: whoever is above the level only falls with h. Hence a constant piece counts as falling.
+
+Time n per evaluation, n² a decision for n active applications.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from penstock.policies.compiled import helper, subroutine
+from penstock.policies.order import rounded_yield, sort
+from penstock.policies.policy import Need, Policy
+from penstock.policies.view import Floats, View
+
+TIE = 1e-12
+"""Yields closer than this are equal."""
+NOBODY = -1
+"""In place of k: no completion is asked for, the horizon is the end of the window."""
+
+Bound = tuple[float, float, float, float]
+"""(A, B, C, D) of an upper bound (A + B·h) / (C + D·h) on the lowest yield."""
+
+
+def best_next_event(view: View, rates: Floats) -> None:
+    """Write the rates of the best next event."""
+    size = len(rates)
+    if size == 1:  # alone: full speed is best whatever the horizon
+        rates[0] = view.cap[0]
+        return
+    best_h, best_k = _best_event(view)
+    _allocate(view, best_k, best_h, rates)
+    for i in range(size):
+        rates[i] = min(view.cap[i], rates[i] / best_h)
+
+
+@subroutine
+def _best_event(view: View) -> tuple[float, int]:
+    """The horizon and who completes there."""
+    size = len(view.cap)
+    for i in range(size):
+        view.scratch[i] = rounded_yield(view, i)
+    sort(view, view.scratch)
+    latest = view.window_end - view.now
+    best_h, best_k, best_level = latest, NOBODY, -1.0
+    if latest < np.inf:
+        best_level = _lowest_yield(view, NOBODY, latest)[0]
+    for k in view.order:
+        if view.remaining[k] / view.cap[k] <= latest:
+            h, level = _best_horizon(view, k, latest, best_level - TIE)
+            better = level > best_level + TIE
+            if not better and level >= best_level - TIE:
+                better = _leximin_better(view, k, h, best_k, best_h)
+            if better:
+                best_h, best_k, best_level = h, k, level
+    return best_h, best_k
+
+
+@helper
+def _value(bound: Bound, h: float) -> float:
+    return (bound[0] + bound[1] * h) / (bound[2] + bound[3] * h)
+
+
+@helper
+def _rises(bound: Bound) -> bool:
+    """Whether the bound grows with h: the sign of its derivative, B·C − A·D."""
+    return bound[1] * bound[2] > bound[0] * bound[3]
+
+
+@helper
+def _best_horizon(view: View, k: int, latest: float, to_reach: float) -> tuple[float, float]:
+    """The best horizon for k to complete at, and the lowest yield there; given up once that cannot be `to_reach`."""
+    duration = view.remaining[k] / view.cap[k]
+    falling = (view.progress[k] + duration, 0.0, view.now - view.release[k], 1.0)
+    h = duration
+    level, active = _lowest_yield(view, k, h)
+    if not _rises(active):
+        return h, level
+    rising = active
+    h_rising, h_falling = h, latest
+    best_h, best_level = h, level
+    last_hope = np.inf
+    while True:
+        h = min(max(_crossing(rising, falling), h_rising), h_falling)
+        hope = min(_value(rising, h), _value(falling, h))
+        if hope < to_reach or hope >= last_hope:  # without hope, or down to rounding
+            break
+        last_hope = hope
+        level, active = _lowest_yield(view, k, h)
+        if level > best_level:
+            best_h, best_level = h, level
+        if level >= hope:
+            break
+        if _rises(active):
+            rising, h_rising = active, h
+        else:
+            falling, h_falling = active, h
+    return best_h, best_level
+
+
+@helper
+def _crossing(rising: Bound, falling: Bound) -> float:
+    """Where the rising bound passes the falling one; infinite if it never does.
+
+    Multiplied out, the difference of the two is a quadratic in h; the crossing is its root with a rising slope.
+    """
+    q2 = rising[1] * falling[3] - falling[1] * rising[3]
+    q1 = rising[0] * falling[3] + rising[1] * falling[2] - falling[0] * rising[3] - falling[1] * rising[2]
+    q0 = rising[0] * falling[2] - falling[0] * rising[2]
+    discriminant = q1 * q1 - 4.0 * q2 * q0
+    if discriminant < 0.0:
+        return np.inf
+    root = math.sqrt(discriminant)
+    denominator, numerator = (q1 + root, -2.0 * q0) if q1 > 0.0 else (2.0 * q2, root - q1)
+    return numerator / denominator if denominator != 0.0 else np.inf
+
+
+@helper
+def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
+    """The highest possible lowest yield at t + h if k completes there, and the bound that is active there."""
+    level, bound = _filling_level(view, k, h)
+    for i in range(len(view.cap)):
+        duration = view.remaining[i] / view.cap[i]
+        elapsed = view.now - view.release[i]
+        reach = (view.progress[i] + min(h, duration)) / (elapsed + h)
+        if reach < level:
+            level = reach
+            if h < duration:
+                bound = (view.progress[i], 1.0, elapsed, 1.0)
+            else:
+                bound = (view.progress[i] + duration, 0.0, elapsed, 1.0)
+    return level, bound
+
+
+@helper
+def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
+    """The level to which B·h − V_k lifts the others, no one limited from above, and the bound of those lifted.
+
+    Newton's method on the volume needed as a function of the level, which is convex: start with everyone, leave out who
+    is above the level, until nobody is.
+    """
+    given = view.remaining[k] if k != NOBODY else 0.0
+    level = np.inf
+    members = len(view.cap) + 1
+    bound = (-given, view.bandwidth, 0.0, 0.0)
+    while True:
+        done, elapsed, caps, count = 0.0, 0.0, 0.0, 0
+        for i in range(len(view.cap)):
+            past = view.now - view.release[i]
+            if i != k and view.progress[i] <= level * (past + h):
+                done += view.cap[i] * view.progress[i]
+                elapsed += view.cap[i] * past
+                caps += view.cap[i]
+                count += 1
+        if count >= members or count == 0:
+            return level, bound
+        members = count
+        bound = (done - given, view.bandwidth, elapsed, caps)
+        level = _value(bound, h)
+
+
+@subroutine
+def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
+    """Write the volumes x_i that are best at the horizon: the water-filling of B·h within [0, min(b_i·h, V_i)], x_k = V_k.
+
+    Bitran and Hax's pegging: solve without limits, fix at their limits those beyond, on the side where more is beyond,
+    and repeat with the rest.
+    """
+    size = len(volumes)
+    free = np.ones(size, np.bool_)
+    budget = view.bandwidth * h
+    if k != NOBODY:
+        volumes[k] = view.remaining[k]
+        budget -= volumes[k]
+        free[k] = False
+    while True:
+        weight, done = 0.0, 0.0
+        for i in range(size):
+            if free[i]:
+                weight += view.cap[i] * (view.now - view.release[i] + h)
+                done += view.cap[i] * view.progress[i]
+        if weight == 0.0:
+            return
+        level = (max(budget, 0.0) + done) / weight
+        above, below, total = 0.0, 0.0, 0.0
+        for i in range(size):
+            if free[i]:
+                volumes[i] = view.cap[i] * (level * (view.now - view.release[i] + h) - view.progress[i])
+                above += max(0.0, volumes[i] - _most(view, i, h))
+                below += max(0.0, -volumes[i])
+                total += volumes[i]
+        if above == 0.0 and below == 0.0:
+            # A volume is the small difference of two long times: let them add up to the budget exactly.
+            for i in range(size):
+                if free[i] and total > 0.0:
+                    volumes[i] = min(volumes[i] * (budget / total), _most(view, i, h))
+            return
+        for i in range(size):
+            if free[i] and above >= below and volumes[i] > _most(view, i, h):
+                volumes[i] = _most(view, i, h)
+                budget -= volumes[i]
+                free[i] = False
+            elif free[i] and above < below and volumes[i] < 0.0:
+                volumes[i] = 0.0
+                free[i] = False
+
+
+@helper
+def _most(view: View, i: int, h: float) -> float:
+    return min(view.cap[i] * h, view.remaining[i])
+
+
+@subroutine
+def _leximin_better(view: View, k: int, h: float, other_k: int, other_h: float) -> bool:
+    """Whether the sorted yields of (k, h) are better than those of the other: at the first that differ, higher."""
+    mine, others = np.empty(len(view.cap)), np.empty(len(view.cap))
+    _allocate(view, k, h, mine)
+    _allocate(view, other_k, other_h, others)
+    for i in range(len(view.cap)):
+        elapsed = view.now - view.release[i]
+        mine[i] = (view.progress[i] + mine[i] / view.cap[i]) / (elapsed + h)
+        others[i] = (view.progress[i] + others[i] / view.cap[i]) / (elapsed + other_h)
+    mine.sort()
+    others.sort()
+    for a, b in zip(mine, others):  # noqa: B905  (numba knows no strict zip)
+        if a > b + TIE:
+            return True
+        if a < b - TIE:
+            return False
+    return False
+
+
+BEST_NEXT_EVENT = Policy(
+    name="best-next-event",
+    rates=best_next_event,
+    summary="the rates with the best yields at the best next completion",
+    needs=(Need.PROGRESS, Need.VOLUME, Need.WINDOW_END),
+    reference="000 §4.3",
+)

@@ -1,0 +1,24 @@
+"""fair-share: every active application gets the same fraction of its cap (000 §4.1; 003's interfering)."""
+
+from __future__ import annotations
+
+from penstock.policies.policy import Policy
+from penstock.policies.view import Floats, View
+
+
+def fair_share(view: View, rates: Floats) -> None:
+    """α = min(1, B / Σ b_j), rate α·b_i. Time n."""
+    total = 0.0
+    for i in range(len(rates)):
+        total += view.cap[i]
+    share = min(1.0, view.bandwidth / total)
+    for i in range(len(rates)):
+        rates[i] = share * view.cap[i]
+
+
+FAIR_SHARE = Policy(
+    name="fair-share",
+    rates=fair_share,
+    summary="the same fraction of its cap for everyone",
+    reference="000 §4.1",
+)

@@ -1,0 +1,32 @@
+"""greedy-yield: the lowest yield first; and its periodic form (000 §4.1)."""
+
+from __future__ import annotations
+
+from penstock.policies.order import fill, rounded_yield
+from penstock.policies.policy import Need, Policy
+from penstock.policies.view import Floats, View
+
+
+def greedy_yield(view: View, rates: Floats) -> None:
+    """Fill the link in the order of the present yields, so that who is behind catches up. Time n."""
+    for i in range(len(rates)):
+        view.scratch[i] = rounded_yield(view, i)
+    fill(view, view.scratch, rates)
+
+
+GREEDY_YIELD = Policy(
+    name="greedy-yield",
+    rates=greedy_yield,
+    summary="the lowest yield first",
+    needs=(Need.PROGRESS,),
+    reference="000 §4.1",
+)
+
+PERIODIC_GREEDY_YIELD = Policy(
+    name="periodic-greedy-yield",
+    rates=greedy_yield,
+    summary="greedy-yield, decided anew also every delta seconds",
+    needs=(Need.PROGRESS,),
+    reference="000 §4.1, §3.2.2",
+    periodic=True,
+)

@@ -1,0 +1,48 @@
+"""Users' own policies: compiled with bounds checked, and stopped instead of crashing the engine.
+
+A C function cannot raise. The guard marks all rates as missing before it calls the user's function and after that fails;
+the engine refuses rates that are not numbers, and asks the function again from Python for the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+
+from penstock.model import InputError
+from penstock.policies.compiled import FLAGS, ByAddress
+from penstock.policies.view import RATES_SIGNATURE, Floats, RatesFunction, View
+
+
+def guarded(function: RatesFunction, name: str) -> ByAddress:
+    """The user's function as the engine calls it; InputError in one line if it cannot be compiled."""
+    checked: Any = numba.njit(**{**FLAGS, "boundscheck": True})(function)
+
+    def rates_or_nothing(view: View, rates: Floats) -> None:
+        rates[:] = np.nan
+        try:
+            checked(view, rates)
+        except Exception:  # numba knows no other
+            rates[:] = np.nan
+
+    try:
+        return ByAddress(rates_or_nothing, RATES_SIGNATURE, f"the policy {name}", cached=False)
+    except NumbaError as error:
+        raise InputError(f"policy {name}", f"it cannot be compiled: {_reason(str(error))}") from None
+
+
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in nopython mode|During:|There are \d+ candidate|- Of which).*$", re.MULTILINE)
+
+
+def _reason(text: str) -> str:
+    """numba's long message as one line: the first thing it says, and where."""
+    lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip()]
+    reason = next((line for line in lines if not line.startswith("File ")), "unknown reason").rstrip(".:")
+    signature = next((line.removeprefix(">>> ") for line in lines if line.startswith(">>> ")), "")
+    places = re.findall(r'File "([^"]+)", line (\d+)', text)
+    at = f" (line {places[-1][1]})" if places else ""
+    return f"{reason}{': ' + signature[:80] if signature else ''}{at}; expected what numba can compile"

@@ -1,0 +1,126 @@
+"""set-10: applications in sets by the length of their iterations, exclusive within a set (000 §4.2, after I/O-Sets).
+
+An application with mean iteration ω belongs to set n = ⌊log10 ω + 0.5⌋ of priority 10^−n; before its first finished
+iteration to set 0. The sets share the link in proportion to their priorities.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.policies.compiled import helper, subroutine
+from penstock.policies.order import sort
+from penstock.policies.policy import Need, Policy
+from penstock.policies.view import Floats, Ints, View
+
+
+def set_10_basic(view: View, rates: Floats) -> None:
+    """In each set the earliest posted operation alone has the share of its set, up to its cap. Time n log n.
+
+    Meant for caps equal to B; where a cap is lower, part of the link stays idle.
+    """
+    owner, numbers, _ = _sets(view)
+    share = _priorities(numbers)
+    share *= view.bandwidth / share.sum()
+    rates[:] = 0.0
+    sort(view, view.posted)
+    for i in view.order:
+        rates[i] = min(view.cap[i], share[owner[i]])
+        share[owner[i]] = 0.0
+
+
+def set_10(view: View, rates: Floats) -> None:
+    """A set may serve several operations, in the order of posting; what a set cannot use goes to the others.
+
+    Sets whose caps add up to no more than their share get just that; the rest of the link is shared anew between the other
+    sets, until no set is limited by its caps (000 §4.2, the extension). With all caps equal to B this is `set_10_basic`.
+    Time n log n + n·s for s sets.
+    """
+    owner, numbers, share = _sets(view)
+    _share_between_sets(view.bandwidth, _priorities(numbers), share)
+    rates[:] = 0.0
+    sort(view, view.posted)
+    for i in view.order:
+        rates[i] = min(view.cap[i], share[owner[i]])
+        share[owner[i]] -= rates[i]
+
+
+@helper
+def _set_number(mean_iteration: float) -> float:
+    if mean_iteration <= 0.0:
+        return 0.0
+    return np.floor(np.log10(mean_iteration) + 0.5)  # type: ignore[no-any-return]
+
+
+@subroutine
+def _sets(view: View) -> tuple[Ints, Floats, Floats]:
+    """For each application the position of its set; for each set its number, ascending, and the sum of its caps."""
+    size = len(view.cap)
+    numbers = np.empty(size)
+    count = 0
+    for i in range(size):
+        number = _set_number(view.mean_iteration[i])
+        place = 0
+        while place < count and numbers[place] < number:
+            place += 1
+        if place == count or numbers[place] != number:
+            numbers[place + 1 : count + 1] = numbers[place:count].copy()
+            numbers[place] = number
+            count += 1
+    owner = np.empty(size, np.int64)
+    caps = np.zeros(count)
+    for i in range(size):
+        number = _set_number(view.mean_iteration[i])
+        place = 0
+        while numbers[place] < number:
+            place += 1
+        owner[i] = place
+        caps[place] += view.cap[i]
+    return owner, numbers[:count], caps
+
+
+@subroutine
+def _priorities(numbers: Floats) -> Floats:
+    """10^−n of each set, relative to the first, whose priority is the highest."""
+    return 10.0 ** (numbers[0] - numbers)  # type: ignore[no-any-return]
+
+
+@subroutine
+def _share_between_sets(bandwidth: float, priorities: Floats, share: Floats) -> None:
+    """Turn each set's sum of caps, in `share`, into the bandwidth it gets."""
+    open_sets = np.ones(len(share), np.bool_)
+    left = bandwidth
+    limited = True
+    while limited:
+        limited = False
+        total = 0.0
+        for j in range(len(share)):
+            if open_sets[j]:
+                total += priorities[j]
+        offered = left
+        for j in range(len(share)):
+            if open_sets[j] and share[j] <= offered * priorities[j] / total:
+                open_sets[j] = False
+                left -= share[j]
+                limited = True
+    for j in range(len(share)):
+        if open_sets[j]:
+            share[j] = left * priorities[j] / total
+
+
+SET_10 = Policy(
+    name="set-10",
+    rates=set_10,
+    summary="sets by iteration length share by priority; fcfs within a set",
+    needs=(Need.POSTING, Need.ITERATION),
+    reference="000 §4.2, extension",
+)
+
+SET_10_BASIC = Policy(
+    name="set-10-basic",
+    rates=set_10_basic,
+    summary="set-10 with one operation a set at a time",
+    needs=(Need.POSTING, Need.ITERATION),
+    reference="000 §4.2",
+    idles=True,
+)

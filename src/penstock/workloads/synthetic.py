@@ -1,0 +1,96 @@
+"""The synthetic traces of 000 §6.2: small, medium and big applications that can each saturate the link (b_i = B = 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.model import Application, InputError, Phases, Platform, Workload
+from penstock.model.phases import IO, MOST_PHASES, WORK
+
+MEANS = (1_000.0, 10_000.0, 100_000.0)
+"""µ of small, medium and big applications, in seconds."""
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """The parameters of 000 §6.2.1, with the paper's defaults.
+
+    A third of the applications is medium, `small` are small (n_small) and the others big. `sigma` is σ, the spread of
+    iteration lengths between applications relative to µ; `noise` is ν, the spread between iterations of one;
+    `pressure` is W_GOAL; `horizon` is h, in seconds.
+    """
+
+    pressure: float
+    small: int = 20
+    sigma: float = 0.5
+    noise: float = 0.5
+    horizon: float = 2_000_000.0
+    applications: int = 60
+
+    def __post_init__(self) -> None:
+        _require(self.applications >= 1, "applications", self.applications, "1 or more")
+        most = self.applications - self.applications // 3
+        _require(0 <= self.small <= most, "small", self.small, f"0 to {most}")
+        _require(math.isfinite(self.pressure) and self.pressure > 0.0, "pressure", self.pressure, "a number above 0")
+        _require(math.isfinite(self.sigma) and self.sigma >= 0.0, "sigma", self.sigma, "a number, 0 or more")
+        _require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
+        _require(math.isfinite(self.horizon) and self.horizon > 0.0, "horizon", self.horizon, "seconds above 0")
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many small, medium and big applications there are."""
+        medium = self.applications // 3
+        return self.small, medium, self.applications - medium - self.small
+
+
+def synthetic(parameters: Synthetic, seed: int) -> Workload:
+    """A trace; the same seed gives the same trace.
+
+    The window ends with the shortest dedicated run. I/O fractions φ_i = u_i·W_GOAL / Σ u_k, u ~ U[0, 1], make the pressure
+    W_GOAL on average; they are drawn anew while one is 1 or more, which happens only with few applications.
+    """
+    if parameters.pressure >= parameters.applications:
+        raise InputError("pressure", f"{parameters.pressure} needs more than {parameters.applications} applications")
+    random = np.random.default_rng(seed)
+    iterations = _iteration_lengths(parameters, random)
+    fractions = np.ones(1)
+    while fractions.max() >= 1.0:
+        drawn = random.uniform(size=parameters.applications)
+        fractions = drawn * parameters.pressure / drawn.sum()
+    if (2.0 * np.ceil(parameters.horizon / iterations)).sum() > MOST_PHASES:
+        raise InputError("horizon", f"{parameters.horizon} s make over {MOST_PHASES:,} phases; expected a shorter horizon")
+    applications = tuple(
+        _application(f"{size}-{index}", parameters, float(iterations[index]), float(fractions[index]), random)
+        for index, size in enumerate(np.repeat(["small", "medium", "big"], parameters.sizes))
+    )
+    end = min(application.lead + float(application.phases.amounts.sum()) for application in applications)
+    return Workload(Platform(bandwidth=1.0, node_bandwidth=1.0, nodes=parameters.applications), applications, (0.0, end))
+
+
+def _iteration_lengths(parameters: Synthetic, random: np.random.Generator) -> np.ndarray:
+    """ω_i ~ N(µ_i, µ_i·σ), drawn again until above 0."""
+    means = np.repeat(MEANS, parameters.sizes)
+    lengths = random.normal(means, parameters.sigma * means)
+    while (again := lengths <= 0.0).any():
+        lengths[again] = random.normal(means[again], parameters.sigma * means[again])
+    return lengths
+
+
+def _application(
+    name: str, parameters: Synthetic, length: float, fraction: float, random: np.random.Generator
+) -> Application:
+    """⌈h / ω⌉ iterations of work (1 ± ν)·(1 − φ)·ω and I/O (1 ± ν)·φ·ω, after U[0, ω] of work."""
+    lead = float(random.uniform(0.0, length))
+    count = math.ceil(parameters.horizon / length)
+    noise = 1.0 + random.uniform(-parameters.noise, parameters.noise, (count, 2))
+    amounts = noise * np.array([(1.0 - fraction) * length, fraction * length])
+    kinds = np.tile(np.array([WORK, IO], np.uint8), count)
+    return Application(name, Phases(kinds, amounts.ravel()), lead=lead)
+
+
+def _require(condition: bool, name: str, value: object, expected: str) -> None:
+    if not condition:
+        raise InputError(name, f"{value} is out of range; expected {expected}")
