@@ -2,8 +2,8 @@
 
 One turn of the loop: ask the policy, if anything happened since it was last asked; find the next date (a completion, the
 end of a work phase, a periodic decision, the limit); move every transfer on to it; apply all that happens then. An
-operation is complete when at most 1e-12 of its volume is left; an application whose work and posting fall on one date has both
-applied before the policy is asked.
+operation is complete when at most 1e-12 of its volume is left. All that falls on one date is applied before the policy is
+asked.
 
 Costs of an event, n active of m applications: log m for the heap of work ends, n for moving the transfers and finding the
 next completion, and the policy's own cost, n or n log n for most.
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import types, typeof
+from numba import typeof, types
 
 from penstock.engine.state import (
     ACTIVE,
@@ -62,12 +62,18 @@ INVARIANT_TIME: Final = 11
 
 
 class Trace(NamedTuple):
-    """Segments of constant rate: application, begin, end, rate in bytes/s (0 while it waits); empty arrays record nothing."""
+    """Segments of constant rate, in bytes/s, 0 while the application waits; arrays without room record nothing."""
 
     application: Ints
     begin: Floats
     end: Floats
     rate: Floats
+
+    def rows(self, which: Ints | slice) -> Trace:
+        """A copy of some of the segments."""
+        return Trace(
+            self.application[which].copy(), self.begin[which].copy(), self.end[which].copy(), self.rate[which].copy()
+        )
 
 
 class Terms(NamedTuple):
@@ -119,7 +125,7 @@ def _pop(state: State) -> int:
         child = 2 * hole + 1
     state.heap_time[hole] = time
     state.heap_index[hole] = index
-    return top
+    return int(top)
 
 
 @helper

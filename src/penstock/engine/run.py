@@ -60,7 +60,7 @@ class Run:
         return float(self._state.clock[NOW])
 
     def advance(self, until: float = math.inf) -> tuple[int, ...]:
-        """Go on to the next end of an application, at most to the date `until`; returns the positions of those that ended."""
+        """Go on to the next end of an application, at most to the date `until`; returns the positions of the ended."""
         before = self._state.status == ENDED
         self._go(until, stop_at_end=True)
         return tuple(int(index) for index in np.flatnonzero((self._state.status == ENDED) & ~before))
@@ -144,7 +144,7 @@ class Run:
 
     def _flush(self) -> None:
         rows = int(self._state.counts[SEGMENTS])
-        self._segments.append(Trace(*(column[:rows].copy() for column in self._trace)))
+        self._segments.append(self._trace.rows(slice(rows)))
         self._state.counts[SEGMENTS] = 0
 
     def _whole_trace(self) -> Trace:
@@ -158,10 +158,14 @@ class Run:
             np.full(len(slots), self.now),
             state.slot_segment_rate[slots],
         )
-        columns = (np.concatenate(parts) for parts in zip(*self._segments, still_open, strict=True))
-        trace = Trace(*columns)
-        order = np.lexsort((trace.application, trace.begin))
-        return Trace(*(column[order] for column in trace))
+        parts = [*self._segments, still_open]
+        trace = Trace(
+            np.concatenate([part.application for part in parts]),
+            np.concatenate([part.begin for part in parts]),
+            np.concatenate([part.end for part in parts]),
+            np.concatenate([part.rate for part in parts]),
+        )
+        return trace.rows(np.lexsort((trace.application, trace.begin)))
 
 
 def simulate(workload: Workload, policy: Policy | str, *, trace: bool = False, check: bool = False) -> Result:

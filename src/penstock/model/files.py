@@ -8,7 +8,7 @@ The text formats hold one object::
      "applications": [{"name": "a0", "nodes": 1, "release": 0.0, "lead": 721.4,
                        "phases": [["work", 424.1], ["io", 9.6], {"repeat": 3, "phases": [["work", 8], ["read", 6]]}]}]}
 
-Times are in seconds and volumes in bytes; a string may carry a unit. `penstock.model.parquet` says how Parquet holds the same.
+Times are in seconds and volumes in bytes; a string may carry a unit. How Parquet holds the same: `penstock.model.parquet`.
 """
 
 from __future__ import annotations

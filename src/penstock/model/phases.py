@@ -49,7 +49,8 @@ class Phases:
     @classmethod
     def of(cls, phases: Iterable[object]) -> Phases:
         """A chain from pairs such as ``("work", 10.0)``, ``("io", "3 GB")``, and repetitions
-        ``{"repeat": 5, "phases": […]}``."""
+        ``{"repeat": 5, "phases": […]}``.
+        """
         kinds: list[int] = []
         amounts: list[float] = []
         for index, phase in enumerate(phases):

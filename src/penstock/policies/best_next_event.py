@@ -25,6 +25,7 @@ Time n per evaluation, n² a decision for n active applications.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -191,30 +192,12 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
     budget = view.bandwidth * h
     if k != NOBODY:
         volumes[k] = view.remaining[k]
-        budget -= volumes[k]
+        budget = max(0.0, budget - volumes[k])
         free[k] = False
     while True:
-        weight, done = 0.0, 0.0
-        for i in range(size):
-            if free[i]:
-                weight += view.cap[i] * (view.now - view.release[i] + h)
-                done += view.cap[i] * view.progress[i]
-        if weight == 0.0:
-            return
-        level = (max(budget, 0.0) + done) / weight
-        above, below, total = 0.0, 0.0, 0.0
-        for i in range(size):
-            if free[i]:
-                volumes[i] = view.cap[i] * (level * (view.now - view.release[i] + h) - view.progress[i])
-                above += max(0.0, volumes[i] - _most(view, i, h))
-                below += max(0.0, -volumes[i])
-                total += volumes[i]
+        above, below, total = _lift(view, h, budget, free, volumes)
         if above == 0.0 and below == 0.0:
-            # A volume is the small difference of two long times: let them add up to the budget exactly.
-            for i in range(size):
-                if free[i] and total > 0.0:
-                    volumes[i] = min(volumes[i] * (budget / total), _most(view, i, h))
-            return
+            break
         for i in range(size):
             if free[i] and above >= below and volumes[i] > _most(view, i, h):
                 volumes[i] = _most(view, i, h)
@@ -223,11 +206,36 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
             elif free[i] and above < below and volumes[i] < 0.0:
                 volumes[i] = 0.0
                 free[i] = False
+    # A volume is the small difference of two long times: let them add up to the budget exactly.
+    for i in range(size):
+        if free[i] and total > 0.0:
+            volumes[i] = min(volumes[i] * (budget / total), _most(view, i, h))
+
+
+@helper
+def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tuple[float, float, float]:
+    """Lift the free to one level with the budget, no limits; returns how far volumes are above and below their limits in
+    sum, and their total."""
+    weight, done = 0.0, 0.0
+    for i in range(len(volumes)):
+        if free[i]:
+            weight += view.cap[i] * (view.now - view.release[i] + h)
+            done += view.cap[i] * view.progress[i]
+    above, below, total = 0.0, 0.0, 0.0
+    for i in range(len(volumes)):
+        if free[i]:
+            level = (max(budget, 0.0) + done) / weight
+            volumes[i] = view.cap[i] * (level * (view.now - view.release[i] + h) - view.progress[i])
+            above += max(0.0, volumes[i] - _most(view, i, h))
+            below += max(0.0, -volumes[i])
+            total += volumes[i]
+    return above, below, total
 
 
 @helper
 def _most(view: View, i: int, h: float) -> float:
-    return min(view.cap[i] * h, view.remaining[i])
+    """What i can move until the horizon."""
+    return float(min(view.cap[i] * h, view.remaining[i]))
 
 
 @subroutine

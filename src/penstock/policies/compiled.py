@@ -188,4 +188,5 @@ def announcing(what: str) -> Iterator[None]:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

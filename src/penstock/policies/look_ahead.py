@@ -48,7 +48,7 @@ def _score(view: View, candidate: int, to_beat: float) -> float:
             left -= rate
             progress = view.progress[i] + rate / view.cap[i] * horizon
             lowest = min(lowest, progress / (view.now + horizon - view.release[i]))
-    return lowest
+    return float(lowest)
 
 
 @helper
@@ -63,7 +63,7 @@ def _horizon(view: View, candidate: int) -> float:
             rate = min(view.cap[i], left)
             left -= rate
             horizon = min(horizon, view.remaining[i] / rate)
-    return horizon  # type: ignore[no-any-return]
+    return float(horizon)
 
 
 LOOK_AHEAD_GREEDY_YIELD = Policy(

@@ -59,7 +59,8 @@ def _load_file(text: str, path: str) -> ModuleType:
     if not Path(path).is_file():
         raise InputError(f"policy {text}", f"there is no file {path}; expected a Python file")
     specification = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     # numba looks the module of a function up by its name.
     sys.modules.setdefault(specification.name, module)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.policies.compiled import helper
-from penstock.policies.view import Floats, Ints, View
+from penstock.policies.view import Floats, View
 
 YIELD_GRAIN = 1e12
 """Yields compare in units of 1 / YIELD_GRAIN."""
@@ -24,13 +24,13 @@ def yield_now(view: View, i: int) -> float:
     elapsed = view.now - view.release[i]
     if elapsed <= 0.0:
         return 1.0
-    return view.progress[i] / elapsed
+    return float(view.progress[i] / elapsed)
 
 
 @helper
 def rounded_yield(view: View, i: int) -> float:
     """The yield as orders compare it, in units of 1e-12."""
-    return np.rint(yield_now(view, i) * YIELD_GRAIN)  # type: ignore[no-any-return]
+    return float(np.rint(yield_now(view, i) * YIELD_GRAIN))
 
 
 @helper

@@ -49,7 +49,7 @@ def set_10(view: View, rates: Floats) -> None:
 def _set_number(mean_iteration: float) -> float:
     if mean_iteration <= 0.0:
         return 0.0
-    return np.floor(np.log10(mean_iteration) + 0.5)  # type: ignore[no-any-return]
+    return float(np.floor(np.log10(mean_iteration) + 0.5))
 
 
 @subroutine

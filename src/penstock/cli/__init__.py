@@ -1,0 +1,1 @@
+"""The command ``penstock``: one thin module a command, no logic."""

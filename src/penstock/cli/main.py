@@ -1,0 +1,66 @@
+"""Parse the command line, run the command, turn errors into one line and an exit code.
+
+Exit codes: 0 done, 1 a check did not hold, 2 wrong input. Only what a command needs is imported, when it runs: the help
+answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from penstock import __version__
+from penstock.cli import compare, generate, policies, simulate
+
+COMMANDS = (simulate, compare, policies, generate)
+DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2."""
+        self.exit(WRONG_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    top = OneLineParser(
+        prog="penstock",
+        description="Study, plan and steer how applications share the I/O of an HPC machine.",
+        epilog="Start with: penstock generate demo -o demo.json; penstock compare demo.json --html report.html",
+    )
+    top.add_argument("--version", action="version", version=f"penstock {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=OneLineParser)
+    for command in COMMANDS:
+        command.configure(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        sys.stderr.write("penstock: interrupted\n")
+        return INTERRUPTED
+    except MemoryError:
+        sys.stderr.write("penstock: the workload does not fit into memory; expected a smaller one\n")
+        return WRONG_INPUT
+    except Exception as error:
+        from penstock.model.errors import PenstockError
+
+        if not isinstance(error, PenstockError):
+            raise
+        sys.stderr.write(f"penstock: {error}\n")
+        return WRONG_INPUT

@@ -1,0 +1,50 @@
+"""``penstock simulate FILE --policy NAME``: one workload under one policy."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from penstock.cli.output import POLICY_HELP, add_outputs, emit_json, emit_report, print_notes, run_all
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "simulate",
+        help="run a workload under one policy",
+        description="Run a workload under one policy, exactly, event by event, and print what became of each application.",
+    )
+    command.add_argument("file", metavar="FILE", help="the workload: JSON, YAML or Parquet; - reads standard input")
+    command.add_argument("--policy", metavar="NAME", default="fair-share", help=f"{POLICY_HELP} (default: fair-share)")
+    command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
+    add_outputs(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from penstock.model.files import read
+    from penstock.policies import find
+
+    policy = find(options.policy)
+    workload = read(options.file)
+    (result,) = run_all(workload, [policy], trace=options.html is not None, check=options.check)
+    if options.json or options.output:
+        emit_json(result.to_dict(), options.output)
+    else:
+        _print(result)
+    if options.html:
+        emit_report(options.html, workload, [result], options.file)
+    return 0
+
+
+def _print(result: Any) -> None:
+    from rich.console import Console
+
+    from penstock.report import applications_table, comparison_table
+
+    console = Console()
+    console.print(applications_table(result))
+    console.print(comparison_table([result]))
+    print_notes([result])
