@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import POLICY_HELP, add_outputs, emit_json, emit_report, print_notes, run_all
+from penstock.cli.output import POLICY_HELP, add_outputs, console, emit_json, emit_report, print_notes, run_all
 
 
 def configure(commands: Any) -> None:
@@ -49,9 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(results: Any) -> None:
-    from rich.console import Console
-
     from penstock.report import comparison_table
 
-    Console().print(comparison_table(results))
+    console().print(comparison_table(results))
     print_notes(results)

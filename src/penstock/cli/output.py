@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from penstock.engine import Result
     from penstock.model import Workload
     from penstock.policies import Policy
@@ -45,6 +47,13 @@ def emit_report(path: str, workload: Workload, results: Sequence[Result], source
 
     write_report(Path(path), workload, results, title="standard input" if source == "-" else Path(source).name)
     sys.stderr.write(f"report: {Path(path).resolve()}\n")
+
+
+def console() -> Console:
+    """Where tables go: as wide as the terminal, and wide enough for every column where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160)
 
 
 def run_all(workload: Workload, policies: Sequence[Policy], *, trace: bool, check: bool) -> list[Result]:

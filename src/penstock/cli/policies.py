@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import emit_json
+from penstock.cli.output import console, emit_json
 
 
 def configure(commands: Any) -> None:
@@ -29,11 +29,10 @@ def run(options: argparse.Namespace) -> int:
         ]
         emit_json({"policies": rows}, None)
         return 0
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("policy", "who is served", "must know", "paper", box=None, header_style="bold", pad_edge=False)
     for policy in REGISTRY.values():
         table.add_row(policy.name, policy.summary, ", ".join(policy.needs) or "nothing", policy.reference)
-    Console().print(table)
+    console().print(table)
     return 0

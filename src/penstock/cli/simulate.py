@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import POLICY_HELP, add_outputs, emit_json, emit_report, print_notes, run_all
+from penstock.cli.output import POLICY_HELP, add_outputs, console, emit_json, emit_report, print_notes, run_all
 
 
 def configure(commands: Any) -> None:
@@ -40,11 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(result: Any) -> None:
-    from rich.console import Console
-
     from penstock.report import applications_table, comparison_table
 
-    console = Console()
-    console.print(applications_table(result))
-    console.print(comparison_table([result]))
+    console().print(applications_table(result))
+    console().print(comparison_table([result]))
     print_notes([result])

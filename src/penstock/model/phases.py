@@ -5,6 +5,7 @@ A chain is two parallel arrays, so that ten million phases take 90 MB and are ha
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -20,7 +21,7 @@ IO: Final = 1
 READ: Final = 2
 WRITE: Final = 3
 KINDS: Final = ("work", "io", "read", "write")
-MOST_PHASES: Final = 1_000_000_000
+MOST_PHASES: Final = 200_000_000
 _CODES: Final = {name: code for code, name in enumerate(KINDS)}
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -51,11 +52,10 @@ class Phases:
         """A chain from pairs such as ``("work", 10.0)``, ``("io", "3 GB")``, and repetitions
         ``{"repeat": 5, "phases": […]}``.
         """
-        kinds: list[int] = []
-        amounts: list[float] = []
+        kinds, amounts = array("B"), array("d")
         for index, phase in enumerate(phases):
             _append(phase, f"phases[{index}]", kinds, amounts)
-        return cls(np.array(kinds, np.uint8), np.array(amounts, np.float64))
+        return cls(np.frombuffer(kinds, np.uint8), np.frombuffer(amounts, np.float64))
 
     @property
     def operations(self) -> int:
@@ -85,7 +85,7 @@ class Phases:
         return f"<Phases: {len(self)} phases, {self.operations} I/O operations>"
 
 
-def _append(phase: object, place: str, kinds: list[int], amounts: list[float]) -> None:
+def _append(phase: object, place: str, kinds: array[int], amounts: array[float]) -> None:
     """Add one entry of a file's list of phases, which is a pair or a repetition of entries."""
     if isinstance(phase, dict):
         _append_repetition(phase, place, kinds, amounts)
@@ -100,7 +100,7 @@ def _append(phase: object, place: str, kinds: list[int], amounts: list[float]) -
     amounts.append(units.seconds(amount, place) if code == WORK else units.volume(amount, place))
 
 
-def _append_repetition(phase: dict[object, object], place: str, kinds: list[int], amounts: list[float]) -> None:
+def _append_repetition(phase: dict[object, object], place: str, kinds: array[int], amounts: array[float]) -> None:
     for key in phase:
         if key not in ("repeat", "phases"):
             raise InputError(place, f"unknown key {short(key)}; expected repeat, phases")
@@ -119,11 +119,11 @@ def _append_repetition(phase: dict[object, object], place: str, kinds: list[int]
 
 def _frozen(values: ArrayLike, dtype: type[_Scalar]) -> NDArray[_Scalar]:
     """The values as a read-only array; copied unless they already are one."""
-    array = np.asarray(values, dtype)
-    if array.flags.writeable:
-        array = array.copy()
-        array.flags.writeable = False
-    return array
+    frozen = np.asarray(values, dtype)
+    if frozen.flags.writeable:
+        frozen = frozen.copy()
+        frozen.flags.writeable = False
+    return frozen
 
 
 def _refuse_first(bad: NDArray[np.bool_], values: NDArray[np.generic], message: str) -> None:

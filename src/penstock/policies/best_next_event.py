@@ -215,7 +215,8 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
 @helper
 def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tuple[float, float, float]:
     """Lift the free to one level with the budget, no limits; returns how far volumes are above and below their limits in
-    sum, and their total."""
+    sum, and their total.
+    """
     weight, done = 0.0, 0.0
     for i in range(len(volumes)):
         if free[i]:

@@ -1,0 +1,33 @@
+"""Random workloads for round trips: any value that the format can hold."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from penstock.model import Application, Phases, Platform, Workload
+
+amounts = st.floats(min_value=0.0, max_value=1e300)
+positive = st.floats(min_value=1e-300, max_value=1e300)
+dates = st.floats(min_value=-1e15, max_value=1e15)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+@st.composite
+def applications(draw: st.DrawFn, name: str, before: float) -> Application:
+    phases = draw(st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=6))
+    return Application(
+        name,
+        Phases(np.array([kind for kind, _ in phases], np.uint8), np.array([amount for _, amount in phases])),
+        nodes=draw(st.integers(1, 64)),
+        release=draw(dates.filter(lambda release: release < before)),
+        lead=draw(amounts),
+        bandwidth=draw(st.none() | positive),
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    window = draw(st.none() | st.tuples(dates, dates).filter(lambda dates: dates[0] < dates[1]))
+    before = window[1] if window else np.inf
+    platform = Platform(draw(positive), draw(st.none() | positive), draw(st.none() | st.integers(64, 10_000)))
+    unique = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    return Workload(platform, tuple(draw(applications(name, before)) for name in unique), window)

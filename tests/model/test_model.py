@@ -1,0 +1,113 @@
+"""Platform, Application, Workload and Phases: what they hold and what they refuse."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.model import Application, InputError, Phases, Platform, Workload
+
+
+def an_application(**options: Any) -> Application:
+    return Application.of("a", [("work", 1.0), ("io", 2.0)], **options)
+
+
+def test_a_cap_is_nodes_times_node_bandwidth_up_to_the_bandwidth() -> None:
+    platform = Platform(bandwidth=100.0, node_bandwidth=30.0)
+    assert [platform.cap(nodes) for nodes in (1, 3, 4)] == [30.0, 90.0, 100.0]
+    assert Platform(100.0).cap(1) == 100.0
+
+
+def test_an_application_may_bring_its_own_cap() -> None:
+    platform = Platform(bandwidth=100.0, node_bandwidth=30.0)
+    assert an_application(bandwidth="50 B/s").cap(platform) == 50.0
+    assert an_application(bandwidth=500.0).cap(platform) == 100.0
+
+
+def test_phases_expand_repetitions() -> None:
+    inner = {"repeat": 2, "phases": [["io", 1], {"repeat": 3, "phases": [["read", "1 kB"]]}]}
+    assert list(Phases.of([["work", "1 min"], inner])) == [("work", 60.0)] + 2 * ([("io", 1.0)] + 3 * [("read", 1000.0)])
+
+
+def test_phases_cannot_be_changed() -> None:
+    amounts = np.array([1.0, 2.0])
+    phases = Phases(np.array([0, 1], np.uint8), amounts)
+    amounts[0] = 7.0
+    assert phases.amounts[0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        phases.amounts[0] = 7.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        an_application().nodes = 3  # type: ignore[misc]
+
+
+def test_operations_of_volume_zero_do_not_count() -> None:
+    assert Phases.of([("io", 0), ("io", 1), ("work", 3), ("write", 2)]).operations == 2
+
+
+def test_history_is_all_of_the_time_since_the_release_unless_given() -> None:
+    applications = (
+        an_application(release=4.0),
+        Application.of("b", [("io", 1)], release=4.0, progress=3.5),
+        Application.of("c", [("io", 1)], release=15.0),
+    )
+    workload = Workload(Platform(1.0), applications, (10.0, 20.0))
+    assert [workload.history(application) for application in workload.applications] == [6.0, 3.5, 0.0]
+    assert [workload.start(application) for application in workload.applications] == [10.0, 10.0, 15.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Platform(0.0), "bandwidth: 0.0 is not a bandwidth"),
+        (lambda: Platform(float("nan")), "bandwidth: nan is not finite"),
+        (lambda: Platform(1.0, nodes=0), "nodes: 0 is not a number of nodes"),
+        (lambda: Phases.of([]), "phases: the chain is empty; expected at least one phase"),
+        (
+            lambda: Phases.of([("work", 1), ("sleep", 2)]),
+            "phases[1]: kind 'sleep' is unknown; expected one of work, io, read",
+        ),
+        (lambda: Phases.of([("work", 1), ("io",)]), "phases[1]: ('io',) is not a phase"),
+        (lambda: Phases.of([("work", 1), ("io", -2.0)]), "phases[1]: -2.0 is negative"),
+        (lambda: Phases.of([{"repeat": 0, "phases": [("io", 1)]}]), "phases[0].repeat: 0 is not a number of repetitions"),
+        (lambda: Phases.of([{"repeat": 2, "phases": []}]), "phases[0].phases: [] is not a list of phases"),
+        (lambda: Phases.of([{"repeat": 2, "phase": []}]), "phases[0]: unknown key 'phase'; expected repeat, phases"),
+        (lambda: Phases.of([{"repeat": 2, "phases": [("io", 1), ("x", 1)]}]), "phases[0].phases[1]: kind 'x' is unknown"),
+        (
+            lambda: Phases.of([{"repeat": 10**6, "phases": [{"repeat": 10**3, "phases": [("io", 1)]}]}]),
+            "phases[0].repeat: 1000000 repetitions make over 200,000,000 phases",
+        ),
+        (lambda: Phases(np.array([0, 9], np.uint8), np.ones(2)), "phases[1]: kind 9 is unknown"),
+        (lambda: Phases(np.array([0, 1], np.uint8), np.array([1.0, np.nan])), "phases[1]: amount nan is not finite"),
+        (lambda: Phases(np.array([0, 1], np.uint8), np.array([-1.0, 1.0])), "phases[0]: amount -1.0 is negative"),
+        (lambda: Phases(np.array([0], np.uint8), np.ones(2)), "phases: (1,) kinds for (2,) amounts"),
+        (lambda: Application.of("", [("io", 1)]), "name: '' is not a name"),
+        (lambda: an_application(lead=-1), "lead: -1 is negative"),
+        (lambda: an_application(nodes=1.5), "nodes: 1.5 is not a number of nodes"),
+        (lambda: Workload(Platform(1.0), ()), "applications: the workload is empty; expected at least one application"),
+        (
+            lambda: Workload(Platform(1.0), (an_application(), an_application())),
+            "applications[1].name: 'a' is also applications[0]; expected different names",
+        ),
+        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, 3.0)), "window: the end 3.0 is not after the begin 3.0"),
+        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, float("inf"))), "window[1]: inf is not finite"),
+        (
+            lambda: Workload(Platform(1.0, nodes=4), (an_application(nodes=5),)),
+            "applications[0].nodes: 5 nodes on a platform",
+        ),
+        (
+            lambda: Workload(Platform(1.0), (an_application(release=9.0),), (0.0, 9.0)),
+            "applications[0].release: 9.0 is not before the end of the window",
+        ),
+        (
+            lambda: Workload(Platform(1.0), (an_application(release=0.0, progress=6.0),), (5.0, 9.0)),
+            "applications[0].progress: 6.0 s done in 5.0 s before the window; expected 5.0 or less",
+        ),
+    ],
+)
+def test_wrong_values_are_refused_with_their_place(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
