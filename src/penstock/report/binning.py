@@ -1,0 +1,78 @@
+"""Segments of constant rate as means over equal bins of time, and as one step function of their sum.
+
+Segment s says that an application had the rate r(s), in bytes/s, from b(s) to e(s). With bins of width h the mean in bin k
+is Σ_s r(s) · |[b(s), e(s)] ∩ bin k| / h, so that mean · h, added over the bins, is the volume that the segments moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from penstock.engine import Trace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal bins of time between two dates in seconds."""
+
+    begin: float
+    end: float
+    count: int
+
+    @property
+    def seconds(self) -> float:
+        """The width of a bin."""
+        return (self.end - self.begin) / self.count
+
+    @property
+    def edges(self) -> Floats:
+        """The dates where bins begin and end, one more than there are bins."""
+        return np.linspace(self.begin, self.end, self.count + 1)
+
+
+class Pieces(NamedTuple):
+    """Segments cut at the edges of bins: the segment, the bin, and the seconds of that segment in that bin."""
+
+    segment: Ints
+    bin: Ints
+    seconds: Floats
+
+
+def cut(begin: Floats, end: Floats, bins: Bins) -> Pieces:
+    """Cut the segments [begin, end] at the edges; what lies outside the bins is left out."""
+    edges = bins.edges
+    first = np.clip(np.searchsorted(edges, begin, "right") - 1, 0, bins.count - 1)
+    last = np.clip(np.searchsorted(edges, end, "left") - 1, first, bins.count - 1)
+    touched = last - first + 1
+    segment = np.repeat(np.arange(len(begin)), touched)
+    nth = np.arange(len(segment)) - np.repeat(np.cumsum(touched) - touched, touched)
+    place = first[segment] + nth
+    seconds = np.minimum(end[segment], edges[place + 1]) - np.maximum(begin[segment], edges[place])
+    return Pieces(segment, place, np.maximum(seconds, 0.0))
+
+
+def means(row: Ints, rows: int, trace: Trace, bins: Bins) -> tuple[Floats, Floats]:
+    """Mean rate in bytes/s and share of time spent waiting, both of shape (rows, bins); segment s belongs to row[s]."""
+    pieces = cut(trace.begin, trace.end, bins)
+    cell = row[pieces.segment] * bins.count + pieces.bin
+    rate = trace.rate[pieces.segment]
+    shape, size = (rows, bins.count), rows * bins.count
+    moved = np.bincount(cell, rate * pieces.seconds, size).reshape(shape)
+    waited = np.bincount(cell, np.where(rate > 0.0, 0.0, pieces.seconds), size).reshape(shape)
+    return moved / bins.seconds, waited / bins.seconds
+
+
+def total(trace: Trace, begin: float, end: float) -> tuple[Floats, Floats]:
+    """The sum of the rates as a step function: dates from `begin` to `end`, and the bytes/s between each and the next."""
+    dates, index = np.unique(np.concatenate([[begin, end], trace.begin, trace.end]), return_inverse=True)
+    rises, falls = np.split(index[2:], 2)
+    change = np.bincount(rises, trace.rate, len(dates)) - np.bincount(falls, trace.rate, len(dates))
+    return dates, np.maximum(np.cumsum(change)[:-1], 0.0)

@@ -1,0 +1,118 @@
+"""The report of a comparison: one HTML file that needs nothing else, neither a network nor a server.
+
+Template, styles and scripts are files beside this module. The policy of the page lets only those scripts run and nothing be
+loaded, and what a user named is text everywhere: escaped in the markup, data in the JSON block.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Final
+
+from penstock.model.files import replacing
+from penstock.report import objectives, units
+from penstock.report.payload import payload, to_json
+
+if TYPE_CHECKING:
+    from penstock.engine import Result
+    from penstock.model import Workload
+
+_SCRIPTS: Final = ("format.js", "canvas.js", "rates.js", "table.js", "yields.js", "span.js", "timeline.js", "report.js")
+_NAMES_LISTED: Final = 6
+
+
+def write_report(path: Path, workload: Workload, results: Sequence[Result], title: str) -> None:
+    """Write the report to `path`, which keeps its old content if anything fails."""
+    page = render(workload, results, title)
+    with replacing(path) as temporary:
+        # A lone surrogate in a name has no UTF-8; as a character reference a browser shows it as a replacement character.
+        temporary.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))
+
+
+def render(workload: Workload, results: Sequence[Result], title: str) -> str:
+    """The page; each result must be one of this workload and have a trace, or ValueError is raised."""
+    if not results:
+        raise ValueError("there are no results; expected at least one")
+    style, script = _asset("report.css"), "\n".join(_asset(name) for name in _SCRIPTS)
+    return Template(_asset("report.html")).substitute(
+        title=escape(title),
+        facts="\n".join(_facts(workload, results)),
+        rows="\n".join(_rows(results)),
+        ended=_ended_early(results),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=to_json(payload(workload, results)),
+    )
+
+
+def _asset(name: str) -> str:
+    return files("penstock.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The source expression that allows this inline text in a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _facts(workload: Workload, results: Sequence[Result]) -> Iterator[str]:
+    """What was simulated, one term and its value a line."""
+    end = max(result.end for result in results)
+    facts = {
+        "applications": f"{len(workload.applications):,}",
+        "window" if workload.window else "duration, to the last end": _window(workload.begin, end),
+        "I/O pressure": f"{results[0].pressure:.3g}",
+        "bandwidth": units.rate(workload.platform.bandwidth),
+        "policies": f"{len(results):,}",
+    }
+    for term, value in facts.items():
+        yield f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def _window(begin: float, end: float) -> str:
+    length = units.duration(end - begin)
+    return length if begin == 0.0 else f"{length} from {units.duration(begin)}"
+
+
+def _rows(results: Sequence[Result]) -> Iterator[str]:
+    """The rows of the table; a cell's `data-value` is what sorting compares."""
+    best = {objective: objectives.best(results, objective) for objective in objectives.OBJECTIVES}
+    for index, result in enumerate(results):
+        name = escape(result.policy)
+        cells = [f'<th scope="row" data-value="{name}"><button type="button" data-policy="{index}">{name}</button></th>']
+        for objective in objectives.OBJECTIVES:
+            value = getattr(result, objective)
+            cells.append(_cell(value, objectives.text(value), best=index in best[objective]))
+        cells.append(_cell(result.events, f"{result.events:,}"))
+        cells.append(_cell(result.seconds, units.duration(result.seconds)))
+        yield f"<tr>{''.join(cells)}</tr>"
+
+
+def _cell(value: float, shown: str, *, best: bool = False) -> str:
+    if not best:
+        return f'<td data-value="{value!r}">{escape(shown)}</td>'
+    star = '<span class="star" role="img" aria-label="best">★</span>'
+    return f'<td data-value="{value!r}" class="best">{star}{escape(shown)}</td>'
+
+
+def _ended_early(results: Sequence[Result]) -> str:
+    """One line on applications that ended inside the window under some policy, or nothing."""
+    policies = [result.policy for result in results if result.ended_early]
+    if not policies:
+        return ""
+    names = list(dict.fromkeys(name for result in results for name in result.ended_early))
+    listed = escape(f"{_listed(names)} (under {_listed(policies)})")
+    return f'<p class="note">Ended inside the window, which is then not a steady state: {listed}.</p>'
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names and how many more there are."""
+    more = len(names) - _NAMES_LISTED
+    return ", ".join(names[:_NAMES_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,32 @@
+"""Amounts as people read them: three significant digits and the unit that fits ("1.2 TB", "3.4 GB/s", "2.1 h")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+_BYTES: Final = tuple((1000.0**power, f"{letter}B") for power, letter in enumerate(("", "k", "M", "G", "T", "P", "E")))
+_SECONDS: Final = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
+
+
+def volume(amount: float) -> str:
+    """An amount of bytes, in powers of 1000: "1.2 TB"."""
+    return _scaled(amount, _BYTES)
+
+
+def rate(bytes_per_s: float) -> str:
+    """A bandwidth in bytes per second: "3.4 GB/s"."""
+    return f"{_scaled(bytes_per_s, _BYTES)}/s"
+
+
+def duration(seconds: float) -> str:
+    """A time in seconds: "2.1 h"."""
+    return _scaled(seconds, _SECONDS) if seconds != 0.0 else "0 s"
+
+
+def _scaled(amount: float, units: Sequence[tuple[float, str]]) -> str:
+    """The amount in the largest unit of which it is 1 or more once rounded to three digits."""
+    rounded = float(f"{amount:.3g}")
+    size, name = next(((size, name) for size, name in reversed(units) if abs(rounded) >= size), units[0])
+    number = amount / size
+    return f"{number:,.0f} {name}" if abs(number) >= 999.5 else f"{number:.3g} {name}"

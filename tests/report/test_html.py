@@ -1,0 +1,133 @@
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from penstock.engine import Result
+from penstock.model import InputError, Workload
+from penstock.report import render, write_report
+from penstock.report.payload import payload
+
+TITLE = 'Tom & "Jerry" <b>$title</b>'
+
+
+@pytest.fixture(scope="module")
+def page(workload: Workload, results: list[Result]) -> str:
+    return render(workload, results, TITLE)
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and the text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._raw = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._raw = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.text += data
+
+
+def test_names_and_title_are_text(page: str, workload: Workload, results: list[Result]) -> None:
+    named = dataclasses.replace(results[0], policy="<i onclick='x'>", ended_early=("<u>",))
+    elements = Elements(render(workload, [named], TITLE))
+    assert not {"img", "b", "i", "u"} & {tag for tag, _ in elements.found}
+    assert not [key for _, attributes in elements.found for key in attributes if key.startswith("on")]
+    assert {TITLE, "<i onclick='x'>"} <= {line.strip() for line in elements.text.splitlines()} | {
+        attributes.get("data-value") for _, attributes in elements.found
+    }
+    assert sum(tag == "script" for tag, _ in Elements(page).found) == 2
+
+
+def test_the_data_comes_back_out_of_the_page(page: str, workload: Workload, results: list[Result]) -> None:
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(block.group(1)) == payload(workload, results)
+
+
+def test_nothing_is_loaded(page: str) -> None:
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert "default-src 'none'" in page
+    assert not re.findall(r"@import|url\(", page)
+    loaded = [attributes.get(key) for _, attributes in Elements(page).found for key in ("src", "href") if key in attributes]
+    assert loaded == ["data:,"]
+
+
+def test_the_header_says_what_was_simulated(page: str) -> None:
+    facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
+    assert facts[0] == ("applications", "5")
+    assert facts[1] == ("window", "10 min")
+    assert facts[3] == ("bandwidth", "1 GB/s")
+
+
+def test_a_window_that_begins_later_says_when(workload: Workload, results: list[Result]) -> None:
+    later = dataclasses.replace(workload, window=(60.0, 600.0))
+    assert "<dt>window</dt><dd>9 min from 1 min</dd>" in render(later, results, "t")
+
+
+def test_without_a_window_there_is_a_duration(workload: Workload, results: list[Result]) -> None:
+    assert "<dt>duration, to the last end</dt>" in render(dataclasses.replace(workload, window=None), results, "t")
+
+
+def test_the_best_of_each_objective_is_marked(workload: Workload, results: list[Result]) -> None:
+    spread = [dataclasses.replace(result, min_yield=0.1 * index) for index, result in enumerate(results)]
+    assert '<td data-value="0.2" class="best">' in render(workload, spread, "t")
+
+
+def test_applications_that_ended_early_are_named_once(workload: Workload, results: list[Result]) -> None:
+    page = render(workload, results, "t")
+    assert "not a steady state: short (under fair-share, fcfs, greedy-yield)." in page
+    many = dataclasses.replace(results[0], ended_early=tuple(f"n{i}" for i in range(9)))
+    assert "n5 and 3 more (under fair-share)" in render(workload, [many], "t")
+    none = dataclasses.replace(results[0], ended_early=())
+    assert "steady state" not in render(workload, [none], "t")
+
+
+def test_no_results_are_refused(workload: Workload) -> None:
+    with pytest.raises(ValueError, match="there are no results; expected at least one"):
+        render(workload, [], "t")
+
+
+def test_a_failure_leaves_the_old_file(report_path: Path, workload: Workload, results: list[Result]) -> None:
+    report_path.write_text("old")
+    with pytest.raises(ValueError, match="has no trace"):
+        write_report(report_path, workload, [dataclasses.replace(results[0], trace=None)], "t")
+    assert report_path.read_text() == "old"
+    assert list(report_path.parent.iterdir()) == [report_path]
+
+
+def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path, workload: Workload, results: list[Result]) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        write_report(tmp_path / "no" / "report.html", workload, results, "t")
+
+
+def test_a_title_that_has_no_utf_8_is_written(report_path: Path, workload: Workload, results: list[Result]) -> None:
+    write_report(report_path, workload, results, "lone \ud800 surrogate")
+    assert "lone &#55296; surrogate" in report_path.read_text(encoding="utf-8")
+
+
+def test_importing_the_report_does_not_import_numba() -> None:
+    code = "import sys, penstock.report.html, penstock.report.table; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_an_unknown_name_is_refused() -> None:
+    import penstock.report
+
+    assert set(dir(penstock.report)) == {"applications_table", "comparison_table", "render", "write_report"}
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        penstock.report.nothing  # noqa: B018

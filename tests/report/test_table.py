@@ -1,0 +1,58 @@
+import dataclasses
+import io
+
+from rich.console import Console
+from rich.table import Table
+
+from penstock.engine import Result
+from penstock.report import applications_table, comparison_table
+
+
+def printed(table: Table) -> str:
+    console = Console(file=io.StringIO(), width=200, color_system=None)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def column(table: Table, heading: str) -> list:
+    return list(next(c for c in table.columns if c.header == heading).cells)
+
+
+def test_the_comparison_has_a_row_for_each_policy(results: list[Result]) -> None:
+    table = comparison_table(results)
+    assert [c.header for c in table.columns] == ["policy", "min-yield", "efficiency", "utilization", "events", "time"]
+    assert [str(cell) for cell in column(table, "policy")] == ["fair-share", "fcfs", "greedy-yield"]
+    assert [str(cell) for cell in column(table, "min-yield")] == [f"{result.min_yield:.4f}" for result in results]
+
+
+def test_the_best_of_each_objective_is_bold(results: list[Result]) -> None:
+    better = [results[0], dataclasses.replace(results[1], efficiency=0.99), results[2]]
+    assert [cell.style for cell in column(comparison_table(better), "efficiency")] == ["", "bold", ""]
+
+
+def test_the_applications_have_human_units(results: list[Result]) -> None:
+    table = applications_table(results[0])
+    text = printed(table)
+    assert table.row_count == 5
+    assert "<img src=x onerror=alert(1)>" in text
+    assert "größe-π-🙂" in text
+    assert column(table, "transferred")[-1] == "1 GB"
+    assert column(table, "end")[0] == "–"
+    assert column(table, "end")[-1].endswith(" s")
+
+
+def test_markup_in_a_name_is_text(results: list[Result]) -> None:
+    odd = dataclasses.replace(results[0].applications[0], name="[bold]a[/bold]")
+    assert "[bold]a[/bold]" in printed(applications_table(dataclasses.replace(results[0], applications=(odd,))))
+
+
+def test_of_many_applications_the_lowest_yields_are_shown(results: list[Result]) -> None:
+    table = applications_table(results[0], most=2)
+    lowest = sorted(results[0].applications, key=lambda application: application.yield_)[:2]
+    assert {str(cell) for cell in column(table, "application")} == {application.name for application in lowest}
+    assert table.caption == "2 of 5 applications, those with the lowest yields"
+
+
+def test_no_progress_is_an_infinite_stretch(results: list[Result]) -> None:
+    stuck = dataclasses.replace(results[0].applications[0], yield_=0.0)
+    assert "inf" in printed(applications_table(dataclasses.replace(results[0], applications=(stuck,))))
