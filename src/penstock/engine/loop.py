@@ -224,7 +224,6 @@ def _complete(state: State, slot: int, now: float) -> None:
     _next_phase(state, index, now)
 
 
-@subroutine
 def view_of(state: State, terms: Terms) -> View:
     """What the policy sees."""
     size = state.counts[SLOTS]
@@ -243,6 +242,9 @@ def view_of(state: State, terms: Terms) -> View:
         terms.bandwidth,
         terms.window_end,
     )
+
+
+_compiled_view = subroutine(view_of)
 
 
 @helper
@@ -381,7 +383,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             return TRACE_FULL
         if state.counts[STALE] != 0 and size > 0:
             state.counts[DECISIONS] += 1
-            policy(view_of(state, terms), state.slot_rate[:size])
+            policy(_compiled_view(state, terms), state.slot_rate[:size])
             fault = _refused(state, terms)
             if fault != 0:
                 return fault

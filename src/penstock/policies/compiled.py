@@ -25,6 +25,7 @@ import numba
 import numpy as np
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 
 FLAGS: Final[dict[str, Any]] = {"error_model": "numpy", "boundscheck": False, "nogil": True}
@@ -64,7 +65,7 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], signature: Any, what: str, *, cached: bool) -> None:
         self._signature = signature
-        with announcing(what), _cache_in(cache_folder() if cached else None) as on_disk:
+        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk:
             flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
             self._function = numba.cfunc(signature, cache=on_disk, **flags)(function)
 
@@ -106,7 +107,7 @@ def _without_owner(typing_context: Any, arrays: Any) -> Any:
 @intrinsic  # type: ignore[untyped-decorator]
 def _as_read_only(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return arguments[0]
+        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
 
     return array.copy(readonly=True)(array), generate
 
@@ -176,9 +177,10 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def announcing(what: str) -> Iterator[None]:
-    """Say on standard error what is being compiled if it takes longer than a moment: the first run only."""
-    timer = threading.Timer(PATIENCE_SECONDS, _say, [f"penstock: compiling {what} for this machine (first run only) …"])
+def announcing(what: str, *, once: bool = True) -> Iterator[None]:
+    """Say on standard error what is being compiled if it takes longer than a moment, and whether it is done only once."""
+    line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
+    timer = threading.Timer(PATIENCE_SECONDS, _say, [line])
     timer.daemon = True
     timer.start()
     try:

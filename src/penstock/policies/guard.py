@@ -11,7 +11,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaError
 
 from penstock.model import InputError
 from penstock.policies.compiled import FLAGS, ByAddress
@@ -31,11 +30,12 @@ def guarded(function: RatesFunction, name: str) -> ByAddress:
 
     try:
         return ByAddress(rates_or_nothing, RATES_SIGNATURE, f"the policy {name}", cached=False)
-    except NumbaError as error:
+    except Exception as error:  # numba has errors of many classes for what it cannot compile
         raise InputError(f"policy {name}", f"it cannot be compiled: {_reason(str(error))}") from None
 
 
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in nopython mode|During:|There are \d+ candidate|- Of which).*$", re.MULTILINE)
+_PLAINER = ((r"\bView\(.*\)", "View"), (r"readonly array\([^)]*\)", "read-only array"), (r"\barray\([^)]*\)", "array"))
 
 
 def _reason(text: str) -> str:
@@ -43,6 +43,8 @@ def _reason(text: str) -> str:
     lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip()]
     reason = next((line for line in lines if not line.startswith("File ")), "unknown reason").rstrip(".:")
     signature = next((line.removeprefix(">>> ") for line in lines if line.startswith(">>> ")), "")
-    places = re.findall(r'File "([^"]+)", line (\d+)', text)
-    at = f" (line {places[-1][1]})" if places else ""
-    return f"{reason}{': ' + signature[:80] if signature else ''}{at}; expected what numba can compile"
+    place = re.search(r'File "[^"]+", line (\d+)', text)
+    message = f"{reason}{': ' + signature if signature else ''}{f' (line {place[1]})' if place else ''}"
+    for pattern, plainer in _PLAINER:
+        message = re.sub(pattern, plainer, message)
+    return f"{message}; expected what numba can compile"

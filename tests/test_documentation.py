@@ -1,0 +1,42 @@
+"""What the documentation says of the code is so."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from penstock.engine import simulate
+from penstock.model.files import from_document
+from penstock.policies import REGISTRY, View, find
+
+ROOT = Path(__file__).parents[1]
+
+
+def code(page: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_policy_has_its_line(name: str) -> None:
+    assert f"\n| `{name}` |" in (ROOT / "docs/policies.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/workloads.md"])
+def test_the_workloads_shown_can_be_run(page: str) -> None:
+    (text,) = code(page, "json")
+    result = simulate(from_document(json.loads(text)), "fair-share", check=True)
+    assert 0.0 < result.min_yield <= 1.0
+
+
+def test_the_policy_shown_can_be_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("\n".join(code("docs/own-policy.md", "python")))
+    (workload,) = (from_document(json.loads(text)) for text in code("README.md", "json"))
+    plain = simulate(workload, find(f"{file}:smallest_first"))
+    assert simulate(workload, find(f"{file}:SMALLEST_FIRST")).yields.tolist() == plain.yields.tolist()
+
+
+def test_every_field_of_the_view_is_explained() -> None:
+    page = (ROOT / "docs/own-policy.md").read_text(encoding="utf-8")
+    assert not [field for field in View._fields if f"`{field}`" not in page]
