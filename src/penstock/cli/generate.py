@@ -1,8 +1,10 @@
-"""``penstock generate KIND -o FILE``: workloads to start from."""
+"""``penstock generate KIND -o OUT``: workloads to start from."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,10 +36,32 @@ def configure(commands: Any) -> None:
     synthetic.add_argument("--applications", type=int, default=60, help="m, how many applications (60)")
     synthetic.set_defaults(run=run, make=_synthetic)
     for kind in (demo, synthetic):
-        kind.add_argument("--seed", type=_seed, default=1, help="the same seed makes the same workload (1)")
+        _add_seed(kind)
         kind.add_argument(
             "-o", "--output", metavar="FILE", required=True, help="ends in .json, .yaml or .parquet; - for standard output"
         )
+    _configure_apex(kinds)
+
+
+def _configure_apex(kinds: Any) -> None:
+    apex = kinds.add_parser(
+        "apex",
+        help="steady-state windows of the APEX workloads of 000 §6.3",
+        description="The longest steady-state windows in three months of NERSC or TRILAB jobs (000 §6.3), a file each.",
+    )
+    apex.add_argument("--workload", required=True, help="nersc or trilab")
+    apex.add_argument("--machine", default="cielo", help="cielo or one of its scaled versions M_1 to M_10 (cielo)")
+    apex.add_argument("--count", type=int, default=20, help="how many windows, the longest first (20)")
+    apex.add_argument("--format", choices=("json", "yaml", "parquet"), default="json", help="of the files (json)")
+    _add_seed(apex)
+    apex.add_argument(
+        "-o", "--output", metavar="DIR", required=True, help="a folder for window-00.json, …; it must not hold windows yet"
+    )
+    apex.set_defaults(run=run_apex)
+
+
+def _add_seed(kind: argparse.ArgumentParser) -> None:
+    kind.add_argument("--seed", type=_seed, default=1, help="the same seed makes the same workload (1)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,6 +70,54 @@ def run(options: argparse.Namespace) -> int:
 
     write(options.make(options), options.output)
     return 0
+
+
+def run_apex(options: argparse.Namespace) -> int:
+    """Write the windows and print what they are like on average."""
+    from statistics import fmean
+
+    from penstock.engine import dedicated
+    from penstock.workloads import windows
+
+    folder = _empty_of_windows(options.output)
+    made = windows(options.workload, options.machine, options.seed, options.count)
+    _write_all(made, folder, options.format)
+    alone = [dedicated(window) for window in made]
+    applications = fmean(len(window.applications) for window in made)
+    seconds, pressure = fmean(run.end - run.begin for run in alone), fmean(run.pressure for run in alone)
+    means = f"{applications:.1f} applications, {seconds:.0f} s, pressure {pressure:.3f}"
+    print(f"{len(made)} windows in {folder}: on average {means}")
+    return 0
+
+
+def _empty_of_windows(name: str) -> Path:
+    """The folder of that name, which need not exist; refused if it is none or holds a window."""
+    from penstock.model import InputError
+
+    folder = Path(name)
+    if name == "-" or (folder.exists() and not folder.is_dir()):
+        raise InputError(name, "is not a folder; expected a new or empty one for the windows")
+    for held in sorted(folder.glob("window-*")):
+        raise InputError(name, f"already holds {held.name}; expected a new or empty folder")
+    return folder
+
+
+def _write_all(windows: Sequence[Workload], folder: Path, suffix: str) -> None:
+    """Write window-00, window-01, … into the folder, or none of them."""
+    from penstock.model import InputError
+    from penstock.model.files import write
+
+    paths = [folder / f"window-{number:02}.{suffix}" for number in range(len(windows))]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for window, path in zip(windows, paths, strict=True):
+            write(window, path)
+    except OSError as error:
+        raise InputError(str(folder), f"cannot be written: {error.strerror}") from None
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _demo(options: argparse.Namespace) -> Workload:

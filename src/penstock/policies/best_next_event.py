@@ -206,7 +206,7 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
         for i in range(size):
             if free[i] and above >= below and volumes[i] > _most(view, i, h):
                 volumes[i] = _most(view, i, h)
-                budget -= volumes[i]
+                budget = max(0.0, budget - volumes[i])
                 free[i] = False
             elif free[i] and above < below and volumes[i] < 0.0:
                 volumes[i] = 0.0
@@ -230,7 +230,7 @@ def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tu
     above, below, total = 0.0, 0.0, 0.0
     for i in range(len(volumes)):
         if free[i]:
-            level = (max(budget, 0.0) + done) / weight
+            level = (budget + done) / weight
             volumes[i] = view.cap[i] * (level * (view.now - view.release[i] + h) - view.progress[i])
             above += max(0.0, volumes[i] - _most(view, i, h))
             below += max(0.0, -volumes[i])

@@ -32,7 +32,7 @@ FLAGS: Final[dict[str, Any]] = {"error_model": "numpy", "boundscheck": False, "n
 """No fastmath: results must not depend on how a sum was vectorised."""
 
 JIT: Final = not numba.config.DISABLE_JIT
-PATIENCE_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 2.0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
