@@ -1,0 +1,173 @@
+"""How the time of an event grows with the number of applications at equal pressure.
+
+Each cell of the table is one run: warmed up under greedy-yield, so that the applications that wait have gathered, then timed
+under the cell's policy in slices of time that double until the window or the cell's budget of seconds is used up. As many
+applications need short windows, the traces are cut so that the pressure is there from the first second on.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.instance import PRESSURE, SEED
+from benchmarks.report import Report, Results
+from penstock.engine import Result, Run
+from penstock.model import Phases, Workload
+from penstock.policies.registry import REGISTRY
+from penstock.workloads import Synthetic, synthetic
+
+HORIZONS = {60: 2_000_000.0, 600: 400_000.0, 6_000: 80_000.0, 60_000: 20_000.0}
+"""Seconds for each number of applications: long enough for operations to queue, short enough to bound the events."""
+WARM_UP = 0.25
+"""Part of the window that is run before the clock is."""
+FIRST_SLICE = 1e-4
+"""Part of the window of the first slice, a few events to a few tens."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy at one number of applications."""
+
+    policy: str
+    applications: int
+    events: int
+    seconds: float
+    mean_active: float
+
+    @property
+    def ns_per_event(self) -> float:
+        """Mean over the events of the cell."""
+        return 1e9 * self.seconds / self.events
+
+
+def run(report: Report, folder: Path, *, quick: bool) -> Results:
+    """The table, the plot, and the cells."""
+    budget = 0.3 if quick else 2.5
+    cells = []
+    for size, horizon in HORIZONS.items():
+        if quick and size > 6_000:
+            continue
+        workload = under_pressure(size, horizon)
+        for policy in REGISTRY:
+            with report.console.status(f"growth: {policy}, {size:,} applications"):
+                cells.append(_fastest(workload, policy, budget))
+    _print(report, cells)
+    _plot(cells, folder)
+    report.console.print(f"plot: {folder / 'growth.png'}")
+    return {"cells": [vars(cell) for cell in cells], "exponents": {policy: _exponent(cells, policy) for policy in REGISTRY}}
+
+
+def under_pressure(size: int, horizon: float) -> Workload:
+    """A synthetic trace whose applications go from their lead, uniform over an iteration, straight into I/O.
+
+    Else nobody would post before a whole iteration has passed, which is longer than these windows for the big ones. The
+    window is half the horizon, so that hardly anyone ends in it.
+    """
+    trace = synthetic(Synthetic(PRESSURE, small=size // 3, applications=size, horizon=horizon), SEED)
+    applications = tuple(
+        replace(application, phases=Phases(application.phases.kinds[1:], application.phases.amounts[1:]))
+        for application in trace.applications
+    )
+    return replace(trace, applications=applications, window=(0.0, horizon / 2))
+
+
+def _fastest(workload: Workload, policy: str, budget: float) -> Cell:
+    """The fastest of three runs, or the only one where that has used its budget."""
+    cells: list[Cell] = []
+    while len(cells) < 3 and sum(cell.seconds for cell in cells) < budget / 2:
+        cells.append(_measure(workload, policy, budget))
+    return min(cells, key=lambda cell: cell.ns_per_event)
+
+
+def _measure(workload: Workload, policy: str, budget: float) -> Cell:
+    assert workload.window is not None
+    end = workload.window[1]
+    # Periodic decisions are counted from the begin of the window, so that policy warms up by itself.
+    run = Run(workload, policy if REGISTRY[policy].periodic else "greedy-yield")
+    _advance(run, WARM_UP * end)
+    run.policy = REGISTRY[policy]
+    _advance(run, (WARM_UP + FIRST_SLICE) * end)
+    before = run.result()
+    seconds = _advance_within(run, end, budget)
+    after = run.result()
+    return Cell(
+        policy=policy,
+        applications=len(workload.applications),
+        events=after.events - before.events,
+        seconds=seconds,
+        mean_active=(_posted_seconds(after) - _posted_seconds(before)) / (after.end - before.end),
+    )
+
+
+def _advance(run: Run, until: float) -> float:
+    """Go on to the date; the seconds that took."""
+    begun = time.perf_counter()
+    while run.now < until:
+        run.advance(until)
+    return time.perf_counter() - begun
+
+
+def _advance_within(run: Run, end: float, budget: float) -> float:
+    """Go on in slices, each as long as all before, while half the budget of seconds is left."""
+    begin, part, seconds = run.now, FIRST_SLICE * end, 0.0
+    while run.now < end and seconds < budget / 2:
+        seconds += _advance(run, min(end, begin + part))
+        part *= 2.0
+    return seconds
+
+
+def _posted_seconds(result: Result) -> float:
+    """Seconds with an operation posted, of all applications together."""
+    return sum(application.waiting + application.transferring for application in result.applications)
+
+
+def _exponent(cells: list[Cell], policy: str) -> float:
+    """p of the best fit of time an event ~ active^p to the cells with 600 applications or more."""
+    mine = [cell for cell in cells if cell.policy == policy and cell.applications >= 600]
+    active, times = (np.log([getattr(cell, name) for cell in mine]) for name in ("mean_active", "ns_per_event"))
+    return float(np.polyfit(active, times, 1)[0])
+
+
+def _print(report: Report, cells: list[Cell]) -> None:
+    sizes = sorted({cell.applications for cell in cells})
+    found = {(cell.policy, cell.applications): cell for cell in cells}
+    report.show(
+        "Growth: µs an event (mean number of active ones), exponent over the active",
+        ("policy", *(f"{size:,}" for size in sizes), "exponent"),
+        (
+            (policy, *(_text(found[policy, size]) for size in sizes), f"{_exponent(cells, policy):.2f}")
+            for policy in REGISTRY
+        ),
+    )
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell.ns_per_event / 1e3:,.3g} ({cell.mean_active:,.0f})"
+
+
+def _plot(cells: list[Cell], folder: Path) -> None:
+    """Time of an event over the number of applications and over the number of active ones, both logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), sharey=True, layout="constrained")
+    for policy in REGISTRY:
+        mine = [cell for cell in cells if cell.policy == policy]
+        times = [cell.ns_per_event / 1e3 for cell in mine]
+        axes[0].loglog([cell.applications for cell in mine], times, marker="o", label=policy)
+        axes[1].loglog([cell.mean_active for cell in mine], times, marker="o")
+    axes[0].set(xlabel="applications", ylabel="µs an event", title="over all applications")
+    axes[1].set(xlabel="active applications (mean)", title="over those that are active")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize="small")
+    folder.mkdir(parents=True, exist_ok=True)
+    for extension in ("png", "svg"):
+        figure.savefig(folder / f"growth.{extension}", dpi=90)
+    plt.close(figure)

@@ -1,0 +1,93 @@
+"""What each policy costs on the shared instance, against greedy-yield; and a user's own policy against the built-in one."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from benchmarks.instance import instance
+from benchmarks.report import Report, Results, verdict
+from benchmarks.timing import fastest
+from penstock.engine import Result, simulate
+from penstock.model import Workload
+from penstock.policies import find
+from penstock.policies.policy import Policy
+from penstock.policies.registry import REGISTRY
+
+REFERENCE = "greedy-yield"
+OWN = "greedy-yield from a file"
+WANTED = {"look-ahead-greedy-yield": 5.0, "best-next-event": 100.0}
+"""The most that a policy may take, in times of greedy-yield."""
+OWN_SOURCE = '''
+from penstock.policies.order import fill, rounded_yield
+
+
+def mine(view, rates):
+    """The lowest yield first, as a user would write it."""
+    for i in range(len(rates)):
+        view.scratch[i] = rounded_yield(view, i)
+    fill(view, view.scratch, rates)
+'''
+
+
+def run(report: Report, *, quick: bool) -> Results:
+    """Seconds a window, ns an event, and times of greedy-yield, for every policy."""
+    workload = instance(200_000.0 if quick else 2_000_000.0)
+    policies = dict(REGISTRY) | {OWN: _own()}
+    runs: dict[str, Result] = {name: simulate(workload, policy) for name, policy in policies.items()}
+    seconds = fastest(
+        {name: partial(_seconds, workload, policy) for name, policy in policies.items()},
+        rounds=3 if quick else 11,
+    )
+    results = {
+        name: {
+            "events": runs[name].events,
+            "min_yield": runs[name].min_yield,
+            "mean_active": _mean_active(runs[name]),
+            "seconds": seconds[name],
+            "ns_per_event": 1e9 * seconds[name] / runs[name].events,
+            "ratio": seconds[name] / seconds[REFERENCE],
+        }
+        for name in policies
+    }
+    _print(report, results)
+    return results
+
+
+def _seconds(workload: Workload, policy: Policy) -> float:
+    return simulate(workload, policy).seconds
+
+
+def _own() -> Policy:
+    """The policy of OWN_SOURCE, found and compiled as a user's file is."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.py"
+        path.write_text(OWN_SOURCE)
+        policy = find(f"{path}:mine")
+        policy.compiled()
+    return policy
+
+
+def _mean_active(result: Result) -> float:
+    """How many applications have an operation posted, on average over time."""
+    posted = sum(application.waiting + application.transferring for application in result.applications)
+    return posted / (result.end - result.begin)
+
+
+def _print(report: Report, results: Results) -> None:
+    report.show(
+        "Policies on one window of 60 applications (fastest of all turns)",
+        ("policy", "events", "mean active", "seconds", "ns an event", f"times {REFERENCE}"),
+        (
+            (
+                name,
+                f"{one['events']:,}",
+                f"{one['mean_active']:.1f}",
+                f"{one['seconds']:.4f}",
+                f"{one['ns_per_event']:,.0f}",
+                verdict(one["ratio"], WANTED[name]) if name in WANTED else f"{one['ratio']:.3g}",
+            )
+            for name, one in results.items()
+        ),
+    )
