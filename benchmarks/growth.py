@@ -86,8 +86,9 @@ def _fastest(workload: Workload, policy: str, budget: float) -> Cell:
 def _measure(workload: Workload, policy: str, budget: float) -> Cell:
     assert workload.window is not None
     end = workload.window[1]
-    # Periodic decisions are counted from the begin of the window, so that policy warms up by itself.
-    run = Run(workload, policy if REGISTRY[policy].periodic else "greedy-yield")
+    # Periodic decisions are counted from the begin of the window, and virtual time too: these warm up by themselves.
+    alone = REGISTRY[policy].periodic or REGISTRY[policy].proportional
+    run = Run(workload, policy if alone else "greedy-yield")
     _advance(run, WARM_UP * end)
     run.policy = REGISTRY[policy]
     _advance(run, (WARM_UP + FIRST_SLICE) * end)

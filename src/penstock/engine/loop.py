@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 
+from penstock.engine.chain import account, end_work, next_phase
 from penstock.engine.state import (
-    ACTIVE,
     DECISIONS,
-    ENDED,
     ENDS,
     EVENTS,
     FAULT_SLOT,
@@ -31,11 +30,10 @@ from penstock.engine.state import (
     SEGMENTS,
     SLOTS,
     STALE,
+    STATE_TYPE,
     TICKS,
-    WORKING,
     State,
 )
-from penstock.model.phases import WORK
 from penstock.policies.compiled import helper, kernel, read_only, subroutine, unowned
 from penstock.policies.order import TIME_GRAIN
 from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
@@ -91,50 +89,10 @@ class Terms(NamedTuple):
 
 
 @helper
-def _push(state: State, time: float, index: int) -> None:
-    """Add the end of a work phase to the heap."""
-    hole = state.counts[HEAP]
-    state.counts[HEAP] += 1
-    while hole > 0:
-        parent = (hole - 1) // 2
-        if state.heap_time[parent] <= time:
-            break
-        state.heap_time[hole] = state.heap_time[parent]
-        state.heap_index[hole] = state.heap_index[parent]
-        hole = parent
-    state.heap_time[hole] = time
-    state.heap_index[hole] = index
-
-
-@helper
-def _pop(state: State) -> int:
-    """Take the application whose work ends first out of the heap."""
-    top = state.heap_index[0]
-    state.counts[HEAP] -= 1
-    size = state.counts[HEAP]
-    time, index = state.heap_time[size], state.heap_index[size]
-    hole, child = 0, 1
-    while child < size:
-        if child + 1 < size and state.heap_time[child + 1] < state.heap_time[child]:
-            child += 1
-        if state.heap_time[child] >= time:
-            break
-        state.heap_time[hole] = state.heap_time[child]
-        state.heap_index[hole] = state.heap_index[child]
-        hole = child
-        child = 2 * hole + 1
-    state.heap_time[hole] = time
-    state.heap_index[hole] = index
-    return int(top)
-
-
-@helper
 def _post(state: State, index: int, volume: float, now: float) -> None:
     """Make the application active with an operation of this volume."""
     slot = state.counts[SLOTS]
     state.counts[SLOTS] += 1
-    state.counts[EVENTS] += 1
-    state.status[index] = ACTIVE
     state.slot_index[slot] = index
     state.slot_remaining[slot] = volume
     state.slot_volume[slot] = volume
@@ -154,55 +112,18 @@ def _post(state: State, index: int, volume: float, now: float) -> None:
 
 
 @helper
-def _next_phase(state: State, index: int, now: float) -> None:
-    """Begin what the application does next: work, an operation, or nothing more. Operations of volume 0 are skipped."""
-    cursor = state.cursor[index]
-    last = state.first[index + 1]
-    while cursor < last and state.kinds[cursor] != WORK and state.amounts[cursor] == 0.0:
-        cursor += 1
-    if cursor == last:
-        state.cursor[index] = cursor
-        state.status[index] = ENDED
-        state.end[index] = now
-        state.counts[ENDS] += 1
-        return
-    state.cursor[index] = cursor + 1
-    amount = state.amounts[cursor]
-    if state.kinds[cursor] != WORK:
-        _post(state, index, amount, now)
-        return
-    state.status[index] = WORKING
-    state.work_begin[index] = now
-    state.work_length[index] = amount
-    state.since_operation[index] += amount
-    _push(state, now + amount, index)
-
-
-@helper
-def _end_work(state: State, now: float) -> None:
-    """The application on top of the heap has done its work."""
-    index = _pop(state)
-    state.done[index] += state.work_length[index]
-    state.worked[index] += state.work_length[index]
-    _next_phase(state, index, now)
+def _go_on(state: State, index: int, now: float) -> None:
+    """Begin what the application does next."""
+    volume = next_phase(state, index, now)
+    if volume > 0.0:
+        _post(state, index, volume, now)
 
 
 @helper
 def _complete(state: State, slot: int, now: float) -> None:
     """The operation in the slot is complete; the last slot moves into its place."""
     index = state.slot_index[slot]
-    alone = state.slot_volume[slot] / state.slot_cap[slot]
-    state.done[index] = state.slot_done[slot] + alone
-    state.moved[index] += state.slot_volume[slot]
-    state.io_seconds[index] += now - state.slot_began[slot]
-    state.transfer_seconds[index] += state.slot_transfer[slot]
-    # The operation before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
-    if state.operations[index] > 0 or state.kinds[state.first[index]] == WORK:
-        state.in_iterations[index] += state.since_operation[index] + alone
-        state.iterations[index] += 1
-    state.since_operation[index] = 0.0
-    state.operations[index] += 1
-    state.counts[EVENTS] += 1
+    account(state, index, state.slot_volume[slot], now - state.slot_began[slot], state.slot_transfer[slot])
     last = state.counts[SLOTS] - 1
     state.counts[SLOTS] = last
     if slot != last:
@@ -221,7 +142,7 @@ def _complete(state: State, slot: int, now: float) -> None:
         state.slot_transfer[slot] = state.slot_transfer[last]
         state.slot_segment_begin[slot] = state.slot_segment_begin[last]
         state.slot_segment_rate[slot] = state.slot_segment_rate[last]
-    _next_phase(state, index, now)
+    _go_on(state, index, now)
 
 
 def view_of(state: State, terms: Terms) -> View:
@@ -267,15 +188,21 @@ def _refused(state: State, terms: Terms) -> int:
 
 
 @helper
-def _record(state: State, trace: Trace, slot: int, now: float) -> None:
-    """Close the slot's segment of constant rate."""
-    if now > state.slot_segment_begin[slot]:
+def record(state: State, trace: Trace, index: int, begin: float, rate: float) -> None:
+    """Add a segment of constant rate that ends now."""
+    if state.clock[NOW] > begin:
         row = state.counts[SEGMENTS]
-        trace.application[row] = state.slot_index[slot]
-        trace.begin[row] = state.slot_segment_begin[slot]
-        trace.end[row] = now
-        trace.rate[row] = state.slot_segment_rate[slot]
+        trace.application[row] = index
+        trace.begin[row] = begin
+        trace.end[row] = state.clock[NOW]
+        trace.rate[row] = rate
         state.counts[SEGMENTS] = row + 1
+
+
+@helper
+def _record_slot(state: State, trace: Trace, slot: int) -> None:
+    """Close the slot's segment of constant rate."""
+    record(state, trace, state.slot_index[slot], state.slot_segment_begin[slot], state.slot_segment_rate[slot])
 
 
 @helper
@@ -284,13 +211,13 @@ def _record_changes(state: State, trace: Trace) -> None:
     now = state.clock[NOW]
     for slot in range(state.counts[SLOTS]):
         if state.slot_rate[slot] != state.slot_segment_rate[slot]:
-            _record(state, trace, slot, now)
+            _record_slot(state, trace, slot)
             state.slot_segment_begin[slot] = now
             state.slot_segment_rate[slot] = state.slot_rate[slot]
 
 
 @helper
-def _broken_invariant(state: State, before: float) -> int:
+def broken_invariant(state: State, before: float) -> int:
     """The first invariant that does not hold, or 0 (design: volume posted = moved + remaining, progress ≤ elapsed, time)."""
     now = state.clock[NOW]
     if now < before:
@@ -305,7 +232,7 @@ def _broken_invariant(state: State, before: float) -> int:
             state.clock[FAULT_VALUE] = moved + state.slot_remaining[slot]
             return INVARIANT_VOLUME
         elapsed = now - state.slot_release[slot]
-        if state.slot_progress[slot] > elapsed * (1.0 + 1e-9) + 1e-9 * abs(now):
+        if state.slot_progress[slot] > elapsed * (1.0 + 1e-9) + 1e-9 * abs(now) + 4e-16 * volume / state.slot_cap[slot]:
             state.clock[FAULT_VALUE] = state.slot_progress[slot]
             return INVARIANT_PROGRESS
     return 0
@@ -362,10 +289,10 @@ def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
     for slot in range(state.counts[SLOTS] - 1, -1, -1):
         if state.slot_remaining[slot] <= COMPLETE * state.slot_volume[slot]:
             if len(trace.application) > 0:
-                _record(state, trace, slot, now)
+                _record_slot(state, trace, slot)
             _complete(state, slot, now)
     while state.counts[HEAP] > 0 and state.heap_time[0] <= now:
-        _end_work(state, now)
+        _go_on(state, end_work(state), now)
     if ticking:
         state.clock[TICKS] += 1.0
         state.counts[EVENTS] += 1
@@ -381,6 +308,10 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         size = state.counts[SLOTS]
         if len(trace.application) > 0 and len(trace.application) - state.counts[SEGMENTS] < 2 * size + 2:
             return TRACE_FULL
+        if state.clock[NOW] >= terms.limit:
+            return LIMIT
+        if size == 0 and state.counts[HEAP] == 0 and terms.limit == np.inf:
+            return NOTHING_LEFT  # whatever periodic decisions would still come
         if state.counts[STALE] != 0 and size > 0:
             state.counts[DECISIONS] += 1
             policy(_compiled_view(state, terms), state.slot_rate[:size])
@@ -394,39 +325,30 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         before, ends = state.clock[NOW], state.counts[ENDS]
         date, seconds, finisher, ticking = _next_date(state, terms)
         if date == np.inf:
-            return STARVED if size > 0 else NOTHING_LEFT
+            return STARVED
         _move(state, seconds, finisher)
         state.clock[NOW] = date
         _apply_events(state, trace, ticking)
 
         if terms.check:
-            broken = _broken_invariant(state, before)
+            broken = broken_invariant(state, before)
             if broken != 0:
                 return broken
         if terms.stop_at_end and state.counts[ENDS] > ends:
             return APPLICATION_ENDED
-        if date >= terms.limit:
-            return LIMIT
 
 
 @cache
 def compiled_advance() -> Callable[..., int]:
     """`advance`, compiled for any policy given by its address."""
-    arrays = {
-        "kinds": types.uint8[::1],
-        "status": types.int8[::1],
-        **dict.fromkeys(
-            ("first", "cursor", "iterations", "operations", "slot_index", "slot_order", "heap_index", "counts"),
-            types.int64[::1],
-        ),
-    }
-    state_type = types.NamedTuple([arrays.get(name, types.float64[::1]) for name in State._fields], State)
-    trace_type = typeof(new_trace(0))
-    terms_type = types.NamedTuple([types.float64] * 5 + [types.boolean] * 2, Terms)
-    signature = types.int64(state_type, terms_type, trace_type, types.FunctionType(RATES_SIGNATURE))
+    signature = types.int64(STATE_TYPE, TERMS_TYPE, TRACE_TYPE, types.FunctionType(RATES_SIGNATURE))
     return kernel(advance, signature, "the simulation engine")
 
 
 def new_trace(rows: int) -> Trace:
     """Room for that many segments."""
     return Trace(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
+
+
+TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 5 + [types.boolean] * 2, Terms)
+TRACE_TYPE: Final[Any] = types.NamedTuple([types.int64[::1]] + [types.float64[::1]] * 3, Trace)

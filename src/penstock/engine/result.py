@@ -122,9 +122,8 @@ def measure(workload: Workload, state: State, alone: Dedicated, policy: str, sec
     elapsed = until - state.release
     # At the instant of release the yield is 1.
     yields = np.where(elapsed > 0.0, accounts["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
-    history = np.array([workload.history(application) for application in workload.applications])
     node_seconds = float(state.nodes[started].sum()) * (now - workload.begin)
-    gained = np.where(started, accounts["progress"] - history, 0.0)
+    gained = np.where(started, accounts["progress"] - state.history, 0.0)
 
     def weighted(values: Floats) -> float:
         return float(np.dot(state.nodes, values)) / node_seconds if node_seconds > 0.0 else 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from penstock.engine.dedicated import dedicated
 from penstock.engine.loop import Terms, Trace, new_trace
 from penstock.engine.result import Result, measure
 from penstock.engine.state import ENDED, FAULT_SLOT, FAULT_VALUE, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
+from penstock.engine.virtual_time import compiled_advance_together
 from penstock.model import InputError, PolicyFault, Workload
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
@@ -61,6 +63,8 @@ class Run:
 
     def advance(self, until: float = math.inf) -> tuple[int, ...]:
         """Go on to the next end of an application, at most to the date `until`; returns the positions of the ended."""
+        if until < self.now:
+            raise InputError("until", f"{until} s is past; expected {self.now} s or later")
         before = self._state.status == ENDED
         self._go(until, stop_at_end=True)
         return tuple(int(index) for index in np.flatnonzero((self._state.status == ENDED) & ~before))
@@ -77,7 +81,7 @@ class Run:
             raise InputError(f"applications[{index}]", "is not held; only a held application can be started")
         state.status[index] = WORKING
         state.release[index] = state.work_begin[index] = self.now
-        state.done[index] = 0.0
+        state.history[index] = state.done[index] = 0.0
         fill_heap(state)
 
     def result(self) -> Result:
@@ -86,11 +90,15 @@ class Run:
         return measure(self.workload, self._state, self._alone, self.policy.name, self._seconds, trace)
 
     def _go(self, until: float, *, stop_at_end: bool) -> None:
-        function, policy = loop.compiled_advance(), self.policy.compiled()
+        policy: tuple[Any, ...] = ()
+        if self.policy.proportional and not self.policy.periodic:
+            function = compiled_advance_together()
+        else:
+            function, policy = loop.compiled_advance(), (self.policy.compiled(),)
         terms = self._terms(until, stop_at_end)
         while True:
             begun = time.perf_counter()
-            outcome = function(self._state, terms, self._trace, policy)
+            outcome = function(self._state, terms, self._trace, *policy)
             self._seconds += time.perf_counter() - begun
             if outcome != loop.TRACE_FULL:
                 break
@@ -139,7 +147,7 @@ class Run:
         try:
             self.policy.rates(view, np.full(len(view.cap), np.nan))
         except Exception as error:  # whatever a user's function raises
-            return f"it failed with {type(error).__name__}: {error}"
+            return f"it failed with {type(error).__name__}: {' '.join(str(error).split())}"
         return None
 
     def _flush(self) -> None:

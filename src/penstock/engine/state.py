@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from penstock.model import Workload
@@ -26,7 +27,13 @@ NOW: Final = 0
 TICKS: Final = 1
 """Periodic decisions so far."""
 FAULT_VALUE: Final = 2
-CLOCKS: Final = 3
+VIRTUAL: Final = 3
+"""Virtual time: see `penstock.engine.virtual_time`."""
+CAPS: Final = 4
+"""Sum of the caps of the active applications, in virtual time."""
+SHARE: Final = 5
+"""Fraction of its cap that every active application has, in virtual time."""
+CLOCKS: Final = 6
 
 # Positions in `State.counts`.
 SLOTS: Final = 0
@@ -59,6 +66,8 @@ class State(NamedTuple):
     """The phase that comes next."""
     done: Floats
     """Progress made by finished phases and before the run, in seconds of the dedicated run."""
+    history: Floats
+    """Progress before the run."""
     worked: Floats
     """Work finished in this run."""
     moved: Floats
@@ -101,9 +110,23 @@ class State(NamedTuple):
 
     heap_time: Floats
     heap_index: Ints
+    """Ends of the work phases under way, as a binary heap."""
+
+    finish_time: Floats
+    finish_index: Ints
+    """Virtual dates of completion, as a binary heap; the next two are by application. Only in virtual time."""
+    posted: Floats
+    segment_begin: Floats
 
     clock: Floats
     counts: Ints
+
+
+_INTEGERS: Final = frozenset(
+    {"first", "cursor", "iterations", "operations", "slot_index", "slot_order", "heap_index", "finish_index", "counts"}
+)
+_TYPES: Final = {"kinds": types.uint8[::1], "status": types.int8[::1], **dict.fromkeys(_INTEGERS, types.int64[::1])}
+STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) for name in State._fields], State)
 
 
 def new_state(workload: Workload, held: frozenset[int]) -> State:
@@ -132,10 +155,10 @@ def new_state(workload: Workload, held: frozenset[int]) -> State:
         counts=np.zeros(COUNTS, np.int64),
     )
     columns["cursor"] = columns["first"][:-1].copy()
-    integers = {"iterations", "operations", "slot_index", "slot_order", "heap_index"}
+    columns["history"] = columns["done"].copy()
     for name, column in columns.items():
         if column is None:
-            columns[name] = np.zeros(size, np.int64 if name in integers else np.float64)
+            columns[name] = np.zeros(size, np.int64 if name in _INTEGERS else np.float64)
     state = State(**columns)
     state.clock[NOW] = workload.begin
     state.counts[STALE] = 1

@@ -37,6 +37,8 @@ from penstock.policies.view import Floats, View
 
 TIE = 1e-12
 """Yields closer than this are equal."""
+CONSTANT = 1e-13
+"""A bound whose derivative is this small against its terms is constant."""
 NOBODY = -1
 """In place of k: no completion is asked for, the horizon is the end of the window."""
 
@@ -86,8 +88,14 @@ def _value(bound: Bound, h: float) -> float:
 
 @helper
 def _rises(bound: Bound) -> bool:
-    """Whether the bound grows with h: the sign of its derivative, B·C − A·D."""
-    return bound[1] * bound[2] > bound[0] * bound[3]
+    """Whether the bound grows with h: the sign of its derivative, B·C − A·D, beyond rounding."""
+    return bound[1] * bound[2] - bound[0] * bound[3] > CONSTANT * abs(bound[0] * bound[3])
+
+
+@helper
+def _is_constant(bound: Bound) -> bool:
+    """Whether the bound does not change with h, up to rounding."""
+    return abs(bound[1] * bound[2] - bound[0] * bound[3]) <= CONSTANT * abs(bound[0] * bound[3])
 
 
 @helper
@@ -105,17 +113,19 @@ def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float
         caps * (view.now - view.release[needy]),
         caps,
     )
-    best_h, best_level, last_hope = h_rising, -1.0, np.inf
+    best_h, best_level = h_rising, -1.0
+    last_h, last_hope = np.inf, np.inf
     while True:
         h = min(max(_crossing(rising, falling), h_rising), h_falling)
         hope = min(_value(rising, h), _value(falling, h))
-        if hope < to_reach or hope >= last_hope:  # without hope, or down to rounding
+        # Without hope, or down to rounding; on a constant piece the hope stays and h goes down to where the piece begins.
+        if hope < to_reach or hope > last_hope or (hope == last_hope and h >= last_h):
             break
-        last_hope = hope
+        last_h, last_hope = h, hope
         level, active = _lowest_yield(view, k, h)
-        if level > best_level:
+        if level > best_level or (level >= best_level - TIE and h < best_h and _is_constant(falling)):
             best_h, best_level = h, level
-        if level >= hope:
+        if level >= hope and not _is_constant(active):
             break
         if _rises(active):
             rising, h_rising = active, h
@@ -270,4 +280,5 @@ BEST_NEXT_EVENT = Policy(
     summary="the rates with the best yields at the best next completion",
     needs=(Need.PROGRESS, Need.VOLUME, Need.WINDOW_END),
     reference="000 §4.3",
+    idles=True,  # nobody may complete before the horizon, so a short operation is slowed down even where there is room
 )

@@ -132,17 +132,23 @@ def cache_folder() -> Path | None:
     base = os.environ.get("PENSTOCK_CACHE_DIR") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock"
     )
-    owner = os.getuid() if hasattr(os, "getuid") else "user"
-    for parent in (base, os.path.join(tempfile.gettempdir(), f"penstock-{owner}")):
-        folder = Path(parent) / "compiled" / _fingerprint()
+    owner = os.getuid() if hasattr(os, "getuid") else 0
+    for parent in (Path(base), Path(tempfile.gettempdir()) / f"penstock-{owner}"):
+        folder = parent / "compiled" / _fingerprint()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if _is_safe(parent, owner) and os.access(folder, os.W_OK):
+                _forget_old(folder)
+                return folder
         except OSError:
             continue
-        if os.access(folder, os.W_OK):
-            _forget_old(folder)
-            return folder
     return None
+
+
+def _is_safe(folder: Path, owner: int) -> bool:
+    """Whether nobody else can put code there: what is cached is run."""
+    status = folder.stat()
+    return not hasattr(os, "getuid") or (status.st_uid == owner and not status.st_mode & 0o022)
 
 
 def _fingerprint() -> str:

@@ -21,4 +21,5 @@ FAIR_SHARE = Policy(
     rates=fair_share,
     summary="the same fraction of its cap for everyone",
     reference="000 §4.1",
+    proportional=True,
 )

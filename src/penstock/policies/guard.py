@@ -13,25 +13,40 @@ import numba
 import numpy as np
 
 from penstock.model import InputError
-from penstock.policies.compiled import FLAGS, ByAddress
+from penstock.policies.compiled import FLAGS, JIT, ByAddress
 from penstock.policies.view import RATES_SIGNATURE, Floats, RatesFunction, View
 
 
-def guarded(function: RatesFunction, name: str) -> ByAddress:
+def guarded(function: RatesFunction, name: str) -> Any:
     """The user's function as the engine calls it; InputError in one line if it cannot be compiled."""
-    checked: Any = numba.njit(**{**FLAGS, "boundscheck": True})(function)
-
-    def rates_or_nothing(view: View, rates: Floats) -> None:
-        rates[:] = np.nan
-        try:
-            checked(view, rates)
-        except Exception:  # numba knows no other
-            rates[:] = np.nan
-
+    if not JIT:
+        return _guard(function)
     try:
-        return ByAddress(rates_or_nothing, RATES_SIGNATURE, f"the policy {name}", cached=False)
+        # Without counting references a call costs half; what makes arrays needs it.
+        return _compiled(function, name, _nrt=False)
+    except InputError:
+        return _compiled(function, name)
+
+
+def _compiled(function: RatesFunction, name: str, **flags: Any) -> ByAddress:
+    checked = numba.njit(forceinline=True, **{**FLAGS, "boundscheck": True}, **flags)(function)
+    try:
+        return ByAddress(_guard(checked), RATES_SIGNATURE, f"the policy {name}", cached=False)
     except Exception as error:  # numba has errors of many classes for what it cannot compile
         raise InputError(f"policy {name}", f"it cannot be compiled: {_reason(str(error))}") from None
+
+
+def _guard(function: RatesFunction) -> RatesFunction:
+    def rates_or_nothing(view: View, rates: Floats) -> None:
+        for i in range(len(rates)):
+            rates[i] = np.nan
+        try:
+            function(view, rates)
+        except Exception:  # numba knows no other
+            for i in range(len(rates)):
+                rates[i] = np.nan
+
+    return rates_or_nothing
 
 
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in nopython mode|During:|There are \d+ candidate|- Of which).*$", re.MULTILINE)

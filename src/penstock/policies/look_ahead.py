@@ -39,7 +39,7 @@ def _score(view: View, candidate: int, to_beat: float) -> float:
     """The lowest yield at the candidate's horizon; some value up to `to_beat` if it does not pass that."""
     horizon = _horizon(view, candidate)
     left = view.bandwidth - view.cap[candidate]
-    lowest = (view.progress[candidate] + horizon) / (view.now + horizon - view.release[candidate])
+    lowest = (view.progress[candidate] + horizon) / (view.now - view.release[candidate] + horizon)
     for i in view.order:
         if lowest <= to_beat:
             break
@@ -47,7 +47,7 @@ def _score(view: View, candidate: int, to_beat: float) -> float:
             rate = max(0.0, min(view.cap[i], left))
             left -= rate
             progress = view.progress[i] + rate / view.cap[i] * horizon
-            lowest = min(lowest, progress / (view.now + horizon - view.release[i]))
+            lowest = min(lowest, progress / (view.now - view.release[i] + horizon))
     return float(lowest)
 
 

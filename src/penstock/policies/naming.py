@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -45,7 +46,7 @@ def _own(text: str, module_name: str, name: str) -> Policy:
     module = _load_file(text, module_name) if module_name.endswith(".py") else _import(text, module_name)
     thing = getattr(module, name, None)
     if isinstance(thing, Policy):
-        return thing
+        return replace(thing, built_in=False, _compiled={})
     if not inspect.isfunction(thing):
         functions = [key for key, value in vars(module).items() if inspect.isfunction(value) or isinstance(value, Policy)]
         raise InputError(f"policy {text}", f"no function {name!r} there; expected one of {', '.join(functions) or 'none'}")
@@ -66,7 +67,7 @@ def _load_file(text: str, path: str) -> ModuleType:
     sys.modules.setdefault(specification.name, module)
     try:
         specification.loader.exec_module(module)
-    except Exception as error:  # whatever a user's file raises
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
         raise InputError(f"policy {text}", f"the file fails with {type(error).__name__}: {_one_line(error)}") from None
     return module
 
@@ -75,11 +76,11 @@ def _import(text: str, name: str) -> ModuleType:
     sys.path.insert(0, "")  # as `python -m` would, so that a module in the current folder is found
     try:
         return importlib.import_module(name)
-    except Exception as error:  # whatever a user's module raises
+    except (Exception, SystemExit) as error:  # whatever a user's module raises
         raise InputError(f"policy {text}", f"the import fails with {type(error).__name__}: {_one_line(error)}") from None
     finally:
         sys.path.remove("")
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())

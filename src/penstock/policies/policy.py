@@ -37,7 +37,8 @@ class Policy:
     """A bandwidth-sharing strategy.
 
     `idles` says that it may leave bandwidth unused while some application could use it. A `periodic` policy is also asked
-    every `delta` seconds; without a `delta`, as often as the workload has I/O events (000 §3.2.2: E(+) = E).
+    every `delta` seconds; without a `delta`, as often as the workload has I/O events (000 §3.2.2: E(+) = E). A
+    `proportional` one gives everyone the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual time.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Policy:
     needs: tuple[Need, ...] = ()
     reference: str = ""
     idles: bool = False
+    proportional: bool = False
     periodic: bool = False
     delta: float | None = None
     built_in: bool = True
@@ -53,13 +55,13 @@ class Policy:
 
     def compiled(self) -> Any:
         """What the engine's loop calls: the function by its address, or as it is where numba is switched off."""
-        if not JIT:
+        if self.built_in and not JIT:
             return self.rates
         if "rates" not in self._compiled:
             self._compiled["rates"] = self._compile()
         return self._compiled["rates"]
 
-    def _compile(self) -> ByAddress:
+    def _compile(self) -> Any:
         if self.built_in:
             return ByAddress(self.rates, RATES_SIGNATURE, f"the policy {self.name}", cached=True)
         from penstock.policies.guard import guarded
@@ -69,12 +71,14 @@ class Policy:
     def with_parameters(self, parameters: Mapping[str, str]) -> Policy:
         """The policy with the parameters of ``name:key=value``."""
         known = ("delta",) if self.periodic else ()
-        for key, value in parameters.items():
+        for key in parameters:
             if key not in known:
                 expected = f"expected {', '.join(known)}" if known else "it has none"
                 raise InputError(f"policy {self.name}", f"unknown parameter {key!r}; {expected}")
-            delta = units.seconds(value, f"policy {self.name}: delta")
-            if not delta > 0.0:
-                raise InputError(f"policy {self.name}: delta", f"{value!r} is no period; expected seconds above 0")
-            return replace(self, delta=delta, name=f"{self.name}:delta={value}")
-        return self
+        if not parameters:
+            return self
+        place, text = f"policy {self.name}: delta", parameters["delta"]
+        delta = units.seconds(text, place)
+        if not delta > 0.0:
+            raise InputError(place, f"{text!r} is no period; expected seconds above 0")
+        return replace(self, delta=delta, name=f"{self.name}:delta={text}")

@@ -1,0 +1,167 @@
+"""What a campaign computes: cells, and tasks of cells that share a workload."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.campaign.sources import normal_parameters, source
+from penstock.model import InputError, Workload
+from penstock.model.errors import short
+
+MOST_CELLS: Final = 10_000_000
+"""More would not fit into memory."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One policy on the workloads that a source makes of the parameters and the seed.
+
+    The parameters are kept as the source understands them, defaults included.
+    """
+
+    kind: str
+    parameters: Mapping[str, Any] = field(hash=False)
+    seed: int
+    policy: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", normal_parameters(self.kind, self.parameters))
+        require_seed(self.seed, "seed")
+
+    @cached_property
+    def key(self) -> str:
+        """The same for the same cell in every campaign: 16 digits."""
+        return digest([self.kind, self.parameters, self.seed, self.policy])
+
+    def command(self, window: int = 0) -> str:
+        """The shell command that computes the cell's row of that window by itself."""
+        kind = source(self.kind)
+        make, file = kind.recipe(kind.parse(self.parameters), self.seed, window)
+        simulate = shlex.join(["penstock", "simulate", file, "--policy", self.policy])
+        return f"{make} && {simulate}" if make else simulate
+
+
+@dataclass(frozen=True)
+class Task:
+    """The cells of one workload: it is made once for all of their policies."""
+
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Names the task's file of rows: 16 digits."""
+        return digest([cell.key for cell in self.cells])
+
+    def workloads(self) -> Sequence[Workload]:
+        """The workloads, one a window."""
+        cell = self.cells[0]
+        kind = source(cell.kind)
+        return kind.make(kind.parse(cell.parameters), cell.seed)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A name and the cells, each once; their order is the order of the results."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", tuple(self.cells))
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError("campaign", f"{short(self.name)} is no name; expected a text")
+        if not self.cells:
+            raise InputError("cells", "there is none; expected one or more")
+        require_size(len(self.cells))
+        seen: set[str] = set()
+        for index, cell in enumerate(self.cells):
+            if cell.key in seen:
+                raise InputError(f"cells[{index}]", f"stands twice ({cell.command()}); expected each cell once")
+            seen.add(cell.key)
+        self._find_policies()
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies, each once."""
+        return tuple(dict.fromkeys(cell.policy for cell in self.cells))
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The cells by workload, in the order in which the workloads first appear."""
+        groups: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            groups.setdefault(canonical([cell.kind, cell.parameters, cell.seed]), []).append(cell)
+        return tuple(Task(tuple(cells)) for cells in groups.values())
+
+    def definition(self) -> dict[str, Any]:
+        """The campaign as its folder records it.
+
+        The grids are for readers; `digest` tells any two campaigns apart, and `policy_files` an own policy that has changed.
+        """
+        grids: dict[str, dict[str, Any]] = {}
+        for task in self.tasks:
+            cell = task.cells[0]
+            grid = {"workload": cell.kind, "parameters": dict(cell.parameters), "policies": [c.policy for c in task.cells]}
+            grids.setdefault(canonical(grid), {**grid, "seeds": []})["seeds"].append(cell.seed)
+        for grid in grids.values():
+            grid["seeds"] = _short_seeds(grid["seeds"])
+        return {
+            "campaign": self.name,
+            "cells": len(self.cells),
+            "digest": digest([cell.key for cell in self.cells]),
+            "policy_files": {policy: stamp for policy in self.policies if (stamp := policy_file_digest(policy))},
+            "grids": list(grids.values()),
+        }
+
+    def _find_policies(self) -> None:
+        from penstock.policies.naming import find
+
+        for policy in self.policies:
+            find(policy)
+
+
+def require_seed(value: object, place: str) -> int:
+    """The value if it is a seed: a whole number that fits into 63 bits, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise InputError(place, f"{short(value)} is no seed; expected a whole number, 0 or more")
+    return value
+
+
+def _short_seeds(seeds: list[int]) -> list[int] | dict[str, int]:
+    """Seeds that follow one another as a campaign file writes them."""
+    follow = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    return {"first": seeds[0], "count": len(seeds)} if follow else seeds
+
+
+def require_size(cells: int) -> None:
+    """Refuse a campaign that would not fit into memory."""
+    if cells > MOST_CELLS:
+        raise InputError("cells", f"{cells:,} are too many; expected at most {MOST_CELLS:,}, or several campaigns")
+
+
+def canonical(document: object) -> str:
+    """The one JSON text of the document: keys sorted, no spaces."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(document: object) -> str:
+    """The first 16 digits of the SHA-256 of the document's canonical JSON."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()[:16]
+
+
+def policy_file_digest(policy: str) -> str | None:
+    """The digest of the file that ``./file.py:name`` is read from; None for other policies and where it cannot be read."""
+    file = policy.partition(":")[0]
+    if not file.endswith(".py"):
+        return None
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+    except OSError:
+        return None

@@ -1,0 +1,106 @@
+"""Campaign files: a small grid in YAML (or JSON, which is YAML too).
+
+::
+
+    campaign: pressure
+    workload: synthetic
+    parameters: {pressure: [0.2, 0.5, 0.8], sigma: 0.5}   # lists are crossed
+    seeds: {first: 0, count: 20}                           # or a list; default: 0
+    policies: [fair-share, greedy-yield]                   # default: all
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.campaign.cells import MOST_CELLS, Campaign
+from penstock.campaign.grid import grid
+from penstock.campaign.sources import source
+from penstock.model import InputError
+from penstock.model.errors import short
+
+_KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies")
+_NEEDED: Final = ("campaign", "workload")
+
+
+def read(path: str | os.PathLike[str]) -> Campaign:
+    """The campaign in the file.
+
+    Raises InputError with one line that names the file, the place in it, the value and what is expected.
+    """
+    name = os.fspath(path)
+    try:
+        return from_document(_parse(_text(Path(name))))
+    except InputError as error:
+        raise error.in_file(name) from None
+
+
+def from_document(document: object) -> Campaign:
+    """The campaign that a parsed file describes."""
+    if not isinstance(document, dict):
+        raise InputError("", f"{short(document)} is not a campaign; expected the keys {', '.join(_KEYS)}")
+    for key in document:
+        if key not in _KEYS:
+            raise InputError(str(key), f"unknown key; expected one of {', '.join(_KEYS)}")
+    for key in _NEEDED:
+        if key not in document:
+            raise InputError(key, f"is missing; expected the keys {', '.join(_NEEDED)}")
+    kind = document["workload"]
+    if not isinstance(kind, str):
+        raise InputError("workload", f"{short(kind)} is not a kind of workload; expected a name")
+    source(kind)
+    parameters = document.get("parameters", {})
+    if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
+        raise InputError("parameters", f"{short(parameters)} is not an object; expected names and values")
+    policies = document.get("policies")
+    if policies is not None and not isinstance(policies, list):
+        raise InputError("policies", f"{short(policies)} is not a list; expected a list of names")
+    return grid(document["campaign"], kind, parameters, _seeds(document.get("seeds", [0])), policies)
+
+
+def _seeds(value: object) -> Sequence[Any]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict) or set(value) != {"first", "count"}:
+        raise InputError("seeds", f"{short(value)} are no seeds; expected a list, or an object with first and count")
+    for name, least in (("first", 0), ("count", 1)):
+        number = value[name]
+        if isinstance(number, bool) or not isinstance(number, int) or not least <= number:
+            raise InputError(f"seeds.{name}", f"{short(number)} is out of range; expected a whole number, {least} or more")
+    if value["count"] > MOST_CELLS:
+        raise InputError("seeds.count", f"{value['count']:,} are too many; expected at most {MOST_CELLS:,}")
+    return range(value["first"], value["first"] + value["count"])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError("", f"cannot be read: {error.strerror}; expected a campaign file") from None
+    except UnicodeDecodeError as error:
+        raise InputError("", f"byte {error.start} is not UTF-8 text; expected a campaign file in YAML") from None
+
+
+def _parse(text: str) -> object:
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        """Refuses an object that has a key twice, of which YAML keeps the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [self.construct_object(key, True) for key, _ in node.value]
+            for index, key in enumerate(keys):
+                if key in keys[:index]:
+                    raise InputError(str(key), "stands twice in one object; expected each key once")
+            return dict(super().construct_mapping(node, deep))
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  (a safe loader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "objects are nested too deeply"
+        raise InputError(at, f"the file is not YAML or ends too early: {what}; expected a campaign") from None

@@ -1,0 +1,71 @@
+"""From lists of parameters, seeds and policies to the campaign that crosses them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from penstock.campaign.cells import Campaign, Cell, require_seed, require_size
+from penstock.campaign.sources import normal_parameters
+from penstock.model import InputError
+from penstock.model.errors import short
+
+T = TypeVar("T")
+
+
+def grid(
+    name: str,
+    kind: str,
+    parameters: Mapping[str, Any],
+    seeds: Iterable[int] = (0,),
+    policies: Iterable[str] | None = None,
+) -> Campaign:
+    """The campaign of all combinations of the parameters given as lists, the seeds and the policies (default: all).
+
+    Parameters vary slowest, the last one first; policies fastest.
+    """
+    from penstock.policies.registry import REGISTRY
+
+    seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
+    names = _policies(list(REGISTRY) if policies is None else list(policies))
+    axes = [_axis(key, value) for key, value in parameters.items()]
+    require_size(math.prod(map(len, axes)) * len(seed_list) * len(names))
+    cells = []
+    for point in itertools.product(*axes):
+        values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))
+        cells += [Cell(kind, values, seed, policy) for seed in seed_list for policy in names]
+    return Campaign(name, tuple(cells))
+
+
+def _axis(name: str, value: Any) -> list[Any]:
+    """The values that a parameter takes."""
+    return _once(list(value), f"parameters.{name}") if isinstance(value, (list, tuple)) else [value]
+
+
+def _policies(names: Sequence[object]) -> list[str]:
+    from penstock.policies.naming import find
+
+    texts: list[str] = []
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InputError(f"policies[{index}]", f"{short(name)} is no name; expected one that `penstock policies` lists")
+        try:
+            find(name)
+        except InputError as error:
+            raise InputError(f"policies[{index}]", str(error)) from None
+        texts.append(name)
+    return _once(texts, "policies")
+
+
+def _once(values: list[T], place: str) -> list[T]:
+    """The values if there are some and none stands twice."""
+    if not values:
+        raise InputError(place, "is empty; expected one or more values")
+    seen: set[str] = set()
+    for value in values:
+        if repr(value) in seen:
+            raise InputError(place, f"{short(value)} stands twice; expected each value once")
+        seen.add(repr(value))
+    return values

@@ -1,0 +1,126 @@
+"""The rows of a campaign: one for each cell and window, and how they become a part file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.campaign.cells import Cell, canonical
+from penstock.engine.result import Result
+from penstock.model import Application, PenstockError, Workload
+from penstock.model.phases import WORK
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("key", pa.string()),
+        pa.field("kind", pa.string()),
+        pa.field("parameters", pa.string()),  # canonical JSON
+        pa.field("seed", pa.int64()),
+        pa.field("window", pa.int32()),  # position among the source's workloads; null if it made none
+        pa.field("policy", pa.string()),
+        pa.field("min_yield", pa.float64()),
+        pa.field("efficiency", pa.float64()),
+        pa.field("utilization", pa.float64()),
+        pa.field("pressure", pa.float64()),
+        pa.field("makespan", pa.float64()),  # null if an application did not end
+        pa.field("events", pa.int64()),
+        pa.field("decisions", pa.int64()),
+        pa.field("seconds", pa.float64()),  # time in the engine, the one column that differs between two runs
+        pa.field("begin", pa.float64()),
+        pa.field("end", pa.float64()),
+        pa.field("applications", pa.int32()),
+        pa.field("yields", pa.list_(pa.float64())),
+        pa.field("mean_iterations", pa.list_(pa.float64())),
+        pa.field("io_fractions", pa.list_(pa.float64())),
+        pa.field("error", pa.string()),  # null if the cell was computed; the measures are null if not
+        pa.field("command", pa.string()),
+    ]
+)
+
+_MEASURES: Final = (
+    "min_yield",
+    "efficiency",
+    "utilization",
+    "pressure",
+    "makespan",
+    "events",
+    "decisions",
+    "seconds",
+    "begin",
+    "end",
+)
+_LONGEST_ERROR: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the rows of a workload say of each application, whatever the policy.
+
+    `mean_iterations` is its dedicated time without the lead over the number of its I/O operations, in seconds (None without
+    I/O); `io_fractions` is the part of that time that is I/O.
+    """
+
+    mean_iterations: tuple[float | None, ...]
+    io_fractions: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, workload: Workload) -> Shape:
+        """The shape of the workload; time linear in the number of phases."""
+        sums = [_dedicated_sums(workload, application) for application in workload.applications]
+        return cls(
+            tuple(_ratio(seconds, operations) for seconds, _, operations in sums),
+            tuple(_ratio(io_seconds, seconds) for seconds, io_seconds, _ in sums),
+        )
+
+
+def computed(cell: Cell, window: int, result: Result, shape: Shape) -> dict[str, Any]:
+    """The row of a cell that was computed."""
+    return {
+        **_heading(cell, window),
+        **{name: getattr(result, name) for name in _MEASURES},
+        "applications": len(result.applications),
+        "yields": [application.yield_ for application in result.applications],
+        "mean_iterations": shape.mean_iterations,
+        "io_fractions": shape.io_fractions,
+    }
+
+
+def failed(cell: Cell, window: int | None, error: Exception) -> dict[str, Any]:
+    """The row of a cell that failed, with the error in one line."""
+    text = str(error) if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}"
+    return {**_heading(cell, window), "error": " ".join(text.split())[:_LONGEST_ERROR]}
+
+
+def to_part(rows: Iterable[dict[str, Any]]) -> bytes:
+    """The rows as a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMA), sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "kind": cell.kind,
+        "parameters": canonical(cell.parameters),
+        "seed": cell.seed,
+        "window": window,
+        "policy": cell.policy,
+        "command": cell.command(window or 0),
+    }
+
+
+def _dedicated_sums(workload: Workload, application: Application) -> tuple[float, float, int]:
+    """Dedicated seconds of all phases and of the I/O phases, and how many I/O operations there are."""
+    seconds = application.phases.dedicated_seconds(application.cap(workload.platform))
+    is_io = (application.phases.kinds != WORK) & (application.phases.amounts > 0.0)
+    return float(seconds.sum()), float(seconds[is_io].sum()), int(np.count_nonzero(is_io))
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0.0 else None

@@ -1,0 +1,148 @@
+"""Where the workloads of a campaign come from, by kind. A new kind takes a line in `SOURCES`.
+
+A source has a frozen dataclass of parameters that checks itself, a function that makes workloads of them and a seed, and
+the shell command that makes the same workload as a file. The types of its parameters are float, int and str.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from penstock.model import InputError, Workload
+from penstock.model.errors import short
+from penstock.model.files import read
+from penstock.workloads import Synthetic, synthetic, windows
+from penstock.workloads.apex_classes import classes, find_machine
+
+
+@dataclass(frozen=True)
+class Source:
+    """How one kind of workload is made.
+
+    `make(parameters, seed)` gives the workloads, one a window. `recipe(parameters, seed, window)` gives the shell command
+    that writes the workload of that window, or nothing if it is there already, and the name of the file.
+    """
+
+    parameters: type[Any]
+    make: Callable[[Any, int], Sequence[Workload]]
+    recipe: Callable[[Any, int, int], tuple[str, str]]
+
+    def parse(self, given: Mapping[str, Any]) -> Any:
+        """The parameters as an object; InputError that names the wrong one."""
+        known: dict[str, Field[Any]] = {field.name: field for field in fields(self.parameters)}
+        for name in given:
+            if name not in known:
+                raise InputError(f"parameters.{name}", f"unknown; expected one of {', '.join(known)}")
+        for name, field in known.items():
+            if name not in given and field.default is MISSING:
+                raise InputError(f"parameters.{name}", "is missing; expected a value")
+        types = get_type_hints(self.parameters)
+        values = {name: _CONVERTERS[types[name]](given[name], name) for name in known if name in given}
+        try:
+            return self.parameters(**values)
+        except InputError as error:
+            raise error.within("parameters") from None
+
+
+@dataclass(frozen=True)
+class WorkloadFile:
+    """A workload in a file; `sha256`, 16 digits that are filled in if not given, tells whether it is still the same."""
+
+    path: str
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", str(Path(self.path).absolute()))
+        if not self.sha256:
+            object.__setattr__(self, "sha256", digest_of_file(self.path))
+
+
+@dataclass(frozen=True)
+class ApexWindows:
+    """The `count` longest steady-state windows of a schedule of the workload on the machine (000 §6.3)."""
+
+    workload: str
+    machine: str = "cielo"
+    count: int = 20
+
+    def __post_init__(self) -> None:
+        classes(self.workload)
+        object.__setattr__(self, "machine", find_machine(self.machine).name)
+        if self.count < 1:
+            raise InputError("count", f"{self.count} is out of range; expected 1 or more")
+
+
+def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as the source understands them, defaults included: the same ones, however they were written."""
+    return asdict(source(kind).parse(given))
+
+
+def source(kind: str) -> Source:
+    """The source of that kind; InputError with the known ones if there is none."""
+    if kind not in SOURCES:
+        raise InputError("workload", f"{short(kind)} is unknown; expected one of {', '.join(SOURCES)}")
+    return SOURCES[kind]
+
+
+def generate_command(kind: str, parameters: Any, seed: int, output: str) -> str:
+    """``penstock generate KIND`` with each parameter as the option of its name."""
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(parameters).items()]
+    return shlex.join(["penstock", "generate", kind, *options, f"--seed={seed}", "-o", output])
+
+
+def digest_of_file(path: str) -> str:
+    """The first 16 digits of the SHA-256 of the file's content."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise InputError("path", f"{path} cannot be read: {error.strerror}; expected a workload file") from None
+
+
+def _read_file(file: WorkloadFile, _seed: int) -> list[Workload]:
+    if digest_of_file(file.path) != file.sha256:
+        raise InputError(file.path, f"the file has changed; expected the content with SHA-256 {file.sha256}…")
+    return [read(file.path)]
+
+
+def _number(value: Any, name: str) -> float:
+    # YAML takes 2e6 for a word, as it has no point.
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"parameters.{name}", f"{short(value)} is not a number; expected a number")
+
+
+def _whole(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"parameters.{name}", f"{short(value)} is not a whole number; expected one")
+    return value
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"parameters.{name}", f"{short(value)} is not a text; expected one")
+    return value
+
+
+_CONVERTERS: Final[dict[type, Callable[[Any, str], Any]]] = {float: _number, int: _whole, str: _text}
+
+SOURCES: Final[dict[str, Source]] = {
+    "synthetic": Source(
+        Synthetic,
+        lambda parameters, seed: [synthetic(parameters, seed)],
+        lambda parameters, seed, _window: (generate_command("synthetic", parameters, seed, "w.json"), "w.json"),
+    ),
+    "apex": Source(
+        ApexWindows,
+        lambda parameters, seed: windows(parameters.workload, parameters.machine, seed, parameters.count),
+        lambda parameters, seed, window: (generate_command("apex", parameters, seed, "w"), f"w/window-{window:02}.json"),
+    ),
+    "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
+}

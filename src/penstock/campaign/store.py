@@ -1,0 +1,143 @@
+"""The folder of a campaign: nothing in it is ever half-written or written twice.
+
+::
+
+    campaign.json     what the campaign is and which program computes it; compared when the campaign goes on
+    parts/KEY.parquet the rows of one task, written under a temporary name and renamed: if it is there, it is whole
+    results.parquet   all rows in the campaign's order, once all parts are there
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.campaign.cells import Campaign, Task
+from penstock.campaign.identity import Identity, differences, identity
+from penstock.model import InputError
+from penstock.model.files import replacing
+
+
+class Store:
+    """The parts and the results of one campaign in its folder; `opened` gives one that no other process uses."""
+
+    def __init__(self, folder: Path, campaign: Campaign) -> None:
+        self.folder = folder
+        self.campaign = campaign
+        self.parts = folder / "parts"
+        self.results = folder / "results.parquet"
+
+    def pending(self) -> list[Task]:
+        """The tasks that have no part yet."""
+        done = set(self.parts.iterdir())
+        return [task for task in self.campaign.tasks if self._part(task) not in done]
+
+    def put(self, task: Task, part: bytes) -> None:
+        """Keep the rows of a finished task, come what may."""
+        _write(self._part(task), part)
+
+    def collect(self) -> pa.Table:
+        """All rows in the campaign's order, from the parts, or from the results if they are there."""
+        if self.results.exists():
+            return _read(self.results)
+        table = pa.concat_tables([_read(self._part(task)) for task in self.campaign.tasks]).combine_chunks()
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        _write(self.results, sink.getvalue())
+        return table
+
+    def claim(self) -> None:
+        """Make the folder this campaign's, or find that it is; InputError if it holds anything else."""
+        manifest = self.folder / "campaign.json"
+        if not manifest.exists():
+            self._require_empty()
+            document = {**self.campaign.definition(), "identity": dict(identity())}
+            _write(manifest, (json.dumps(document, indent=1) + "\n").encode())
+        self._require_same(_manifest(manifest))
+        with _said(self.parts):
+            self.parts.mkdir(exist_ok=True)
+            for folder in (self.folder, self.parts):
+                for leftover in folder.glob(".*.parquet"):  # of a process that was killed while it wrote
+                    leftover.unlink(missing_ok=True)
+
+    def _part(self, task: Task) -> Path:
+        return self.parts / f"{task.key}.parquet"
+
+    def _require_empty(self) -> None:
+        if any(not path.name.startswith(".campaign.json.") for path in self.folder.iterdir()):
+            raise InputError(str(self.folder), "holds other files and no campaign; expected a new or an empty folder")
+
+    def _require_same(self, manifest: dict[str, Any]) -> None:
+        ours = self.campaign.definition()
+        where, expected = str(self.folder), "expected a new or an empty folder"
+        theirs = f"{manifest.get('campaign')!r} of {manifest.get('cells')} cells"
+        if any(manifest.get(key) != ours[key] for key in ("campaign", "cells", "digest")):
+            raise InputError(where, f"holds another campaign, {theirs}; {expected}")
+        if manifest.get("policy_files") != ours["policy_files"]:
+            raise InputError(where, f"the files of its policies {', '.join(ours['policy_files'])} have changed; {expected}")
+        program: Identity = manifest.get("identity", {})
+        different = differences(program, identity())
+        if different is not None:
+            raise InputError(where, f"its rows were computed by {different[0]}, this is {different[1]}; {expected}")
+
+
+@contextmanager
+def opened(folder: str | os.PathLike[str], campaign: Campaign) -> Iterator[Store]:
+    """The campaign's folder, made if need be and locked until the block ends, however the process ends."""
+    path = Path(folder)
+    with _said(path):
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = "another process is running a campaign here; expected another folder, or to wait for it"
+            raise InputError(str(path), message) from None
+        store = Store(path, campaign)
+        store.claim()
+        yield store
+    finally:
+        os.close(handle)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        document = None
+    if not isinstance(document, dict):
+        raise InputError(str(path), "cannot be read; expected the description of a campaign, or a new folder")
+    return document
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, partitioning=None)
+    except (OSError, pa.ArrowException):
+        raise InputError(str(path), "cannot be read; remove it to compute its cells again") from None
+
+
+def _write(path: Path, content: Any) -> None:
+    """Write a file that survives a crash: complete on disk before it has its name."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _said(path: Path) -> Iterator[None]:
+    """What the system refuses, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror}; expected a folder to write to") from None

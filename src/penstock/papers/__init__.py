@@ -1,0 +1,1 @@
+"""The papers: what each claims, measured again; one package a paper, one function a figure."""

@@ -1,0 +1,79 @@
+"""How the papers' figures are drawn: one colour a policy, colour-blind safe, and the papers' kinds of plots."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from penstock.policies.view import Floats
+
+COLOURS: Final = {
+    "fair-share": "#000000",
+    "fcfs": "#999999",
+    "set-10": "#e69f00",
+    "greedy-yield": "#0072b2",
+    "greedy-com": "#d55e00",
+    "look-ahead-greedy-yield": "#009e73",
+    "periodic-greedy-yield": "#56b4e9",
+    "best-next-event": "#cc79a7",
+}
+PANEL_INCHES: Final = (4.6, 3.4)
+
+mpl.rcParams.update(
+    {"svg.hashsalt": "penstock", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
+)
+
+
+def panels(rows: int, columns: int, *, share_y: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure of panels, row by row."""
+    figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y)
+    return figure, list(axes.ravel())
+
+
+def boxes(axes: Axes, positions: Sequence[float], samples: Sequence[Floats], colour: str, label: str, width: float) -> None:
+    """Boxplots of the 25th and 75th percentiles, whiskers at the 10th and 90th, the means joined (000 §6.2.2)."""
+    chosen = [(place, sample) for place, sample in zip(positions, samples, strict=True) if len(sample)]
+    stats: list[dict[str, Any]] = []
+    for _, sample in chosen:
+        low, first, median, third, high = np.percentile(sample, [10, 25, 50, 75, 90])
+        stats.append({"whislo": low, "q1": first, "med": median, "q3": third, "whishi": high, "fliers": []})
+    lines = {"color": colour, "linewidth": 0.8}
+    places = [place for place, _ in chosen]
+    axes.bxp(
+        stats,
+        positions=places,
+        widths=width,
+        showfliers=False,
+        manage_ticks=False,
+        boxprops=lines,
+        whiskerprops=lines,
+        capprops=lines,
+        medianprops=lines,
+    )
+    axes.plot(places, [float(sample.mean()) for _, sample in chosen], color=colour, linewidth=1.2, label=label)
+
+
+def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int = 25) -> None:
+    """Means and standard deviations over equal intervals of x, at their middles (000 §6.3.5)."""
+    edges = np.linspace(0.0, float(x.max()) + 1e-12, bins + 1)
+    which = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
+    filled = np.unique(which)
+    middles = (edges[filled] + edges[filled + 1]) / 2.0
+    means = np.array([y[which == interval].mean() for interval in filled])
+    deviations = np.array([y[which == interval].std() for interval in filled])
+    axes.errorbar(middles, means, yerr=deviations, color=colour, label=label, linewidth=1.1, elinewidth=0.5, capsize=1.5)
+
+
+def encoded(figure: Figure, kind: str) -> bytes:
+    """The figure as the bytes of a PNG or SVG file, the same for the same data."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,152 @@
+"""The figures of paper 000, §6, as the paper draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from penstock.papers.drawing import COLOURS, binned, boxes, panels
+from penstock.papers.results import Results
+from penstock.papers.revisiting.campaigns import MACHINES, POLICIES, PRESSURES, SORTED_AT, WORKLOADS
+from penstock.policies.view import Floats
+
+OBJECTIVES: Final = (("min_yield", "min-yield"), ("efficiency", "efficiency"), ("utilization", "utilization"))
+
+
+def figure_2(results: Results) -> Figure:
+    """Figure 2: impact of the aimed I/O pressure W_GOAL on the three objectives."""
+    figure, axes = panels(1, 3)
+    width = 0.8 / len(POLICIES)
+    for panel, (column, name) in zip(axes, OBJECTIVES, strict=True):
+        for number, policy in enumerate(POLICIES):
+            places = [group + (number - (len(POLICIES) - 1) / 2) * width for group in range(len(PRESSURES))]
+            samples = [results.where(policy, pressure=pressure).column(column) for pressure in PRESSURES]
+            boxes(panel, places, samples, COLOURS[policy], policy, 0.8 * width)
+        panel.set_xticks(range(len(PRESSURES)), [str(pressure) for pressure in PRESSURES])
+        panel.set(xlabel="W_GOAL", ylabel=name)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def sorted_yields(results: Results, policy: str, pressure: float, by: str) -> Floats:
+    """The mean yield of the application at each rank when they are sorted by `by`, over all traces (000 §6.2.2)."""
+    chosen = results.where(policy, pressure=pressure)
+    ranked = [yields[np.argsort(keys)] for yields, keys in zip(chosen.lists("yields"), chosen.lists(by), strict=True)]
+    return np.asarray(np.mean(ranked, axis=0))
+
+
+def _sorted_figure(results: Results, by: str, name: str) -> Figure:
+    figure, axes = panels(1, len(SORTED_AT), share_y=True)
+    for panel, pressure in zip(axes, SORTED_AT, strict=True):
+        for policy in POLICIES:
+            yields = sorted_yields(results, policy, pressure, by)
+            panel.plot(range(1, len(yields) + 1), yields, color=COLOURS[policy], label=policy, linewidth=1.1)
+        panel.set(title=f"W_GOAL = {pressure}", xlabel=f"applications by {name}", ylabel="mean yield")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_3(results: Results) -> Figure:
+    """Figure 3: yields sorted by iteration size ω."""
+    return _sorted_figure(results, "mean_iterations", "iteration size ω")
+
+
+def figure_4(results: Results) -> Figure:
+    """Figure 4: yields sorted by I/O fraction φ."""
+    return _sorted_figure(results, "io_fractions", "I/O fraction φ")
+
+
+def figure_5(results: Results) -> Figure:
+    """Figure 5: min-yield of fair-share on the APEX windows, by I/O pressure and machine."""
+    figure, axes = panels(1, 2, share_y=True)
+    shades = np.linspace(0.1, 0.95, len(MACHINES))
+    for panel, workload in zip(axes, WORKLOADS, strict=True):
+        for shade, machine in zip(shades, MACHINES, strict=True):
+            chosen = results.where("fair-share", workload=workload, machine=machine)
+            colour = _viridis(shade)
+            panel.scatter(chosen.column("pressure"), chosen.column("min_yield"), s=6, color=colour, label=machine)
+        panel.set(title=workload.upper(), xlabel="I/O pressure W", ylabel="min-yield of fair-share")
+    axes[1].legend(fontsize=6, ncols=2)
+    return figure
+
+
+def _viridis(shade: float) -> tuple[float, float, float, float]:
+    from matplotlib import colormaps
+
+    red, green, blue, alpha = colormaps["viridis"](shade)
+    return red, green, blue, alpha
+
+
+def ratios(results: Results, policy: str, workload: str) -> tuple[Floats, Floats]:
+    """The pressure of each window, and the policy's min-yield over fair-share's there."""
+    fair = results.where("fair-share", workload=workload)
+    chosen = results.where(policy, workload=workload)
+    reference = fair.column("min_yield")
+    keep = reference > 0.0
+    return fair.column("pressure")[keep], chosen.column("min_yield")[keep] / reference[keep]
+
+
+def _ratio_figure(results: Results, workload: str) -> Figure:
+    figure, axes = panels(2, 4, share_y=True)
+    for panel, policy in zip(axes, POLICIES, strict=True):
+        pressures, values = ratios(results, policy, workload)
+        panel.axhline(1.0, color=COLOURS["fair-share"], linewidth=0.8)
+        panel.scatter(pressures, values, s=5, color=COLOURS[policy])
+        panel.set(title=policy, xlabel="I/O pressure W", ylabel="min-yield / fair-share's")
+    return figure
+
+
+def figure_6(results: Results) -> Figure:
+    """Figure 6: min-yield as a ratio to fair-share's, NERSC."""
+    return _ratio_figure(results, "nersc")
+
+
+def figure_7(results: Results) -> Figure:
+    """Figure 7: min-yield as a ratio to fair-share's, TRILAB."""
+    return _ratio_figure(results, "trilab")
+
+
+def _binned_figure(results: Results, column: str, name: str) -> Figure:
+    figure, axes = panels(1, 2)
+    for panel, workload in zip(axes, WORKLOADS, strict=True):
+        for policy in POLICIES:
+            chosen = results.where(policy, workload=workload)
+            binned(panel, chosen.column("pressure"), chosen.column(column), COLOURS[policy], policy)
+        panel.set(title=workload.upper(), xlabel="I/O pressure W", ylabel=name)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_8(results: Results) -> Figure:
+    """Figure 8: efficiency, mean and standard deviation in 25 intervals of the I/O pressure."""
+    return _binned_figure(results, "efficiency", "efficiency")
+
+
+def figure_9(results: Results) -> Figure:
+    """Figure 9: utilization, likewise."""
+    return _binned_figure(results, "utilization", "utilization")
+
+
+def figure_10(results: Results) -> Figure:
+    """Figure 10: seconds to simulate a window, likewise, on a logarithmic scale."""
+    figure = _binned_figure(results, "seconds", "seconds in the engine")
+    for panel in figure.axes:
+        panel.set_yscale("log")
+    return figure
+
+
+FIGURES: Final[Mapping[str, tuple[str, Callable[[Results], Figure]]]] = {
+    "figure2": ("pressure", figure_2),
+    "figure3": ("pressure", figure_3),
+    "figure4": ("pressure", figure_4),
+    "figure5": ("apex", figure_5),
+    "figure6": ("apex", figure_6),
+    "figure7": ("apex", figure_7),
+    "figure8": ("apex", figure_8),
+    "figure9": ("apex", figure_9),
+    "figure10": ("apex", figure_10),
+}
+"""For each figure the campaign it is drawn from, and how."""

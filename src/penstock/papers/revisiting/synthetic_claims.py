@@ -1,0 +1,204 @@
+"""Claims R1 to R7 of paper 000: the synthetic traces (§6.2, B.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.papers.claims import Check, Verdict, listed
+from penstock.papers.results import Results
+from penstock.papers.revisiting.campaigns import OTHER_PARAMETERS, OTHERS, POLICIES, PRESSURES, YIELD_DRIVEN
+from penstock.papers.revisiting.figures import sorted_yields
+from penstock.policies.view import Floats
+
+HIGHEST = PRESSURES[-1]
+
+
+def synthetic_claims(pressure: Results, others: Results) -> list[Verdict]:
+    """The verdicts from the campaigns of Figure 2 and of the other parameters."""
+    return [_r1(pressure), _r2(pressure), _r3(pressure), _r4(pressure), _r5(pressure), _r6(pressure), _r7(others)]
+
+
+def _means(results: Results, policy: str, column: str) -> Floats:
+    """The mean of the column at each W_GOAL."""
+    return np.array([results.where(policy, pressure=pressure).mean(column) for pressure in PRESSURES])
+
+
+def _r1(results: Results) -> Verdict:
+    yields = {policy: _means(results, policy, "min_yield") for policy in POLICIES}
+    losing = [policy for policy in OTHERS if yields[policy][0] - yields[policy][-1] > 0.1]
+    best_other = np.max([yields[policy] for policy in OTHERS], axis=0)
+    worst_driven = np.min([yields[policy] for policy in YIELD_DRIVEN], axis=0)
+    gap = float(worst_driven[-1] - best_other[-1])
+    spread = float(np.ptp([yields[policy][-1] for policy in YIELD_DRIVEN]))
+    return Verdict(
+        "R1",
+        "§6.2, Figure 2",
+        "as W grows fair-share, fcfs, set-10 and greedy-com lose min-yield; the four yield-driven strategies stay far "
+        "above them, close to each other",
+        (
+            Check(
+                "each of the four others loses over 0.1 of min-yield from W_GOAL 0.2 to 1.1",
+                listed(OTHERS, [float(yields[policy][0] - yields[policy][-1]) for policy in OTHERS]),
+                len(losing) == len(OTHERS),
+            ),
+            Check("at 1.1 the yield-driven are above the others by over 0.03", f"{gap:.4f}", gap > 0.03),
+            Check("at 1.1 the yield-driven are within 0.03 of each other", f"{spread:.4f}", spread < 0.03),
+        ),
+    )
+
+
+def _r2(results: Results) -> Verdict:
+    checks = []
+    reference = np.minimum(
+        _means(results, "greedy-yield", "min_yield"), _means(results, "periodic-greedy-yield", "min_yield")
+    )
+    for policy in ("best-next-event", "look-ahead-greedy-yield"):
+        behind = reference - _means(results, policy, "min_yield")
+        measured = listed([f"W {pressure}:" for pressure in PRESSURES], list(behind), "+.4f")
+        worse = bool(behind.mean() > 0.0 and behind.max() < 0.03)
+        checks.append(Check(f"{policy}: behind on average over W_GOAL, by less than 0.03 anywhere", measured, worse))
+    return Verdict(
+        "R2",
+        "§6.2.2",
+        "best-next-event and look-ahead are very slightly worse in min-yield than greedy-yield and periodic",
+        tuple(checks),
+    )
+
+
+def _r3(results: Results) -> Verdict:
+    checks = []
+    for column in ("efficiency", "utilization"):
+        means = np.array([_means(results, policy, column) for policy in POLICIES])
+        worst = {POLICIES[row] for row in means.argmin(axis=0)}
+        best = {POLICIES[row] for row in means.argmax(axis=0)}
+        checks.append(
+            Check(f"fcfs has the worst {column} at every W_GOAL", f"worst: {', '.join(sorted(worst))}", worst == {"fcfs"})
+        )
+        checks.append(
+            Check(
+                f"greedy-com has the best {column} at every W_GOAL",
+                f"best: {', '.join(sorted(best))}",
+                best == {"greedy-com"},
+            )
+        )
+    com, fair = (float(_means(results, policy, "min_yield")[-1]) for policy in ("greedy-com", "fair-share"))
+    checks.append(
+        Check(
+            "min-yield of greedy-com at 1.1 is below fair-share's",
+            listed(("greedy-com", "fair-share"), (com, fair)),
+            com < fair,
+        )
+    )
+    return Verdict(
+        "R3",
+        "§6.2.2",
+        "fcfs is worst for efficiency and utilization; greedy-com is best for both and poor in min-yield at high W",
+        tuple(checks),
+    )
+
+
+def _r4(results: Results) -> Verdict:
+    losses, leads = [], []
+    for column in ("efficiency", "utilization"):
+        fair = _means(results, "fair-share", column)
+        losses += [1.0 - _means(results, policy, column) / fair for policy in YIELD_DRIVEN]
+        leads.append(_means(results, "look-ahead-greedy-yield", column) / fair - 1.0)
+    loss, lead = np.max(losses, axis=0), np.min(leads, axis=0)
+    names = [f"W {pressure}:" for pressure in PRESSURES]
+    return Verdict(
+        "R4",
+        "§6.2.2",
+        "the yield-driven strategies lose under 5 % of efficiency and utilization against fair-share, and only at "
+        "the highest W; for all but the largest W look-ahead has better efficiency and utilization than fair-share",
+        (
+            Check(
+                "the largest loss is under 5 %", listed(names, list(100.0 * loss), "+.2f") + " %", bool(loss.max() < 0.05)
+            ),
+            Check(
+                "below 1.1 no strategy loses over 0.2 %", f"{100.0 * loss[:-1].max():+.2f} %", bool(loss[:-1].max() < 0.002)
+            ),
+            Check(
+                "look-ahead is ahead of fair-share in both below 1.1",
+                listed(names, list(100.0 * lead), "+.2f") + " %",
+                bool(lead[:-1].min() > 0.0),
+            ),
+        ),
+    )
+
+
+def _thirds(yields: Floats) -> list[float]:
+    return [float(part.mean()) for part in np.array_split(yields, 3)]
+
+
+def _r5(results: Results) -> Verdict:
+    thirds = {policy: _thirds(sorted_yields(results, policy, HIGHEST, "mean_iterations")) for policy in POLICIES}
+    rises = {policy: thirds[policy][2] - thirds[policy][0] for policy in POLICIES}
+    flat = ("fair-share", *YIELD_DRIVEN)
+    steps = sorted_yields(results, "set-10", HIGHEST, "mean_iterations")
+    within = [float(np.corrcoef(np.arange(len(part)), part)[0, 1]) for part in np.array_split(steps, 3)]
+    return Verdict(
+        "R5",
+        "Figure 3, W_GOAL 1.1",
+        "yields sorted by ω: flat for fair-share and the yield-driven; rising with ω for fcfs; falling for greedy-com; "
+        "three rising steps for set-10",
+        (
+            Check(
+                "flat: the mean of the last third is within 0.03 of the first's",
+                listed(flat, [rises[policy] for policy in flat], "+.4f"),
+                all(abs(rises[policy]) < 0.03 for policy in flat),
+            ),
+            Check("fcfs rises by over 0.05 from the first to the last third", f"{rises['fcfs']:+.4f}", rises["fcfs"] > 0.05),
+            Check("greedy-com falls by over 0.05", f"{rises['greedy-com']:+.4f}", rises["greedy-com"] < -0.05),
+            Check(
+                "set-10: in each third the yield rises with the rank (correlation over 0.5)",
+                listed(("small", "medium", "big"), within, "+.2f"),
+                min(within) > 0.5,
+            ),
+        ),
+    )
+
+
+def _r6(results: Results) -> Verdict:
+    yields = sorted_yields(results, "fair-share", HIGHEST, "io_fractions")
+    correlation = float(np.corrcoef(np.arange(len(yields)), yields)[0, 1])
+    return Verdict(
+        "R6",
+        "Figure 4, W_GOAL 1.1",
+        "yields sorted by φ: fair-share falls close to linearly with φ",
+        (Check("correlation of rank and yield below −0.95", f"{correlation:+.4f}", correlation < -0.95),),
+    )
+
+
+def _r7(results: Results) -> Verdict:
+    base = {"small": 20, "sigma": 0.5, "noise": 0.5}
+
+    def means(policy: str, name: str) -> Floats:
+        points = [{**base, name: value} for value in OTHER_PARAMETERS[name]]
+        return np.array([results.where(policy, **point).mean("min_yield") for point in points])
+
+    checks = []
+    for name, symbol in (("small", "n_small"), ("noise", "ν")):
+        spreads = [float(np.ptp(means(policy, name))) for policy in POLICIES]
+        checks.append(Check(f"{symbol}: min-yields vary by under 0.1", listed(POLICIES, spreads), max(spreads) < 0.1))
+    drops = {policy: float(means(policy, "sigma")[0] - means(policy, "sigma")[-1]) for policy in POLICIES}
+    hit, spared = ("fcfs", "set-10"), [policy for policy in POLICIES if policy not in ("fcfs", "set-10")]
+    checks.append(
+        Check(
+            "σ from 0.1 to 0.7 lowers fcfs and set-10 by over 0.03",
+            listed(hit, [drops[policy] for policy in hit], "+.4f"),
+            all(drops[policy] > 0.03 for policy in hit),
+        )
+    )
+    checks.append(
+        Check(
+            "and the others by under 0.03",
+            listed(spared, [drops[policy] for policy in spared], "+.4f"),
+            all(drops[policy] < 0.03 for policy in spared),
+        )
+    )
+    return Verdict(
+        "R7",
+        "§6.2.2, B.1, at W_GOAL 0.8",
+        "n_small and ν hardly matter; high σ lowers min-yield of fcfs and set-10 only",
+        tuple(checks),
+    )

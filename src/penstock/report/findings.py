@@ -1,0 +1,85 @@
+"""A page of figures and claims: one HTML file that works offline."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.model.files import replacing
+
+
+class Judged(Protocol):
+    """A claim with its verdict; `to_dict` gives id, place, says, verdict and checks."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claim as JSON has it."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: its name, its caption, and the bytes of its SVG."""
+
+    name: str
+    caption: str
+    svg: bytes
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --poor: #b35900; --bad: #cf222e; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; }
+figure { margin: 1.5rem 0; } figure img { width: 100%; background: #fff; border-radius: 4px; }
+figcaption { opacity: 0.75; }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+td, th { border-top: 1px solid var(--line); padding: 0.3rem 0.6rem 0.3rem 0; text-align: left; vertical-align: top; }
+tr.claim td { font-weight: 600; border-top-width: 2px; } td.mark { white-space: nowrap; }
+.holds { color: var(--good); } .part { color: var(--poor); } .fails { color: var(--bad); }
+"""
+_CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
+
+
+def write_page(path: Path, title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> None:
+    """Write the page, by way of a temporary file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(render_page(title, subtitle, pictures, verdicts), encoding="utf-8")
+
+
+def render_page(title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> str:
+    """The page as text."""
+    claims = (
+        f"<h2>Claims</h2>\n<table>{''.join(_claim(verdict.to_dict()) for verdict in verdicts)}</table>" if verdicts else ""
+    )
+    figures = "\n".join(_figure(picture) for picture in pictures)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>\n'
+        f"<h1>{html.escape(title)}</h1>\n<p>{html.escape(subtitle)}</p>\n{claims}\n<h2>Figures</h2>\n{figures}\n</body></html>\n"
+    )
+
+
+def _figure(picture: Picture) -> str:
+    data = base64.b64encode(picture.svg).decode()
+    name, caption = html.escape(picture.name), html.escape(picture.caption)
+    return (
+        f'<figure id="{name}"><img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _claim(claim: dict[str, Any]) -> str:
+    verdict = claim["verdict"]
+    head = (
+        f'<tr class="claim"><td>{html.escape(claim["id"])}</td><td>{html.escape(claim["says"])} '
+        f'({html.escape(claim["place"])})</td><td class="mark {_CLASSES[verdict]}">{verdict}</td></tr>'
+    )
+    rows = "".join(
+        f"<tr><td></td><td>{html.escape(check['expected'])}: {html.escape(check['measured'])}</td>"
+        f'<td class="{"holds" if check["holds"] else "fails"}">{"yes" if check["holds"] else "no"}</td></tr>'
+        for check in claim["checks"]
+    )
+    return head + rows

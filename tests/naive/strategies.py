@@ -1,0 +1,126 @@
+"""Random small workloads and views: round numbers with many ties, and numbers without any."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+from penstock.model import Application, Platform, Workload
+from penstock.policies import View
+from tests.naive.policies import Active, Scene
+
+KINDS = ("io", "read", "write")
+
+
+def odd_floats(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers that no sum of others meets, but none that are apart by less than a microsecond: a date 1e-12 s after another
+    is of no use to anyone, and there a rounding error is no longer small."""
+    grain = 1.000000370041e-6
+    return st.integers(math.ceil(low / grain), math.floor(high / grain)).map(lambda i: i * grain)
+
+
+def amounts(nice: bool) -> st.SearchStrategy[float]:
+    """Seconds or bytes, 0 among them."""
+    if nice:
+        return st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 4.0, 8.0, 30.0])
+    return st.one_of(st.just(0.0), odd_floats(0.01, 10.0), odd_floats(0.01, 10.0), odd_floats(0.001, 100.0))
+
+
+def chains(nice: bool, size: int) -> st.SearchStrategy[list[tuple[str, float]]]:
+    """Phases in any order: work after work, I/O after I/O, amounts of 0."""
+    phase = st.tuples(st.sampled_from(["work", *KINDS]), amounts(nice))
+    alternating = st.lists(st.tuples(amounts(nice), amounts(nice)), min_size=1, max_size=max(1, size // 2)).map(
+        lambda pairs: [p for work, volume in pairs for p in (("work", work), ("io", volume))]
+    )
+    return st.one_of(st.lists(phase, min_size=1, max_size=size), alternating)
+
+
+@st.composite
+def workloads(draw, *, nice: bool | None = None, applications: int = 6, phases: int = 8, window: bool | None = None):
+    """A workload of a few applications, released before or inside the window, some with a history."""
+    nice = draw(st.booleans()) if nice is None else nice
+    count = draw(st.integers(1, applications))
+    number = (lambda low, high: st.integers(4 * low, 4 * high).map(lambda i: i / 4)) if nice else odd_floats
+    bandwidth = draw(st.sampled_from([1.0, 2.0, 4.0, 10.0]) if nice else odd_floats(0.3, 12.0))
+    node_bandwidth = draw(st.one_of(st.none(), st.sampled_from([0.25, 0.5, 1.0]) if nice else odd_floats(0.1, 2.0)))
+    begin = draw(number(-5, 5))
+    windowed = draw(st.booleans()) if window is None else window
+    end = begin + draw(number(1, 40)) if windowed else None
+    members = []
+    for index in range(count):
+        release = draw(number(-10, 8))
+        if end is not None:
+            release = min(release, begin + 0.75 * (end - begin))
+        options = {"nodes": draw(st.integers(1, 8)), "release": release}
+        if draw(st.booleans()):
+            options["lead"] = draw(amounts(nice))
+        if draw(st.integers(0, 3)) == 0:
+            options["bandwidth"] = draw(st.sampled_from([0.5, 1.0, 2.0]) if nice else odd_floats(0.1, 15.0))
+        if windowed and release < begin and draw(st.booleans()):
+            share = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]) if nice else odd_floats(0.0, 1.0))
+            options["progress"] = share * (begin - release)
+        members.append(Application.of(f"a{index}", draw(chains(nice, phases)), **options))
+    return Workload(Platform(bandwidth, node_bandwidth), tuple(members), (begin, end) if windowed else None)
+
+
+@st.composite
+def scenes(draw, *, nice: bool | None = None, most: int = 7, window: bool | None = None):
+    """What a policy may be shown: active applications with any mixture of caps, volumes and histories."""
+    nice = draw(st.booleans()) if nice is None else nice
+    count = draw(st.integers(1, most))
+    bandwidth = draw(st.sampled_from([1.0, 2.0, 10.0]) if nice else odd_floats(0.3, 12.0))
+    now = draw(st.sampled_from([0.0, 1.0, 8.0]) if nice else odd_floats(-3.0, 50.0))
+    active = []
+    for index in draw(st.permutations(range(count))):
+        cap = bandwidth
+        if draw(st.booleans()):
+            cap = bandwidth * draw(st.sampled_from([0.25, 0.5, 0.75, 1.0]) if nice else odd_floats(0.01, 1.0))
+        elapsed = draw(st.sampled_from([0.0, 1.0, 2.0, 4.0]) if nice else st.one_of(st.just(0.0), odd_floats(0.001, 60.0)))
+        done = elapsed * draw(st.sampled_from([0.0, 0.5, 0.75, 1.0]) if nice else odd_floats(0.0, 1.0))
+        posted = now - draw(st.sampled_from([0.0, 0.5, 1.0]) if nice else odd_floats(0.0, 5.0))
+        omega = draw(st.sampled_from([0.0, 0.02, 0.5, 1.0, 5.0, 10.0, 1000.0]) if nice else odd_floats(1e-3, 1e5))
+        remaining = draw(st.sampled_from([0.5, 1.0, 2.0, 3.0]) if nice else odd_floats(1e-3, 100.0))
+        nodes = draw(st.integers(1, 9))
+        active.append(Active(index, remaining, cap, round(posted, 9), done, now - elapsed, nodes, omega))
+    windowed = draw(st.booleans()) if window is None else window
+    end = now + draw(st.sampled_from([0.5, 2.0, 16.0]) if nice else odd_floats(0.01, 200.0)) if windowed else math.inf
+    return Scene(active, now, bandwidth, end)
+
+
+def frozen(values, dtype) -> np.ndarray:
+    array = np.array(values, dtype)
+    array.flags.writeable = False
+    return array
+
+
+def view_of(scene: Scene) -> View:
+    """The scene as policies of Penstock see it."""
+    active, size = scene.active, len(scene.active)
+
+    def column(name: str) -> np.ndarray:
+        return frozen([getattr(a, name) for a in active], np.float64)
+
+    return View(
+        application=frozen([a.index for a in active], np.int64),
+        remaining=column("remaining"),
+        cap=column("cap"),
+        posted=column("posted"),
+        progress=column("progress"),
+        release=column("release"),
+        nodes=column("nodes"),
+        mean_iteration=column("omega"),
+        scratch=np.full(size, math.nan),
+        order=np.full(size, -1, np.int64),
+        now=scene.now,
+        bandwidth=scene.bandwidth,
+        window_end=scene.window_end,
+    )
+
+
+def rates_of(policy, scene: Scene) -> dict[int, float]:
+    """The policy's rates by application."""
+    rates = np.full(len(scene.active), math.nan)
+    policy.rates(view_of(scene), rates)
+    return {a.index: float(rate) for a, rate in zip(scene.active, rates, strict=True)}

@@ -1,0 +1,90 @@
+"""Figures and claims of paper 000: judged right on rows made up to bear a claim out, or not to."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.cli.main import main
+from penstock.model import InputError
+from penstock.papers.claims import Verdict
+from penstock.papers.drawing import encoded
+from penstock.papers.revisiting import campaigns, figures
+from penstock.papers.revisiting.apex_claims import apex_claims
+from penstock.papers.revisiting.campaigns import POLICIES, SCALES, Scale
+from penstock.papers.revisiting.reproduction import reproduce
+from penstock.papers.revisiting.synthetic_claims import synthetic_claims
+from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
+
+PNG = b"\x89PNG"
+
+
+def by_id(verdicts: list[Verdict]) -> dict[str, Verdict]:
+    return {verdict.id: verdict for verdict in verdicts}
+
+
+def test_claims_hold_where_the_rows_bear_them_out() -> None:
+    verdicts = synthetic_claims(pressure_results(), other_results()) + apex_claims(apex_results())
+    assert [verdict.id for verdict in verdicts] == [f"R{number}" for number in range(1, 12)]
+    assert [verdict.id for verdict in verdicts if not verdict.holds] == []
+
+
+def test_a_claim_does_not_hold_where_the_rows_speak_against_it() -> None:
+    def fcfs_best(policy: str, pressure: float, outcome: Outcome) -> Outcome:
+        return {**outcome, "efficiency": 0.99, "min_yield": 0.99} if policy == "fcfs" else outcome
+
+    verdicts = by_id(synthetic_claims(pressure_results(fcfs_best), other_results()))
+    assert verdicts["R1"].word == "holds in part"
+    assert verdicts["R3"].word == "holds in part"
+    failed = [check.expected for check in verdicts["R3"].checks if not check.holds]
+    assert failed == ["fcfs has the worst efficiency at every W_GOAL", "greedy-com has the best efficiency at every W_GOAL"]
+
+
+def test_yields_are_ranked_trace_by_trace() -> None:
+    results = pressure_results()
+    assert np.allclose(np.diff(figures.sorted_yields(results, "fair-share", 1.1, "io_fractions")), -0.1 / 60)
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_every_figure_is_drawn(name: str) -> None:
+    campaign, draw = figures.FIGURES[name]
+    figure = draw(pressure_results() if campaign == "pressure" else apex_results())
+    assert encoded(figure, "png").startswith(PNG)
+    assert encoded(figure, "svg").startswith(b"<?xml")
+    assert (draw.__doc__ or "").startswith(f"Figure {name.removeprefix('figure')}:")
+
+
+def test_campaigns_have_the_size_of_the_paper() -> None:
+    assert len(campaigns.pressure(SCALES["paper"]).cells) == 200 * 6 * 8  # 9,600 runs for Figure 2
+    assert len(campaigns.apex(SCALES["paper"]).cells) == 2 * 11 * 100 * 8
+    # Each of n_small, σ and ν is varied alone: 5 + 4 + 4 points, of which the base is in all three.
+    assert len(campaigns.other_parameters(SCALES["smoke"]).cells) == (5 + 4 + 4 - 2) * 8
+
+
+def test_a_figure_from_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = Scale(traces=1, others=1, schedules=1, windows=1, machines=("cielo", "M_10"))
+    monkeypatch.setattr("penstock.papers.revisiting.reproduction.SCALES", {"smoke": tiny})
+    assert reproduce(tmp_path, ["figure5", "figure8"], "smoke") == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "figure5.png",
+        "figure5.svg",
+        "figure8.png",
+        "figure8.svg",
+        "index.html",
+        "smoke",
+    ]
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == 2
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_an_unknown_item_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="item figure1: unknown; expected one of figure2, figure3"):
+        reproduce(tmp_path, ["figure1"], "smoke")
+    assert main(["reproduce", "revisiting", "figure99", "--out", str(tmp_path)]) == 2
+    assert "item figure99: unknown" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_policies_are_the_papers() -> None:
+    assert len(POLICIES) == 8
