@@ -17,8 +17,8 @@ def campaign(seeds: int = 3, policies: tuple[str, ...] = POLICIES, name: str = "
 
 
 def slow_campaign(seeds: int, name: str = "slow") -> Campaign:
-    """Tasks of several tenths of a second, so that there is a middle in which something can happen."""
-    return grid(name, "synthetic", {"pressure": 0.9, "horizon": 1_000_000.0}, range(seeds), ("fcfs", "best-next-event"))
+    """Tasks of some tenths of a second, so that there is a middle in which something can happen."""
+    return grid(name, "synthetic", {"pressure": 0.9, "horizon": 20_000_000.0}, range(seeds), POLICIES)
 
 
 def without_seconds(table: pa.Table) -> pa.Table:

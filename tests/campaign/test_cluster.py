@@ -147,16 +147,14 @@ def test_a_worker_with_another_version(tmp_path: Path, address: str, monkeypatch
 def test_a_worker_or_a_scheduler_without_campaigns(tmp_path: Path, address: str) -> None:
     other = another_version(tmp_path)
     shutil.rmtree(other / "campaign")
-    missing = (
-        "it fails with ModuleNotFoundError: No module named 'penstock.campaign'; expected penstock of this version there"
-    )
+    missing = "ModuleNotFoundError: No module named 'penstock.campaign'; expected penstock of this version there"
     with worker(address, tmp_path / "w", PYTHONPATH=str(other.parent)), pytest.raises(PenstockError) as caught:
         run(campaign(), tmp_path / "out", dask=address)
     assert str(caught.value).startswith("Dask worker tcp://127.0.0.1:")
     assert str(caught.value).endswith(missing)
-    with scheduler(tmp_path, PYTHONPATH=str(other.parent)) as (there, _), worker(there, tmp_path / "v"):
-        with pytest.raises(PenstockError) as caught:
-            run(campaign(), tmp_path / "out", dask=there)
+    old = scheduler(tmp_path, PYTHONPATH=str(other.parent))
+    with old as (there, _), worker(there, tmp_path / "v"), pytest.raises(PenstockError) as caught:
+        run(campaign(), tmp_path / "out", dask=there)
     assert str(caught.value).startswith(f"Dask scheduler {there}: it fails with ")
     assert str(caught.value).endswith("; expected penstock of this version on the scheduler")
     assert not parts(tmp_path / "out")

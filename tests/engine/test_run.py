@@ -31,7 +31,7 @@ def check(workload, result, twin, **options):
 
 
 @pytest.mark.parametrize("name", FAST)
-@examples(150)
+@examples(400)
 @given(workloads())
 def test_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
