@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 from collections.abc import Iterable, Iterator
@@ -90,8 +91,9 @@ class DaskPool:
             return Client(self._address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             what = "no answer" if isinstance(error, OSError) else _one_line(error)
-            message = f"{what}; expected the address of a running scheduler, such as tcp://127.0.0.1:8786"
-            raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
+        gc.collect()  # else the failed client may be collected while the next one starts, and both wait for ever
+        message = f"{what}; expected the address of a running scheduler, such as tcp://127.0.0.1:8786"
+        raise PenstockError(f"Dask scheduler {self._address}: {message}")
 
     def _check_workers(self) -> None:
         """Refuse a cluster without workers or with a worker that runs another program."""

@@ -11,8 +11,17 @@ from typing import Final
 from penstock import __version__
 from penstock.model import PenstockError
 
-LAYERS: Final = ("model", "workloads", "policies", "engine", "campaign")
-"""The folders of the package that decide what a row says."""
+SOURCES: Final = (
+    "model/*",
+    "workloads/*",
+    "policies/*",
+    "engine/*",
+    "campaign/cells",
+    "campaign/compute",
+    "campaign/rows",
+    "campaign/sources",
+)
+"""The modules of the package that decide what a row says."""
 
 Identity = Mapping[str, str]
 """Versions by name: of penstock, of its sources (a digest), of numpy and of numba."""
@@ -30,9 +39,9 @@ def identity() -> dict[str, str]:
 
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for layer in LAYERS:
-        for path in sorted((package / layer).glob("*.py")):
-            digest.update(f"{layer}/{path.name}".encode() + path.read_bytes())
+    for pattern in SOURCES:
+        for path in sorted(package.glob(f"{pattern}.py")):
+            digest.update(path.relative_to(package).as_posix().encode() + path.read_bytes())
     return {
         "penstock": __version__,
         "sources": digest.hexdigest()[:12],

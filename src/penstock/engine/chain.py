@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from penstock.engine.state import ACTIVE, ENDED, ENDS, EVENTS, HEAP, WORKING, State
 from penstock.model.phases import WORK
-from penstock.policies.compiled import helper
+from penstock.policies.compiled import part
 from penstock.policies.view import Floats, Ints
 
 
-@helper
+@part
 def push(times: Floats, indices: Ints, size: int, time: float, index: int) -> None:
     """Add an entry to a binary heap of `size` entries, earliest first."""
     hole = size
@@ -26,7 +26,7 @@ def push(times: Floats, indices: Ints, size: int, time: float, index: int) -> No
     indices[hole] = index
 
 
-@helper
+@part
 def pop(times: Floats, indices: Ints, size: int) -> int:
     """Take the earliest entry out of a binary heap of `size` entries; returns its index."""
     top = indices[0]
@@ -47,7 +47,7 @@ def pop(times: Floats, indices: Ints, size: int) -> int:
     return int(top)
 
 
-@helper
+@part
 def next_phase(state: State, index: int, now: float) -> float:
     """Begin what the application does next; returns the volume of the operation it posts, 0 if it works or has ended.
 
@@ -78,7 +78,7 @@ def next_phase(state: State, index: int, now: float) -> float:
     return 0.0
 
 
-@helper
+@part
 def end_work(state: State) -> int:
     """The application on top of the heap has done its work; returns which."""
     index = pop(state.heap_time, state.heap_index, state.counts[HEAP])
@@ -88,7 +88,7 @@ def end_work(state: State) -> int:
     return index
 
 
-@helper
+@part
 def account(state: State, index: int, volume: float, io_seconds: float, transfer_seconds: float) -> None:
     """Enter a completed operation into the books of its application."""
     alone = volume / state.cap[index]

@@ -34,7 +34,7 @@ from penstock.engine.state import (
     TICKS,
     State,
 )
-from penstock.policies.compiled import helper, kernel, read_only, subroutine, unowned
+from penstock.policies.compiled import kernel, part, read_only, subroutine, unowned
 from penstock.policies.order import TIME_GRAIN
 from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
 
@@ -88,7 +88,7 @@ class Terms(NamedTuple):
     """Check the invariants after every event."""
 
 
-@helper
+@part
 def _post(state: State, index: int, volume: float, now: float) -> None:
     """Make the application active with an operation of this volume."""
     slot = state.counts[SLOTS]
@@ -111,7 +111,7 @@ def _post(state: State, index: int, volume: float, now: float) -> None:
     state.slot_segment_rate[slot] = 0.0
 
 
-@helper
+@part
 def _go_on(state: State, index: int, now: float) -> None:
     """Begin what the application does next."""
     volume = next_phase(state, index, now)
@@ -119,7 +119,7 @@ def _go_on(state: State, index: int, now: float) -> None:
         _post(state, index, volume, now)
 
 
-@helper
+@part
 def _complete(state: State, slot: int, now: float) -> None:
     """The operation in the slot is complete; the last slot moves into its place."""
     index = state.slot_index[slot]
@@ -168,7 +168,7 @@ def view_of(state: State, terms: Terms) -> View:
 _compiled_view = subroutine(view_of)
 
 
-@helper
+@part
 def _refused(state: State, terms: Terms) -> int:
     """Why the rates cannot be, or 0; the slot and the value go into the state."""
     total = 0.0
@@ -187,7 +187,7 @@ def _refused(state: State, terms: Terms) -> int:
     return 0
 
 
-@helper
+@part
 def record(state: State, trace: Trace, index: int, begin: float, rate: float) -> None:
     """Add a segment of constant rate that ends now."""
     if state.clock[NOW] > begin:
@@ -199,13 +199,13 @@ def record(state: State, trace: Trace, index: int, begin: float, rate: float) ->
         state.counts[SEGMENTS] = row + 1
 
 
-@helper
+@part
 def _record_slot(state: State, trace: Trace, slot: int) -> None:
     """Close the slot's segment of constant rate."""
     record(state, trace, state.slot_index[slot], state.slot_segment_begin[slot], state.slot_segment_rate[slot])
 
 
-@helper
+@part
 def _record_changes(state: State, trace: Trace) -> None:
     """Close the segments whose rate has just changed and open new ones."""
     now = state.clock[NOW]
@@ -216,7 +216,7 @@ def _record_changes(state: State, trace: Trace) -> None:
             state.slot_segment_rate[slot] = state.slot_rate[slot]
 
 
-@helper
+@part
 def broken_invariant(state: State, before: float) -> int:
     """The first invariant that does not hold, or 0 (design: volume posted = moved + remaining, progress ≤ elapsed, time)."""
     now = state.clock[NOW]
@@ -238,7 +238,7 @@ def broken_invariant(state: State, before: float) -> int:
     return 0
 
 
-@helper
+@part
 def _next_date(state: State, terms: Terms) -> tuple[float, float, int, bool]:
     """The next date, the seconds until then, whose completion it is (or −1), and whether it is a periodic decision."""
     now = state.clock[NOW]
@@ -265,7 +265,7 @@ def _next_date(state: State, terms: Terms) -> tuple[float, float, int, bool]:
     return date, wait, finisher, ticking
 
 
-@helper
+@part
 def _move(state: State, seconds: float, finisher: int) -> None:
     """Let every transfer go on at its rate; the finisher's ends exactly."""
     for slot in range(state.counts[SLOTS]):
@@ -280,7 +280,7 @@ def _move(state: State, seconds: float, finisher: int) -> None:
             state.slot_transfer[slot] += seconds
 
 
-@helper
+@part
 def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
     now = state.clock[NOW]

@@ -46,19 +46,19 @@ from penstock.engine.state import (
     VIRTUAL,
     State,
 )
-from penstock.policies.compiled import helper, kernel, unowned
+from penstock.policies.compiled import kernel, part, unowned
 
 RENEWAL = 1024
 """Decisions after which the sum of caps, kept by adding and subtracting, is added up anew."""
 
 
-@helper
+@part
 def _volume(state: State, index: int) -> float:
     """The volume of the operation that the application has posted."""
     return float(state.amounts[state.cursor[index] - 1])
 
 
-@helper
+@part
 def _go_on(state: State, index: int) -> None:
     """Begin what the application does next."""
     now = state.clock[NOW]
@@ -76,7 +76,7 @@ def _go_on(state: State, index: int) -> None:
         state.segment_begin[index] = now
 
 
-@helper
+@part
 def _complete_first(state: State, trace: Trace) -> None:
     """The operation on top of the heap is complete."""
     index = pop(state.finish_time, state.finish_index, state.counts[SLOTS])
@@ -89,7 +89,7 @@ def _complete_first(state: State, trace: Trace) -> None:
     _go_on(state, index)
 
 
-@helper
+@part
 def _decide(state: State, terms: Terms, trace: Trace) -> None:
     """Set the fraction that everyone gets."""
     state.counts[DECISIONS] += 1
@@ -107,7 +107,7 @@ def _decide(state: State, terms: Terms, trace: Trace) -> None:
     state.clock[SHARE] = share
 
 
-@helper
+@part
 def _go_to_next_date(state: State, terms: Terms) -> None:
     """Let time pass, real and virtual, to the next completion, end of work, or the limit; infinite if there is none."""
     now, share = state.clock[NOW], state.clock[SHARE]
@@ -127,7 +127,7 @@ def _go_to_next_date(state: State, terms: Terms) -> None:
         state.clock[VIRTUAL] += share * (date - now)
 
 
-@helper
+@part
 def _write_slots(state: State) -> None:
     """Show the active applications in the slots, as the other loop keeps them."""
     now = state.clock[NOW]
@@ -183,7 +183,7 @@ def advance_together(state: State, terms: Terms, trace: Trace) -> int:
             return APPLICATION_ENDED
 
 
-@helper
+@part
 def _is_complete(state: State) -> bool:
     """Whether at most 1e-12 of the operation on top of the heap is left."""
     index = state.finish_index[0]

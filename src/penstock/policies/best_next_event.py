@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.policies.compiled import helper, subroutine
+from penstock.policies.compiled import part, subroutine
 from penstock.policies.order import rounded_yield, sort
 from penstock.policies.policy import Need, Policy
 from penstock.policies.view import Floats, View
@@ -81,24 +81,24 @@ def _best_event(view: View) -> tuple[float, int]:
     return best_h, best_k
 
 
-@helper
+@part
 def _value(bound: Bound, h: float) -> float:
     return (bound[0] + bound[1] * h) / (bound[2] + bound[3] * h)
 
 
-@helper
+@part
 def _rises(bound: Bound) -> bool:
     """Whether the bound grows with h: the sign of its derivative, B·C − A·D, beyond rounding."""
     return bound[1] * bound[2] - bound[0] * bound[3] > CONSTANT * abs(bound[0] * bound[3])
 
 
-@helper
+@part
 def _is_constant(bound: Bound) -> bool:
     """Whether the bound does not change with h, up to rounding."""
     return abs(bound[1] * bound[2] - bound[0] * bound[3]) <= CONSTANT * abs(bound[0] * bound[3])
 
 
-@helper
+@part
 def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float) -> tuple[float, float]:
     """The best horizon for k to complete at, and the lowest yield there; given up once that cannot be `to_reach`.
 
@@ -134,7 +134,7 @@ def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float
     return best_h, best_level
 
 
-@helper
+@part
 def _crossing(rising: Bound, falling: Bound) -> float:
     """Where the rising bound passes the falling one; infinite if it never does.
 
@@ -151,7 +151,7 @@ def _crossing(rising: Bound, falling: Bound) -> float:
     return numerator / denominator if denominator != 0.0 else np.inf
 
 
-@helper
+@part
 def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
     """The highest possible lowest yield at t + h if k completes there, and the bound that is active there."""
     level, bound = _filling_level(view, k, h)
@@ -168,7 +168,7 @@ def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
     return level, bound
 
 
-@helper
+@part
 def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
     """The level to which B·h − V_k lifts the others, no one limited from above, and the bound of those lifted.
 
@@ -227,7 +227,7 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
             volumes[i] = min(volumes[i] * (budget / total), _most(view, i, h))
 
 
-@helper
+@part
 def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tuple[float, float, float]:
     """Lift the free to one level with the budget, no limits; returns how far volumes are above and below their limits in
     sum, and their total.
@@ -248,7 +248,7 @@ def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tu
     return above, below, total
 
 
-@helper
+@part
 def _most(view: View, i: int, h: float) -> float:
     """What i can move until the horizon."""
     return float(min(view.cap[i] * h, view.remaining[i]))
@@ -264,14 +264,23 @@ def _leximin_better(view: View, k: int, h: float, other_k: int, other_h: float) 
         elapsed = view.now - view.release[i]
         mine[i] = (view.progress[i] + mine[i] / view.cap[i]) / (elapsed + h)
         others[i] = (view.progress[i] + others[i] / view.cap[i]) / (elapsed + other_h)
-    mine.sort()
-    others.sort()
-    for a, b in zip(mine, others):  # noqa: B905  (numba knows no strict zip)
-        if a > b + TIE:
-            return True
-        if a < b - TIE:
-            return False
+    _sort(mine)
+    _sort(others)
+    for i in range(len(mine)):
+        if abs(mine[i] - others[i]) > TIE:
+            return bool(mine[i] > others[i])
     return False
+
+
+@part
+def _sort(values: Floats) -> None:
+    """Insertion sort: ties are rare and vectors short, and NumPy's sort would double the time to compile."""
+    for i in range(1, len(values)):
+        moved, place = values[i], i
+        while place > 0 and values[place - 1] > moved:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = moved
 
 
 BEST_NEXT_EVENT = Policy(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.compiled import helper
+from penstock.policies.compiled import helper, part
 from penstock.policies.order import fill_after, rounded_yield, sort
 from penstock.policies.policy import Need, Policy
 from penstock.policies.view import Floats, View
@@ -30,7 +30,8 @@ def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
         score = _score(view, candidate, best_score + IMPROVEMENT)
         if score > best_score + IMPROVEMENT:
             best, best_score = candidate, score
-    rates[:] = 0.0
+    for i in range(len(rates)):
+        rates[i] = 0.0
     fill_after(view, best, rates)
 
 
@@ -51,7 +52,7 @@ def _score(view: View, candidate: int, to_beat: float) -> float:
     return float(lowest)
 
 
-@helper
+@part
 def _horizon(view: View, candidate: int) -> float:
     """Seconds to the earliest completion if the candidate is served first."""
     horizon = view.remaining[candidate] / view.cap[candidate]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.compiled import helper
+from penstock.policies.compiled import helper, part
 from penstock.policies.view import Floats, View
 
 YIELD_GRAIN = 1e12
@@ -33,7 +33,7 @@ def rounded_yield(view: View, i: int) -> float:
     return float(np.rint(yield_now(view, i) * YIELD_GRAIN))
 
 
-@helper
+@part
 def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
     """Whether i comes before j: lower key, then earlier posting, then lower index."""
     if keys[i] != keys[j]:
@@ -43,7 +43,7 @@ def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
     return bool(view.application[i] < view.application[j])
 
 
-@helper
+@part
 def _sift_down(view: View, keys: Floats, root: int, size: int) -> None:
     """Restore the heap in view.order, last in order on top, below `root`."""
     heap = view.order
@@ -73,7 +73,7 @@ def sort(view: View, keys: Floats) -> None:
         _sift_down(view, keys, 0, last)
 
 
-@helper
+@part
 def first(view: View, keys: Floats) -> int:
     """The application that comes first."""
     best = 0
