@@ -110,14 +110,12 @@ class Campaign:
             cell = task.cells[0]
             grid = {"workload": cell.kind, "parameters": dict(cell.parameters), "policies": [c.policy for c in task.cells]}
             grids.setdefault(canonical(grid), {**grid, "seeds": []})["seeds"].append(cell.seed)
-        for grid in grids.values():
-            grid["seeds"] = _short_seeds(grid["seeds"])
         return {
             "campaign": self.name,
             "cells": len(self.cells),
             "digest": digest([cell.key for cell in self.cells]),
             "policy_files": {policy: stamp for policy in self.policies if (stamp := policy_file_digest(policy))},
-            "grids": list(grids.values()),
+            "grids": [{**grid, "seeds": _short_seeds(grid["seeds"])} for grid in grids.values()],
         }
 
     def _find_policies(self) -> None:

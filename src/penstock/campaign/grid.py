@@ -19,7 +19,7 @@ def grid(
     name: str,
     kind: str,
     parameters: Mapping[str, Any],
-    seeds: Iterable[int] = (0,),
+    seeds: Sequence[int] = (0,),
     policies: Iterable[str] | None = None,
 ) -> Campaign:
     """The campaign of all combinations of the parameters given as lists, the seeds and the policies (default: all).
@@ -28,10 +28,10 @@ def grid(
     """
     from penstock.policies.registry import REGISTRY
 
-    seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
     names = _policies(list(REGISTRY) if policies is None else list(policies))
     axes = [_axis(key, value) for key, value in parameters.items()]
-    require_size(math.prod(map(len, axes)) * len(seed_list) * len(names))
+    require_size(math.prod(map(len, axes)) * len(seeds) * len(names))
+    seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
     cells = []
     for point in itertools.product(*axes):
         values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))

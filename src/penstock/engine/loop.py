@@ -217,7 +217,7 @@ def _record_changes(state: State, trace: Trace) -> None:
 
 
 @part
-def broken_invariant(state: State, before: float) -> int:
+def broken_invariant(state: State, terms: Terms, before: float) -> int:
     """The first invariant that does not hold, or 0 (design: volume posted = moved + remaining, progress ≤ elapsed, time)."""
     now = state.clock[NOW]
     if now < before:
@@ -232,7 +232,9 @@ def broken_invariant(state: State, before: float) -> int:
             state.clock[FAULT_VALUE] = moved + state.slot_remaining[slot]
             return INVARIANT_VOLUME
         elapsed = now - state.slot_release[slot]
-        if state.slot_progress[slot] > elapsed * (1.0 + 1e-9) + 1e-9 * abs(now) + 4e-16 * volume / state.slot_cap[slot]:
+        # A date is known to one rounding of the largest date so far.
+        known_to = 1e-9 * (elapsed + abs(now) + abs(terms.origin)) + 4e-16 * volume / state.slot_cap[slot]
+        if state.slot_progress[slot] > elapsed + known_to:
             state.clock[FAULT_VALUE] = state.slot_progress[slot]
             return INVARIANT_PROGRESS
     return 0
@@ -331,7 +333,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         _apply_events(state, trace, ticking)
 
         if terms.check:
-            broken = broken_invariant(state, before)
+            broken = broken_invariant(state, terms, before)
             if broken != 0:
                 return broken
         if terms.stop_at_end and state.counts[ENDS] > ends:

@@ -175,7 +175,7 @@ def advance_together(state: State, terms: Terms, trace: Trace) -> int:
             state.counts[STALE] = 1
         if terms.check:
             _write_slots(state)
-            broken = broken_invariant(state, before)
+            broken = broken_invariant(state, terms, before)
             if broken != 0:
                 return broken
         if terms.stop_at_end and state.counts[ENDS] > ends:
