@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.campaign import Campaign, grid
+from penstock.policies.compiled import JIT
 
 PARAMETERS = {"pressure": [0.5, 0.9], "applications": 6, "small": 2, "horizon": 50_000.0}
 POLICIES = ("fair-share", "greedy-yield")
@@ -18,7 +19,8 @@ def campaign(seeds: int = 3, policies: tuple[str, ...] = POLICIES, name: str = "
 
 def slow_campaign(seeds: int, name: str = "slow") -> Campaign:
     """Tasks of some tenths of a second, so that there is a middle in which something can happen."""
-    return grid(name, "synthetic", {"pressure": 0.9, "horizon": 20_000_000.0}, range(seeds), POLICIES)
+    horizon = 10_000_000.0 if JIT else 50_000.0
+    return grid(name, "synthetic", {"pressure": 0.9, "horizon": horizon}, range(seeds), POLICIES)
 
 
 def without_seconds(table: pa.Table) -> pa.Table:

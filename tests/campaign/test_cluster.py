@@ -59,6 +59,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_a_worker_is_killed_in_the_middle(tmp_path: Path, address: str) -> None:
     out, whole = tmp_path / "dask", slow_campaign(16)
+    local = run(whole, tmp_path / "local")
     left_at_kill = []
 
     def kill_in_the_middle(victim: "subprocess.Popen[bytes]") -> None:
@@ -76,7 +77,6 @@ def test_a_worker_is_killed_in_the_middle(tmp_path: Path, address: str) -> None:
         assert victim.wait() == -9
     assert left_at_kill[0] > 2
     assert table["error"].null_count == len(table)
-    local = run(whole, tmp_path / "local")
     assert without_seconds(table).equals(without_seconds(local))
     assert [path.name for path in sorted(out.iterdir())] == ["campaign.json", "parts", "results.parquet"]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -34,19 +35,25 @@ class Source:
 
     def parse(self, given: Mapping[str, Any]) -> Any:
         """The parameters as an object; InputError that names the wrong one."""
-        known: dict[str, Field[Any]] = {field.name: field for field in fields(self.parameters)}
+        known, needed = self._fields
         for name in given:
             if name not in known:
                 raise InputError(f"parameters.{name}", f"unknown; expected one of {', '.join(known)}")
-        for name, field in known.items():
-            if name not in given and field.default is MISSING:
+        for name in needed:
+            if name not in given:
                 raise InputError(f"parameters.{name}", "is missing; expected a value")
-        types = get_type_hints(self.parameters)
-        values = {name: _CONVERTERS[types[name]](given[name], name) for name in known if name in given}
+        values = {name: _CONVERTERS[known[name]](value, name) for name, value in given.items()}
         try:
             return self.parameters(**values)
         except InputError as error:
             raise error.within("parameters") from None
+
+    @cached_property
+    def _fields(self) -> tuple[dict[str, type], tuple[str, ...]]:
+        """The types of the parameters by name, and those that have no default."""
+        types = get_type_hints(self.parameters)
+        known = {field.name: types[field.name] for field in fields(self.parameters)}
+        return known, tuple(field.name for field in fields(self.parameters) if field.default is MISSING)
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class ApexWindows:
 
 def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as the source understands them, defaults included: the same ones, however they were written."""
-    return asdict(source(kind).parse(given))
+    return dict(vars(source(kind).parse(given)))
 
 
 def source(kind: str) -> Source:
@@ -91,7 +98,7 @@ def source(kind: str) -> Source:
 
 def generate_command(kind: str, parameters: Any, seed: int, output: str) -> str:
     """``penstock generate KIND`` with each parameter as the option of its name."""
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(parameters).items()]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in vars(parameters).items()]
     return shlex.join(["penstock", "generate", kind, *options, f"--seed={seed}", "-o", output])
 
 

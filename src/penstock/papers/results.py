@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +37,20 @@ class Results:
             keep &= np.array(self.table.column("policy").to_pylist(), dtype=object) == policy
         rows = np.flatnonzero(keep)
         order = np.lexsort((self.integers("window")[rows], self.integers("seed")[rows]))
-        chosen = rows[order]
-        return Results(self.table.take(pa.array(chosen)), tuple(self.parameters[row] for row in chosen))
+        return self._rows(rows[order].tolist())
+
+    def beside(self, other: Results) -> tuple[Results, Results]:
+        """The rows of both for the workloads that are in both, in the same order: a row may be missing for an error."""
+        mine, others = self._workloads(), other._workloads()
+        common = [workload for workload in mine if workload in others]
+        return self._rows([mine[workload] for workload in common]), other._rows([others[workload] for workload in common])
+
+    def _workloads(self) -> dict[tuple[str, int, int], int]:
+        columns = (self.table.column(name).to_pylist() for name in ("parameters", "seed", "window"))
+        return {workload: row for row, workload in enumerate(zip(*columns, strict=True))}
+
+    def _rows(self, chosen: Sequence[int]) -> Results:
+        return Results(self.table.take(pa.array(chosen, pa.int64())), tuple(self.parameters[row] for row in chosen))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -215,8 +215,9 @@ def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
             break
         for i in range(size):
             if free[i] and above >= below and volumes[i] > _most(view, i, h):
-                volumes[i] = _most(view, i, h)
-                budget = max(0.0, budget - volumes[i])
+                # No more than is left: with little left, the rounding of long times can be more than that.
+                volumes[i] = min(_most(view, i, h), budget)
+                budget -= volumes[i]
                 free[i] = False
             elif free[i] and above < below and volumes[i] < 0.0:
                 volumes[i] = 0.0

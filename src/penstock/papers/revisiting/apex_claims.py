@@ -71,8 +71,8 @@ def _r9(results: Results) -> Verdict:
         checks.append(
             Check(f"{workload.upper()}: the ratio grows with W (slope)", listed(WINNERS, growth, "+.3f"), min(growth) > 0.0)
         )
-        same = [results.where(policy, workload=workload).column("min_yield") for policy in ("set-10", "fcfs")]
-        equal = float(np.mean(np.abs(same[0] - same[1]) < 1e-9))
+        sets, queue = results.where("set-10", workload=workload).beside(results.where("fcfs", workload=workload))
+        equal = float(np.mean(np.abs(sets.column("min_yield") - queue.column("min_yield")) < 1e-9))
         checks.append(
             Check(f"{workload.upper()}: set-10 equals fcfs in 99 % of windows", f"{100 * equal:.1f} %", equal >= 0.99)
         )

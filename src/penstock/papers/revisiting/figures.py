@@ -82,8 +82,7 @@ def _viridis(shade: float) -> tuple[float, float, float, float]:
 
 def ratios(results: Results, policy: str, workload: str) -> tuple[Floats, Floats]:
     """The pressure of each window, and the policy's min-yield over fair-share's there."""
-    fair = results.where("fair-share", workload=workload)
-    chosen = results.where(policy, workload=workload)
+    fair, chosen = results.where("fair-share", workload=workload).beside(results.where(policy, workload=workload))
     reference = fair.column("min_yield")
     keep = reference > 0.0
     return fair.column("pressure")[keep], chosen.column("min_yield")[keep] / reference[keep]

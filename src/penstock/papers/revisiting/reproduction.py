@@ -33,15 +33,24 @@ def reproduce(
     """
     chosen = _checked(items)
 
+    failed = 0
+
     @cache
     def results(name: str) -> Results:
-        return Results.of(run(CAMPAIGNS[name](SCALES[scale]), out / scale / name, dask=dask, progress=progress))
+        nonlocal failed
+        table = run(CAMPAIGNS[name](SCALES[scale]), out / scale / name, dask=dask, progress=progress)
+        found = Results.of(table)
+        failed += table.num_rows - len(found)
+        return found
 
     verdicts: list[Verdict] = []
     if "claims" in chosen:
         verdicts = synthetic_claims(results("pressure"), results("other-parameters")) + apex_claims(results("apex"))
     pictures = [_draw(out, item, results) for item in chosen if item != "claims"]
-    write_page(out / "index.html", TITLE, f"Scale: {scale}.", pictures, verdicts)
+    subtitle = f"Scale: {scale}." + (
+        f" {failed} runs failed and are left out; results.parquet has their errors." if failed else ""
+    )
+    write_page(out / "index.html", TITLE, subtitle, pictures, verdicts)
     return verdicts
 
 
