@@ -106,7 +106,7 @@ WRONG = [
         "count: 9000000",
         "cells: 54,000,000 are too many; expected at most 10,000,000, or several campaigns",
     ),
-    ("seeds:", "campaign:", "campaign: stands twice in one object; expected each key once"),
+    ("seeds:", "campaign:", "the key 'campaign' stands twice in one object; expected each key once"),
     (
         "greedy-yield]",
         "greedy-yield",

@@ -128,6 +128,7 @@ def test_a_wrong_file_is_refused_in_one_line_with_the_place(tmp_path: Path, text
         ("penstock: 1\npenstock: 1\n", "the key 'penstock' stands twice"),
         ("penstock: !!python/object/apply:os.system ['true']", "the file is not YAML"),
         ("a: &a [*a]", "unknown key 'a'"),
+        ("? [1, 2]\n: 3\n", "found unhashable key"),
     ],
 )
 def test_a_wrong_yaml_file(tmp_path: Path, text: str, message: str) -> None:

@@ -21,6 +21,7 @@ from penstock.campaign.grid import grid
 from penstock.campaign.sources import source
 from penstock.model import InputError
 from penstock.model.errors import short
+from penstock.model.files import parse_yaml
 
 _KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies")
 _NEEDED: Final = ("campaign", "workload")
@@ -33,7 +34,7 @@ def read(path: str | os.PathLike[str]) -> Campaign:
     """
     name = os.fspath(path)
     try:
-        return from_document(_parse(_text(Path(name))))
+        return from_document(parse_yaml(_text(Path(name)), "a campaign"))
     except InputError as error:
         raise error.in_file(name) from None
 
@@ -82,25 +83,3 @@ def _text(path: Path) -> str:
         raise InputError("", f"cannot be read: {error.strerror}; expected a campaign file") from None
     except UnicodeDecodeError as error:
         raise InputError("", f"byte {error.start} is not UTF-8 text; expected a campaign file in YAML") from None
-
-
-def _parse(text: str) -> object:
-    import yaml
-
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        """Refuses an object that has a key twice, of which YAML keeps the last."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys = [self.construct_object(key, True) for key, _ in node.value]
-            for index, key in enumerate(keys):
-                if key in keys[:index]:
-                    raise InputError(str(key), "stands twice in one object; expected each key once")
-            return dict(super().construct_mapping(node, deep))
-
-    try:
-        return yaml.load(text, Loader)  # noqa: S506  (a safe loader)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "objects are nested too deeply"
-        raise InputError(at, f"the file is not YAML or ends too early: {what}; expected a campaign") from None

@@ -227,19 +227,20 @@ def _parse(text: str, suffix: str) -> object:
             raise InputError(at, f"the file is not JSON or ends too early: {error.msg}; expected a workload") from None
         except RecursionError:
             raise InputError("", "objects are nested too deeply; expected a workload") from None
-    return _parse_yaml(text)
+    return parse_yaml(text, "a workload")
 
 
-def _parse_yaml(text: str) -> object:
+def parse_yaml(text: str, expected: str) -> object:
+    """The YAML document; InputError with the line and what was `expected` if it is none, or if an object has a key twice."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """Refuses an object that has a key twice, of which YAML keeps the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            pairs = [(self.construct_object(key, True), None) for key, _ in node.value]
-            _without_duplicates(pairs)
-            return dict(super().construct_mapping(node, deep))
+            fields = dict(super().construct_mapping(node, deep))
+            _without_duplicates([(self.construct_object(key, True), None) for key, _ in node.value])
+            return fields
 
     try:
         return yaml.load(text, Loader)  # noqa: S506  (a safe loader)
@@ -247,7 +248,7 @@ def _parse_yaml(text: str) -> object:
         mark = getattr(error, "problem_mark", None)
         at = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         what = getattr(error, "problem", None) or "objects are nested too deeply"
-        raise InputError(at, f"the file is not YAML or ends too early: {what}; expected a workload") from None
+        raise InputError(at, f"the file is not YAML or ends too early: {what}; expected {expected}") from None
 
 
 def _without_duplicates(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
