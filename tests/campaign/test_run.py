@@ -179,7 +179,9 @@ def test_a_worker_with_another_version_refuses_the_task() -> None:
 def start(folder: Path) -> "subprocess.Popen[str]":
     """A campaign of 12 slow tasks in a process of its own, run by a script that has no guard."""
     script = folder / "script.py"
+    # A shell starts background jobs with SIGINT ignored, which children inherit; as from a terminal, it must not be.
     script.write_text(
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from penstock.campaign import run\nfrom tests.campaign.small import slow_campaign\n"
         f"run(slow_campaign(12), {str(folder / 'out')!r}, workers=2)\n"
     )
