@@ -151,3 +151,9 @@ def test_a_folder_of_somebody_else_is_not_trusted(tmp_path):
     os.chown(foreign, 12345, 12345)
     folder = python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip()
     assert folder == "None"
+
+
+def test_a_users_own_cache_may_be_writable_by_its_group(tmp_path):
+    script = "import os; os.umask(0o002)\n" + FOLDER
+    folder = python(script, PENSTOCK_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).strip()
+    assert Path(folder).is_relative_to(tmp_path / "penstock")

@@ -142,11 +142,14 @@ def cache_folder() -> Path | None:
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock"
     )
     owner = os.getuid() if hasattr(os, "getuid") else 0
-    for parent in (Path(base), Path(tempfile.gettempdir()) / f"penstock-{owner}"):
+    shared = Path(tempfile.gettempdir()) / f"penstock-{owner}"
+    for parent in (Path(base), shared):
         folder = parent / "compiled" / _fingerprint()
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if _is_safe(parent, owner) and os.access(folder, os.W_OK):
+            if parent == shared:
+                parent.mkdir(exist_ok=True, mode=0o700)
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK) and (parent != shared or _is_private(parent, owner)):
                 _forget_old(folder)
                 return folder
         except OSError:
@@ -154,8 +157,8 @@ def cache_folder() -> Path | None:
     return None
 
 
-def _is_safe(folder: Path, owner: int) -> bool:
-    """Whether nobody else can put code there: what is cached is run."""
+def _is_private(folder: Path, owner: int) -> bool:
+    """Whether nobody else can put code into a folder among other users' ones: what is cached is run."""
     status = folder.stat()
     return not hasattr(os, "getuid") or (status.st_uid == owner and not status.st_mode & 0o022)
 
