@@ -46,7 +46,7 @@ def emit_report(path: str, workload: Workload, results: Sequence[Result], source
     from penstock.report import write_report
 
     write_report(Path(path), workload, results, title="standard input" if source == "-" else Path(source).name)
-    sys.stderr.write(f"report: {Path(path).resolve()}\n")
+    sys.stderr.write(f"report: {path}\n")
 
 
 def console() -> Console:

@@ -194,4 +194,4 @@ def _is_complete(state: State) -> bool:
 @cache
 def compiled_advance_together() -> Callable[..., int]:
     """`advance_together`, compiled."""
-    return kernel(advance_together, types.int64(STATE_TYPE, TERMS_TYPE, TRACE_TYPE), "the simulation engine")
+    return kernel(advance_together, types.int64(STATE_TYPE, TERMS_TYPE, TRACE_TYPE), "virtual time")
