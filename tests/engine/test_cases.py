@@ -363,4 +363,5 @@ def test_invariants_hold_shortly_after_the_release():
     # a0 moves 1e6 bytes at 1 byte/s, a1 posts after 10 µs: what a0 has moved is known to 1e-10 bytes, the rounding of
     # its volume, which is no breach of "progress ≤ elapsed".
     for lead in (1e-5, 3e-5, 7e-6, 1.3e-5):
-        simulate(workload([("io", 1e6)], ([("io", 1)], {"lead": lead})), "fcfs", check=True)
+        result = simulate(workload([("io", 1e6)], ([("io", 1)], {"lead": lead})), "fcfs", check=True)
+        assert [a.end for a in result.applications] == [1e6, 1e6 + 1.0]

@@ -229,7 +229,7 @@ def test_a_fault_in_the_middle_says_when(write):
 
 def test_a_slip_in_the_last_digits_is_forgiven(write):
     write("def mine(view, rates):\n    rates[:] = (1.0 + 1e-12) * min(0.75, 1.0 / len(rates))\n")
-    simulate(workload(), "./mine.py:mine")
+    assert simulate(workload(), "./mine.py:mine").min_yield == pytest.approx(simulate(workload(), GENERAL).min_yield)
 
 
 @pytest.mark.parametrize("column", ["cap", "remaining", "progress"])
@@ -244,7 +244,7 @@ def test_scratch_and_order_may_be_written(write):
     write(
         "def mine(view, rates):\n    view.scratch[:] = 3.0\n    view.order[:] = 0\n    rates[:] = 1.0 / len(rates) * 0.75\n"
     )
-    simulate(workload(), "./mine.py:mine")
+    assert [a.operations for a in simulate(workload(), "./mine.py:mine").applications] == [2, 2, 2]
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Cell, canonical
-from penstock.engine.result import Result
+from penstock.engine.result import MEASURES, Result
 from penstock.model import Application, PenstockError, Workload
 from penstock.model.phases import WORK
 
@@ -42,18 +42,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
-_MEASURES: Final = (
-    "min_yield",
-    "efficiency",
-    "utilization",
-    "pressure",
-    "makespan",
-    "events",
-    "decisions",
-    "seconds",
-    "begin",
-    "end",
-)
+_MEASURES: Final = (*MEASURES, "begin", "end")
 _LONGEST_ERROR: Final = 1_000
 
 

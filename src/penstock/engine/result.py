@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,18 @@ from penstock.engine.loop import Trace
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, SLOTS, WORKING, State
 from penstock.model import Workload
 from penstock.policies.view import Floats
+
+MEASURES: Final = (
+    "min_yield",
+    "efficiency",
+    "utilization",
+    "pressure",
+    "makespan",
+    "events",
+    "decisions",
+    "seconds",
+)
+"""The fields of a result that are one number for the whole run, as JSON and campaigns name them."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +105,9 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``--json`` prints it."""
-        names = (
-            "policy",
-            "min_yield",
-            "efficiency",
-            "utilization",
-            "pressure",
-            "makespan",
-            "events",
-            "decisions",
-            "seconds",
-        )
         return {
-            **{name: getattr(self, name) for name in names},
+            "policy": self.policy,
+            **{name: getattr(self, name) for name in MEASURES},
             "window": [self.begin, self.end],
             "ended_early": list(self.ended_early),
             "applications": [application.to_dict() for application in self.applications],

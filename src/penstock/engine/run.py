@@ -45,10 +45,10 @@ class Run:
     ) -> None:
         self.workload = workload
         self.policy = find(policy) if isinstance(policy, str) else policy
-        self._held = frozenset(held)
-        if not self._held <= set(range(len(workload.applications))):
-            raise InputError("held", f"{sorted(self._held)} are not all positions of applications in the workload")
-        self._state = new_state(workload, self._held)
+        waiting = frozenset(held)
+        if not waiting <= set(range(len(workload.applications))):
+            raise InputError("held", f"{sorted(waiting)} are not all positions of applications in the workload")
+        self._state = new_state(workload, waiting)
         self._alone = dedicated(workload)
         self._check = check
         self._segments: list[Trace] = []

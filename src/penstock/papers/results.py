@@ -71,7 +71,3 @@ class Results:
         """A column of lists, one array a row."""
         for values in self.table.column(name):
             yield np.array(values.as_py())
-
-    def values_of(self, parameter: str) -> list[Any]:
-        """The different values of a parameter, ascending."""
-        return sorted({row[parameter] for row in self.parameters if parameter in row})
