@@ -1,4 +1,4 @@
-"""A Dask cluster as workers of a campaign. The only module that imports Dask."""
+"""A Dask cluster as workers of a campaign. Only this module and `penstock.campaign.slurm` import Dask."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class DaskPool:
 
     def _result(self, task: Task, future: Any) -> bytes:
         from distributed import KilledWorker
+        from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
         try:
             part = future.result()
@@ -74,12 +75,15 @@ class DaskPool:
             return part
         except KilledWorker as error:
             return lost(task, error.allowed_failures + 1)
+        except (NoWorkerError, NoValidWorkerError) as error:  # where the scheduler is told to give up, as that for Slurm
+            message = f"it has had no worker for {error.timeout:g} s; the rows so far are kept"
+            raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
         except PenstockError:
             raise
         except (CancelledError, OSError):
             raise PenstockError(f"Dask scheduler {self._address}: it went away; the rows so far are kept") from None
         except Exception as error:  # `compute` itself raises nothing else: somebody cannot even load it
-            message = f"it fails with {_one_line(error)}; expected penstock of this version on the scheduler"
+            message = f"it fails with {one_line(error)}; expected penstock of this version on the scheduler"
             raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
 
     def _connect(self) -> Any:
@@ -90,7 +94,7 @@ class DaskPool:
         try:
             return Client(self._address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            what = "no answer" if isinstance(error, OSError) else _one_line(error)
+            what = "no answer" if isinstance(error, OSError) else one_line(error)
         gc.collect()  # else the failed client may be collected while the next one starts, and both wait for ever
         message = f"{what}; expected the address of a running scheduler, such as tcp://127.0.0.1:8786"
         raise PenstockError(f"Dask scheduler {self._address}: {message}")
@@ -104,7 +108,7 @@ class DaskPool:
             raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
         for worker, theirs in self._client.run(eval, _IDENTITY, on_error="return").items():
             if isinstance(theirs, BaseException):
-                message = f"it fails with {_one_line(theirs)}; expected penstock of this version there"
+                message = f"it fails with {one_line(theirs)}; expected penstock of this version there"
                 raise PenstockError(f"Dask worker {worker}: {message}")
             require(theirs, identity(), f"Dask worker {worker}")
 
@@ -113,5 +117,6 @@ class DaskPool:
         self._log.setLevel(self._log_level)
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
+    """The kind and the text of an error that is not ours, cut where it is long."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

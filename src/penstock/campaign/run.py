@@ -29,17 +29,19 @@ def run(
     *,
     workers: int | None = None,
     dask: str | None = None,
+    retry: bool = False,
     progress: bool | None = None,
 ) -> pa.Table:
     """Compute the cells that the folder does not hold yet; returns all rows, ordered by workload, window and policy.
 
-    Runs on `workers` processes of this machine (default: one a core), or on the Dask cluster whose scheduler has the
-    address `dask`. A run that was cut short, even killed, goes on where it was. `progress` shows a bar on standard error
-    (default: on a terminal only). Raises InputError for a folder that holds something else or cannot be written to,
-    PenstockError for a cluster that cannot be reached or runs another version.
+    Runs on `workers` processes of this machine (default: one a core), on the Dask cluster whose scheduler has the address
+    `dask`, or in Slurm jobs if that is ``slurm`` or ``slurm:jobs=4:walltime=1h`` (see `penstock.campaign.slurm_settings`).
+    A run that was cut short, even killed, goes on where it was. `retry` also computes the cells again that have failed.
+    `progress` shows a bar on standard error (default: on a terminal only). Raises InputError for a folder that holds
+    something else or cannot be written to, PenstockError for a cluster that cannot be reached or runs another version.
     """
     with opened(folder, campaign) as store:
-        pending = store.pending()
+        pending = store.pending() + (store.failed() if retry else [])
         total = len(campaign.cells)
         done = total - sum(len(task.cells) for task in pending)
         if pending:
@@ -52,6 +54,10 @@ def run(
 
 
 def _pool(campaign: Campaign, workers: int | None, dask: str | None) -> AbstractContextManager[Pool]:
+    if dask is not None and dask.partition(":")[0] == "slurm":
+        from penstock.campaign.slurm import slurm_pool
+
+        return slurm_pool(dask)
     if dask is not None:
         from penstock.campaign.cluster import DaskPool
 

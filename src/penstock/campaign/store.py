@@ -4,7 +4,7 @@
 
     campaign.json     what the campaign is and which program computes it; compared when the campaign goes on
     parts/KEY.parquet the rows of one task, written under a temporary name and renamed: if it is there, it is whole
-    results.parquet   all rows in the campaign's order, once all parts are there
+    results.parquet   all rows in the campaign's order, once all parts are there; gone while a part is computed again
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Campaign, Task
 from penstock.campaign.identity import Identity, differences, identity
+from penstock.campaign.rows import to_part
 from penstock.model import InputError
 from penstock.model.files import replacing
 
@@ -34,15 +36,35 @@ class Store:
         self.campaign = campaign
         self.parts = folder / "parts"
         self.results = folder / "results.parquet"
+        self._wholes: dict[str, Task] = {}
 
     def pending(self) -> list[Task]:
         """The tasks that have no part yet."""
         done = set(self.parts.iterdir())
         return [task for task in self.campaign.tasks if self._part(task) not in done]
 
+    def failed(self) -> list[Task]:
+        """Tasks of the cells that have failed, to try them again; their rows stay until `put` has others."""
+        tasks = []
+        for whole in self.campaign.tasks:
+            if not self._part(whole).exists():
+                continue
+            rows = _read(self._part(whole))
+            keys = set(rows["key"].filter(pc.is_valid(rows["error"])).to_pylist())
+            if keys:
+                task = Task(tuple(cell for cell in whole.cells if cell.key in keys))
+                self._wholes[task.key] = whole
+                tasks.append(task)
+        return tasks
+
     def put(self, task: Task, part: bytes) -> None:
-        """Keep the rows of a finished task, come what may."""
-        _write(self._part(task), part)
+        """Keep the rows of a finished task, come what may, in place of those that its cells had."""
+        whole = self._wholes.get(task.key, task)
+        if whole.cells != task.cells:
+            part = _merged(whole, task, part, _read(self._part(whole)))
+        with _said(self.results):
+            self.results.unlink(missing_ok=True)
+        _write(self._part(whole), part)
 
     def collect(self) -> pa.Table:
         """All rows in the campaign's order, from the parts, or from the results if they are there."""
@@ -124,6 +146,16 @@ def _read(path: Path) -> pa.Table:
         return pq.read_table(path, partitioning=None)
     except (OSError, pa.ArrowException):
         raise InputError(str(path), "cannot be read; remove it to compute its cells again") from None
+
+
+def _merged(whole: Task, task: Task, part: bytes, before: pa.Table) -> bytes:
+    """The rows of the whole task: those of the part, and those from before of the cells that the task has not."""
+    again = {cell.key for cell in task.cells}
+    rows = [row for row in before.to_pylist() if row["key"] not in again]
+    rows += pq.read_table(pa.BufferReader(part)).to_pylist()
+    place = {cell.key: index for index, cell in enumerate(whole.cells)}
+    rows.sort(key=lambda row: (-1 if row["window"] is None else row["window"], place[row["key"]]))
+    return to_part(rows)
 
 
 def _write(path: Path, content: Any) -> None:

@@ -1,4 +1,4 @@
-"""``penstock campaign FILE --out DIR``: a grid of runs into Parquet, on all cores or a Dask cluster."""
+"""``penstock campaign FILE --out DIR``: a grid of runs into Parquet, on all cores, a Dask cluster or Slurm."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 from penstock.cli.output import console, emit_json
 
 FAILED = 1
+DASK_HELP = (
+    "run on the Dask cluster with this scheduler, tcp://HOST:PORT; or in Slurm jobs by slurm or, with settings, "
+    "slurm:jobs=8:queue=main:walltime=2h (keys: jobs, queue, account, walltime, cores, memory, interface, wait)"
+)
 
 
 def configure(commands: Any) -> None:
@@ -16,15 +20,16 @@ def configure(commands: Any) -> None:
     command = commands.add_parser(
         "campaign",
         help="run a grid of workloads, seeds and policies",
-        description="Run the grid of workload parameters, seeds and policies that a YAML file describes, on all cores or "
-        "on a Dask cluster. Rows are kept as they finish: run the same command again to go on after an interruption. "
-        "Exits with 1 if a cell failed; its row tells the error and the command that reproduces it.",
+        description="Run the grid of workload parameters, seeds and policies that a YAML file describes, on all cores, on a "
+        "Dask cluster or in Slurm jobs. Rows are kept as they finish: run the same command again to go on after an "
+        "interruption. Exits with 1 if a cell failed; its row tells the error and the command that reproduces it.",
     )
     command.add_argument("file", metavar="FILE", help="the campaign: YAML")
     command.add_argument("--out", metavar="DIR", required=True, help="the folder for the rows; results.parquet at the end")
     where = command.add_mutually_exclusive_group()
-    where.add_argument("--dask", metavar="ADDRESS", help="run on the Dask cluster with this scheduler, tcp://HOST:PORT")
+    where.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
+    command.add_argument("--retry", action="store_true", help="also compute the cells again that have failed")
     command.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
     command.set_defaults(run=run)
 
@@ -34,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock import campaign
 
     described = campaign.read(options.file)
-    table = campaign.run(described, options.out, workers=options.workers, dask=options.dask)
+    table = campaign.run(described, options.out, workers=options.workers, dask=options.dask, retry=options.retry)
     policies, failures = campaign.by_policy(table), campaign.failures(table)
     results = str(Path(options.out) / "results.parquet")
     if options.json:
