@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.model import Application, InputError, PenstockError, Phases, Platform, PolicyFault, Workload
     from penstock.model.files import read, write
     from penstock.policies import Need, Policy, View
+    from penstock.theory import Bounds, bounds
 
 __version__ = "0.1.0"
 
@@ -29,11 +30,13 @@ _HOMES = {
     "penstock.model": ("Application", "InputError", "PenstockError", "Phases", "Platform", "PolicyFault", "Workload"),
     "penstock.model.files": ("read", "write"),
     "penstock.policies": ("Need", "Policy", "View"),
+    "penstock.theory": ("Bounds", "bounds"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Application",
+    "Bounds",
     "InputError",
     "Need",
     "PenstockError",
@@ -46,6 +49,7 @@ __all__ = [
     "View",
     "Workload",
     "__version__",
+    "bounds",
     "read",
     "simulate",
     "write",

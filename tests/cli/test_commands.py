@@ -4,22 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from penstock import __version__, read, simulate
 from penstock.cli.main import main
 from penstock.policies import REGISTRY
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("demo") / "demo.json"
-    assert main(["generate", "demo", "-o", str(path)]) == 0
-    return path
 
 
 def test_simulate_prints_the_documented_json(demo: Path, capsys: Capture) -> None:
@@ -95,6 +90,29 @@ def test_policies_lists_what_each_must_know(capsys: Capture) -> None:
     assert policies["set-10"]["needs"] == ["posting time", "iteration length"]
 
 
+def test_policies_shows_their_parameters(capsys: Capture) -> None:
+    assert main(["policies"]) == 0
+    table = capsys.readouterr().out
+    assert "c = 2: how much the length" in table
+    assert "delta: time between decisions" in table
+    assert main(["policies", "--json"]) == 0
+    parameters = {policy["name"]: policy["parameter"] for policy in json.loads(capsys.readouterr().out)["policies"]}
+    assert parameters["fcfs"] is None
+    assert parameters["periodic-greedy-yield"]["key"] == "delta"
+    assert parameters["periodic-greedy-yield"]["default"] is None
+    for name, policy in REGISTRY.items():
+        if policy.parameter:
+            assert parameters[name] == asdict(policy.parameter)
+    assert table.count("delta: time between") == sum(policy.periodic for policy in REGISTRY.values())
+
+
+def test_names_of_policies_are_whole_on_a_narrow_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.cli.policies.console", lambda: Console(width=80))
+    assert main(["policies"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{name} " in out for name in REGISTRY)
+
+
 @pytest.mark.parametrize("suffix", ["json", "yaml", "parquet"])
 def test_generate_synthetic(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"w.{suffix}"
@@ -155,6 +173,13 @@ def wrong_lines(demo: Path, folder: Path) -> list[tuple[list[str], str]]:
         (["simulate", str(empty)], "the workload is empty"),
         (["compare", str(cut)], "the file is not JSON or ends too early"),
         (["compare"], "the following arguments are required: FILE"),
+        (["bound"], "the following arguments are required: FILE"),
+        (["bound", str(cut)], "the file is not JSON or ends too early"),
+        (["bound", str(demo), "-o", nowhere], "cannot be written: No such file or directory"),
+        (["bound", str(demo), "--pieces", "0"], "--pieces: '0' is not a number of pieces; expected a whole number from 1"),
+        (["bound", str(demo), "--pieces", "2.5"], "--pieces: '2.5' is not a number of pieces; expected a whole number"),
+        (["bound", str(demo), "--pieces", "1e20"], "--pieces: '1e20' is not a number of pieces; expected a whole number"),
+        (["bound", str(demo), "--pieces", "99999"], "'99999' is not a number of pieces; expected a whole number from 1 to"),
         (["compare", str(demo), "--colour"], "unrecognized arguments: --colour"),
         (["compare", str(demo), "--policy", "fcfs", "-o", nowhere], "cannot be written: No such file or directory"),
         (["compare", str(demo), "--policy", "fcfs", "--html", nowhere], "cannot be written: No such file or directory"),
@@ -170,10 +195,10 @@ def wrong_lines(demo: Path, folder: Path) -> list[tuple[list[str], str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(22))
+@pytest.mark.parametrize("number", range(29))
 def test_what_is_wrong_is_said_in_one_line(demo: Path, tmp_path: Path, capsys: Capture, number: int) -> None:
     cases = wrong_lines(demo, tmp_path)
-    assert len(cases) == 22
+    assert len(cases) == 29
     arguments, message = cases[number]
     before = sorted(tmp_path.iterdir())
     try:

@@ -43,7 +43,7 @@ def test_alone_it_never_waits(policy):
     assert result.makespan == 10.0
 
 
-@pytest.mark.parametrize("policy", [p for p in REGISTRY if p != "periodic-greedy-yield"])
+@pytest.mark.parametrize("policy", [name for name, policy in REGISTRY.items() if not policy.periodic])
 def test_nothing_to_transfer(policy):
     # Operations of volume 0 never ask for the link: no event, no decision; work follows work.
     result = simulate(workload([("io", 0), ("work", 1), ("read", 0), ("work", 2), ("write", 0)]), policy, check=True)
@@ -51,7 +51,7 @@ def test_nothing_to_transfer(policy):
     assert result.applications[0].operations == 0
 
 
-@pytest.mark.parametrize("policy", [p for p in REGISTRY if p != "periodic-greedy-yield"])
+@pytest.mark.parametrize("policy", [name for name, policy in REGISTRY.items() if not policy.periodic])
 def test_an_application_of_no_length(policy):
     # It ends the moment it is released; at the release the yield is 1.
     result = simulate(workload([("work", 0), ("io", 0)]), policy, check=True)

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from penstock.engine import Run, dedicated
 from penstock.policies import REGISTRY, find
+from penstock.policies.policy import STATIC
 from tests.naive.compare import assert_feasible, assert_same_rates, assert_twins
 from tests.naive.engine import NaiveRun
 from tests.naive.profiles import examples
-from tests.naive.strategies import workloads
+from tests.naive.strategies import suited, workloads
 
-FAST = [name for name in REGISTRY if name not in ("best-next-event", "periodic-greedy-yield")]
+STATIC_ORDERS = [name for name, policy in REGISTRY.items() if policy.family == STATIC]
+FAST = [n for n, p in REGISTRY.items() if not p.periodic and n not in ("best-next-event", *STATIC_ORDERS)]
+periodic = pytest.mark.parametrize("name", [name for name, policy in REGISTRY.items() if policy.periodic])
 
 
 def run(workload, policy, **options):
@@ -37,25 +40,33 @@ def test_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
+@pytest.mark.parametrize("name", STATIC_ORDERS)
+@examples(120)
+@given(workloads())
+def test_static_orders_equal_the_slow_twin(name, workload):
+    begun = suited(name, workload)
+    check(begun, run(begun, name), NaiveRun(begun, name).run())
+
+
+@periodic
 @examples(120)
 @given(workloads(window=True), st.sampled_from([0.25, 0.5, 1.0, 1.3, 7.0]))
-def test_periodic_decisions_equal_the_slow_twin(workload, delta):
-    name = "periodic-greedy-yield"
+def test_periodic_decisions_equal_the_slow_twin(name, workload, delta):
     check(workload, run(workload, find(f"{name}:delta={delta}")), NaiveRun(workload, name, delta=delta).run())
 
 
+@periodic
 @examples(80)
 @given(workloads(window=True))
-def test_the_default_period_equals_the_slow_twin(workload):
-    name = "periodic-greedy-yield"
+def test_the_default_period_equals_the_slow_twin(name, workload):
     delta = dedicated(workload).default_delta  # checked by itself in test_dedicated
     check(workload, run(workload, name), NaiveRun(workload, name, delta=delta).run())
 
 
+@periodic
 @examples(40)
 @given(workloads(window=False, applications=4), st.sampled_from([0.5, 1.3]))
-def test_periodic_decisions_to_completion_equal_the_slow_twin(workload, delta):
-    name = "periodic-greedy-yield"
+def test_periodic_decisions_to_completion_equal_the_slow_twin(name, workload, delta):
     engine = Run(workload, find(f"{name}:delta={delta}"), trace=True, check=True)
     ended: set[int] = set()
     while len(ended) < len(workload.applications):

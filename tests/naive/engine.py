@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from penstock.model import Application, Workload
-from tests.naive.policies import TWINS, Active, Scene, doubtful
+from penstock.policies import REGISTRY
+from penstock.policies.plan import Plan
+from tests.naive.policies import DEFAULTS, TWINS, Active, Scene, doubtful
 
 COMPLETE = 1e-12
 
@@ -30,6 +33,7 @@ class Chain:
     work_length: float = 0.0
     remaining: float = 0.0
     volume: float = 0.0
+    rate: float = 0.0
     posted: float = 0.0
     worked: float = 0.0
     transferred: float = 0.0
@@ -37,10 +41,17 @@ class Chain:
     transferring: float = 0.0
     operations: int = 0
     end: float | None = None
+    start_progress: float = 0.0
     # ω: mean of (work since the last completed operation + volume / cap) over the completed operations
     work_since: float = 0.0
     any_work: bool = False
     iterations: list[float] = field(default_factory=list)
+
+    @property
+    def whole(self) -> float:
+        """Progress at the end: what is done, and the dedicated time of all phases to come."""
+        left = [amount if kind == "work" else amount / self.cap for kind, amount in list(self.application.phases)]
+        return self.start_progress + self.application.lead + sum(left)
 
     @property
     def progress(self) -> float:
@@ -95,9 +106,18 @@ class NaiveRun:
             start = max(application.release, self.begin)
             history = application.progress if application.progress is not None else start - application.release
             chain = Chain(index, application, application.cap(workload.platform), history)
-            chain.work_begin, chain.work_length = start, application.lead
+            chain.work_begin, chain.work_length, chain.start_progress = start, application.lead, history
             self.chains.append(chain)
         self.histories = [chain.done for chain in self.chains]
+        # What a policy plans is compared with its own twins where it is made; here it is executed.
+        plan = REGISTRY[policy].plan(workload) if policy in REGISTRY else Plan()
+        self.ranks = [0.0] * len(self.chains) if plan.rank is None else plan.rank.tolist()
+        self.turns: list[list[int]] = []
+        if plan.turns is not None:
+            lengths = [len(application.phases) for application in workload.applications]
+            cuts = [sum(lengths[:index]) for index in range(len(lengths) + 1)]
+            of_phases = [plan.turns.tolist()[begin:end] for begin, end in pairwise(cuts)]
+            self.turns = [[turn for turn in turns if turn >= 0] for turns in of_phases]
 
     def run(self) -> NaiveResult:
         rates: dict[int, float] = {}
@@ -106,6 +126,8 @@ class NaiveRun:
             active = [c for c in self.chains if c.status == "io"]
             if ask:
                 rates = self.ask(active) if active else {}
+                for c in active:
+                    c.rate = rates[c.index]
             date, tick = self.next_date(active, rates)
             assert date < math.inf, "starved"
             self.move(active, rates, date)
@@ -121,10 +143,27 @@ class NaiveRun:
 
     def ask(self, active: list[Chain]) -> dict[int, float]:
         views = [
-            Active(c.index, c.remaining, c.cap, c.posted, c.progress, c.application.release, c.application.nodes, c.omega)
+            Active(
+                c.index,
+                c.remaining,
+                c.cap,
+                c.posted,
+                c.progress,
+                c.application.release,
+                c.application.nodes,
+                c.omega,
+                volume=c.volume,
+                rate=c.rate,
+                transferring=c.transferring,
+                whole=c.whole,
+                rank=self.ranks[c.index],
+                turn=self.turns[c.index][c.operations] if self.turns else -1,
+            )
             for c in active
         ]
-        scene = Scene(views, self.now, self.bandwidth, self.window_end)
+        scene = Scene(
+            views, self.now, self.bandwidth, self.window_end, DEFAULTS.get(self.policy, 0.0), completed=self.completed
+        )
         self.doubtful = self.doubtful or doubtful(self.policy, scene)
         return self.rates_function(scene)
 
@@ -195,7 +234,7 @@ class NaiveRun:
                 c.status, c.work_begin, c.work_length = "work", self.now, amount
                 return
             if amount > 0.0:
-                c.status, c.posted = "io", self.now
+                c.status, c.posted, c.rate = "io", self.now, 0.0
                 c.volume = c.remaining = amount
                 self.posted += 1
                 return

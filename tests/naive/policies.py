@@ -1,4 +1,4 @@
-"""The policies of 000 §4 in plain Python: lists, sorted(), loops.
+"""The policies of 000 §4, and those beyond, in plain Python: lists, sorted(), loops.
 
 Conventions that the paper leaves open (design.md): dates compare rounded to 1e-9 s, yields to 1e-12, remaining times
 V_i / b_i to 1e-9 s; ties go to the earlier posting, then to the lower index.
@@ -25,6 +25,12 @@ class Active:
     release: float
     nodes: float
     omega: float
+    volume: float = 1.0
+    rate: float = 0.0
+    transferring: float = 0.0
+    whole: float = 0.0
+    rank: float = 0.0
+    turn: int = -1
 
 
 @dataclass
@@ -35,6 +41,8 @@ class Scene:
     now: float
     bandwidth: float
     window_end: float = math.inf
+    parameter: float = 0.0
+    completed: int = 0
 
 
 def yield_of(a: Active, now: float) -> float:
@@ -154,6 +162,123 @@ def set_10(scene: Scene) -> dict[int, float]:
     return rates
 
 
+def due_keys(scene: Scene) -> list[float]:
+    """Yields with c times the pending transfer added to the progress, over the time since release, at least 1 ns."""
+    keys = []
+    for a in scene.active:
+        alone_on_the_link = a.remaining / scene.bandwidth
+        keys.append((a.progress + scene.parameter * alone_on_the_link) / max(1e-9, scene.now - a.release))
+    return keys
+
+
+def losses(scene: Scene) -> list[tuple[float, float]]:
+    """Seconds lost, at least 1e-9 of the time since release, and that time, at least 1 ns."""
+    ages = [max(1e-9, scene.now - a.release) for a in scene.active]
+    return [(max(age - a.progress, 1e-9 * age), age) for a, age in zip(scene.active, ages, strict=True)]
+
+
+def balance_keys(scene: Scene) -> list[float]:
+    """log(d / (1 − u)^p)."""
+    keys = []
+    for a, (lost, age) in zip(scene.active, losses(scene), strict=True):
+        d = a.remaining / scene.bandwidth
+        keys.append(math.log(d) - scene.parameter * math.log(lost / (age + d)))
+    return keys
+
+
+def closing_keys(scene: Scene) -> list[float]:
+    """Weight of the length times its relative length, minus the relative loss."""
+    lost = [1.0 - yield_of(a, scene.now) for a in scene.active]
+    longest = max(a.remaining for a in scene.active)
+    keys = []
+    for a, loss in zip(scene.active, lost, strict=True):
+        f = 0.0 if scene.window_end == math.inf else (scene.window_end - scene.now) / (scene.window_end - a.release)
+        weight = scene.parameter if scene.parameter > 1.0 else scene.parameter + (1.0 - scene.parameter) * f
+        keys.append(weight * (a.remaining / longest) - loss / max([1e-9, *lost]))
+    return keys
+
+
+def best_effort(scene: Scene) -> dict[int, float]:
+    """The same for all, B/k; who cannot use that has its cap, and the rest is shared again."""
+    rates: dict[int, float] = {}
+    left, others = scene.bandwidth, list(scene.active)
+    while others:
+        share = left / len(others)
+        limited = [a for a in others if a.cap <= share]
+        if not limited:
+            return rates | {a.index: share for a in others}
+        for a in limited:
+            rates[a.index] = a.cap
+            left -= a.cap
+        others = [a for a in others if a.cap > share]
+    return rates
+
+
+EXCLUSIVE: dict[str, Callable[[Active, Scene], float]] = {
+    "fifo": lambda a, _: round(a.posted * 1e9),
+    "lowest-id": lambda a, _: a.index,
+    "longest-io": lambda a, _: -round(a.volume / a.cap * 1e9),
+    "shortest-io": lambda a, _: round(a.volume / a.cap * 1e9),
+    "shortest-remaining": lambda a, _: round((a.whole - a.progress) * 1e9),
+    "longest-remaining": lambda a, _: -round((a.whole - a.progress) * 1e9),
+    "bandwidth-oriented": lambda a, scene: round(transfer_share(a, scene) * 1e12),
+    "stretch-oriented": lambda a, scene: -math.inf if stretch(a, scene) == math.inf else -round(stretch(a, scene) * 1e12),
+    "johnson": lambda a, _: a.rank,
+}
+"""What comes first when the link falls free, lowest first."""
+
+
+def transfer_share(a: Active, scene: Scene) -> float:
+    return a.transferring / (scene.now - a.release) if scene.now > a.release else 0.0
+
+
+def stretch(a: Active, scene: Scene) -> float:
+    if scene.now <= a.release:
+        return 1.0
+    return (scene.now - a.release) / a.progress if a.progress > 0.0 else math.inf
+
+
+def one_at_a_time(name: str) -> Callable[[Scene], dict[int, float]]:
+    def twin(scene: Scene) -> dict[int, float]:
+        holders = [a for a in scene.active if a.rate > 0.0]
+        waiting = sorted(scene.active, key=lambda a: (EXCLUSIVE[name](a, scene), *by_posting(a)))
+        served = (holders or waiting)[0]
+        return {a.index: a.cap if a is served else 0.0 for a in scene.active}
+
+    return twin
+
+
+def in_turn(scene: Scene) -> dict[int, float]:
+    return {a.index: a.cap if a.turn == scene.completed else 0.0 for a in scene.active}
+
+
+STATIC = ("hierarchical-round-robin", "periodic-fifo", "periodic-johnson", "periodic-most-remain")
+
+DEFAULTS = {"due-yield": 2.0, "balance": 8.0, "closing-yield": 0.0}
+"""What the parameter of a policy is without a word."""
+KEYS = {"due-yield": due_keys, "balance": balance_keys, "closing-yield": closing_keys}
+
+
+def by_key(name: str) -> Callable[[Scene], dict[int, float]]:
+    def twin(scene: Scene) -> dict[int, float]:
+        keys = {a.index: round(key * 1e12) for a, key in zip(scene.active, KEYS[name](scene), strict=True)}
+        return greedy(sorted(scene.active, key=lambda a: (keys[a.index], *by_posting(a))), scene.bandwidth)
+
+    return twin
+
+
+def key_noise(name: str, scene: Scene) -> list[float]:
+    """By how much rounding errors may move the keys: 1 part in 1e14 of the progress, where it enters."""
+    noise = []
+    for key, (lost, age) in zip(KEYS[name](scene), losses(scene), strict=True):
+        through_loss = {"due-yield": 0.0, "balance": scene.parameter * age / lost, "closing-yield": 0.0}[name]
+        noise.append(1e-14 * (1.0 + abs(key) + through_loss))
+    if name == "closing-yield":
+        most = max([1e-9, *(1.0 - yield_of(a, scene.now) for a in scene.active)])
+        noise = [n + 1e-14 / most for n in noise]
+    return noise
+
+
 TWINS: dict[str, Callable[[Scene], dict[int, float]]] = {
     "fair-share": fair_share,
     "fcfs": fcfs,
@@ -164,17 +289,47 @@ TWINS: dict[str, Callable[[Scene], dict[int, float]]] = {
     "look-ahead-greedy-yield": look_ahead_greedy_yield,
     "periodic-greedy-yield": greedy_yield,
     "best-next-event": best_next_event,
+    **{name: by_key(name) for name in KEYS},
+    "periodic-closing-yield": by_key("closing-yield"),
+    "best-effort": best_effort,
+    **{name: one_at_a_time(name) for name in EXCLUSIVE},
+    **dict.fromkeys(STATIC, in_turn),
 }
 
 
-def _falls_either_way(values: list[float], grain: float, noise: float) -> bool:
+def _falls_either_way(values: list[float], grain: float, noise: float | list[float]) -> bool:
     """Whether two values that are equal but for noise may round to different multiples of the grain."""
+    noises = noise if isinstance(noise, list) else [noise] * len(values)
     for i, value in enumerate(values):
-        if round((value - noise) / grain) != round((value + noise) / grain):
+        if round((value - noises[i]) / grain) != round((value + noises[i]) / grain):
             for j, other in enumerate(values):
-                if i != j and abs(value - other) <= 2.0 * grain:
+                if i != j and abs(value - other) <= 2.0 * grain + noises[i] + noises[j]:
                     return True
     return False
+
+
+def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | list[float]]]:
+    """The values that the policy compares, their grain, and by how much rounding errors may move them."""
+    active, plain = scene.active, name.removeprefix("periodic-")
+    if plain in KEYS:
+        return [(KEYS[plain](scene), 1e-12, key_noise(plain, scene))]
+    if "yield" in name:
+        return [([yield_of(a, scene.now) for a in active], 1e-12, 2e-14)]
+    if name == "stretch-oriented":
+        stretches = [s for a in active if (s := stretch(a, scene)) < math.inf]
+        return [(stretches, 1e-12, [1e-14 * s for s in stretches])]
+    times = {
+        "greedy-com": lambda a: a.remaining / a.cap,
+        "longest-io": lambda a: a.volume / a.cap,
+        "shortest-io": lambda a: a.volume / a.cap,
+        "longest-remaining": lambda a: a.whole - a.progress,
+        "shortest-remaining": lambda a: a.whole - a.progress,
+    }
+    if name in times:
+        return [([times[name](a) for a in active], 1e-9, 1e-12)]
+    if name == "bandwidth-oriented":
+        return [([transfer_share(a, scene) for a in active], 1e-12, 2e-14)]
+    return []
 
 
 def doubtful(name: str, scene: Scene) -> bool:
@@ -184,11 +339,11 @@ def doubtful(name: str, scene: Scene) -> bool:
     precision can avoid (a posting date of 2⁻¹⁰ s is exactly half a nanosecond off). Comparisons leave such cases out.
     """
     active = scene.active
-    if name != "fair-share" and _falls_either_way([a.posted for a in active], 1e-9, 1e-12):
+    if name not in ("fair-share", "best-effort", "lowest-id", *STATIC) and _falls_either_way(
+        [a.posted for a in active], 1e-9, 1e-12
+    ):
         return True
-    if "yield" in name and _falls_either_way([yield_of(a, scene.now) for a in active], 1e-12, 2e-14):
-        return True
-    if name == "greedy-com" and _falls_either_way([a.remaining / a.cap for a in active], 1e-9, 1e-12):
+    if any(_falls_either_way(values, grain, noise) for values, grain, noise in compared(name, scene)):
         return True
     if name.startswith("set-10"):
         logs = [math.log10(a.omega) + 0.5 for a in active if a.omega > 0.0]

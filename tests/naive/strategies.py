@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from penstock.model import Application, Platform, Workload
-from penstock.policies import View
+from penstock.policies import REGISTRY, View
+from penstock.policies.policy import STATIC
 from tests.naive.policies import Active, Scene
 
 KINDS = ("io", "read", "write")
@@ -83,10 +85,32 @@ def scenes(draw, *, nice: bool | None = None, most: int = 7, window: bool | None
         omega = draw(st.sampled_from([0.0, 0.02, 0.5, 1.0, 5.0, 10.0, 1000.0]) if nice else odd_floats(1e-3, 1e5))
         remaining = draw(st.sampled_from([0.5, 1.0, 2.0, 3.0]) if nice else odd_floats(1e-3, 100.0))
         nodes = draw(st.integers(1, 9))
-        active.append(Active(index, remaining, cap, round(posted, 9), done, now - elapsed, nodes, omega))
+        more = draw(st.sampled_from([1.0, 1.5, 2.0]) if nice else odd_floats(1.0, 5.0))
+        left = draw(st.sampled_from([0.0, 2.0, 5.0]) if nice else odd_floats(0.0, 90.0))
+        active.append(
+            Active(
+                index,
+                remaining,
+                cap,
+                round(posted, 9),
+                done,
+                now - elapsed,
+                nodes,
+                omega,
+                volume=remaining * more,
+                transferring=elapsed * draw(st.sampled_from([0.0, 0.25, 0.5]) if nice else odd_floats(0.0, 1.0)),
+                whole=done + remaining / cap + left,
+                rank=float(draw(st.integers(0, 9))),
+                turn=index,
+            )
+        )
+    if draw(st.booleans()):
+        holder = draw(st.sampled_from(active))
+        holder.rate = holder.cap
     windowed = draw(st.booleans()) if window is None else window
     end = now + draw(st.sampled_from([0.5, 2.0, 16.0]) if nice else odd_floats(0.01, 200.0)) if windowed else math.inf
-    return Scene(active, now, bandwidth, end)
+    parameter = draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 8.0]) if nice else odd_floats(0.0, 40.0))
+    return Scene(active, now, bandwidth, end, parameter, completed=draw(st.integers(0, count)))
 
 
 def frozen(values, dtype) -> np.ndarray:
@@ -111,11 +135,19 @@ def view_of(scene: Scene) -> View:
         release=column("release"),
         nodes=column("nodes"),
         mean_iteration=column("omega"),
+        volume=column("volume"),
+        rate=column("rate"),
+        transferring=column("transferring"),
+        whole=column("whole"),
+        rank=column("rank"),
+        turn=frozen([a.turn for a in active], np.int64),
         scratch=np.full(size, math.nan),
         order=np.full(size, -1, np.int64),
         now=scene.now,
         bandwidth=scene.bandwidth,
         window_end=scene.window_end,
+        parameter=scene.parameter,
+        completed=scene.completed,
     )
 
 
@@ -124,3 +156,11 @@ def rates_of(policy, scene: Scene) -> dict[int, float]:
     rates = np.full(len(scene.active), math.nan)
     policy.rates(view_of(scene), rates)
     return {a.index: float(rate) for a, rate in zip(scene.active, rates, strict=True)}
+
+
+def suited(name: str, workload: Workload) -> Workload:
+    """The workload as it is, or for a static order with everybody there at the begin: it knows no others."""
+    if REGISTRY[name].family != STATIC:
+        return workload
+    at_once = [replace(a, release=min(a.release, workload.begin)) for a in workload.applications]
+    return replace(workload, applications=tuple(at_once))

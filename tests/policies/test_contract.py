@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.policies import REGISTRY
-from penstock.policies.policy import NEEDED_COLUMNS, Need
+from penstock.policies.policy import NEEDED_COLUMNS, STATIC, Need
 from penstock.policies.view import View
 from tests.naive.policies import TWINS, Active, Scene, doubtful, set_number
 from tests.naive.profiles import examples
@@ -30,7 +30,7 @@ def test_it_describes_itself(policy):
     assert REGISTRY[policy.name] is policy
     assert policy.built_in
     assert policy.summary
-    assert policy.reference.startswith("000 §4")
+    assert policy.reference.startswith(("000 §4", "beyond 000", "001 §II"))
     assert set(policy.needs) <= set(Need)
 
 
@@ -42,7 +42,7 @@ def test_rates_are_feasible(policy, scene):
     for a in scene.active:
         assert 0.0 <= rates[a.index] <= a.cap
     assert sum(rates.values()) <= scene.bandwidth * (1.0 + 1e-12)
-    assert any(rate > 0.0 for rate in rates.values())
+    assert policy.family == STATIC or any(rate > 0.0 for rate in rates.values())
 
 
 @every_policy
@@ -75,12 +75,15 @@ def test_it_knows_only_what_it_declares(policy, scene, data):
     declared = {column for need in policy.needs for column in NEEDED_COLUMNS[need]}
     view = view_of(scene)
     always = {"application", "cap", "bandwidth", "posted", "scratch", "order"}
+    always |= {"parameter"} if policy.parameter else set()
     hidden = [name for name in View._fields if name not in declared | always]
     number = st.floats(0.001, 1000.0)
     changed = {}
     for name in hidden:
         value = getattr(view, name)
-        if isinstance(value, float):
+        if isinstance(value, int):
+            changed[name] = data.draw(st.integers(0, 9), label=name)
+        elif isinstance(value, float):
             changed[name] = data.draw(number, label=name)
         else:
             column = np.array(data.draw(st.lists(number, min_size=len(value), max_size=len(value)), label=name))
@@ -95,7 +98,7 @@ def test_it_knows_only_what_it_declares(policy, scene, data):
 def test_every_column_is_hidden_from_someone_or_free():
     """The test above covers all columns: nobody sees the nodes, and only those that say so see the rest."""
     covered = {column for columns in NEEDED_COLUMNS.values() for column in columns}
-    assert covered == set(View._fields) - {"application", "cap", "bandwidth", "nodes", "scratch", "order"}
+    assert covered == set(View._fields) - {"application", "cap", "bandwidth", "nodes", "scratch", "order", "parameter"}
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES if Need.POSTING not in p.needs], ids=lambda p: p.name)
@@ -106,6 +109,7 @@ def test_posting_only_breaks_ties_for_who_does_not_declare_it(policy, scene, dat
     keys = [a.progress / max(1e-9, scene.now - a.release) for a in scene.active]
     rests = [a.remaining / a.cap for a in scene.active]
     assume(len({round(k, 6) for k in keys}) == len(keys) and len({round(r, 6) for r in rests}) == len(rests))
+    assume(len({a.rank for a in scene.active}) == len(scene.active))
     postings = [data.draw(st.floats(0.0, 5.0)) for _ in scene.active]
     other = [dataclasses.replace(a, posted=scene.now - p) for a, p in zip(scene.active, postings, strict=True)]
     assert rates_of(policy, dataclasses.replace(scene, active=other)) == pytest.approx(

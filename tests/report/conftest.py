@@ -12,6 +12,7 @@ import pytest
 
 from penstock.engine import Result, simulate
 from penstock.model import Application, Platform, Workload
+from penstock.theory import Bounds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,6 +36,12 @@ def workload() -> Workload:
 @pytest.fixture(scope="session")
 def results(workload: Workload) -> list[Result]:
     return [simulate(workload, policy, trace=True) for policy in POLICIES]
+
+
+@pytest.fixture(scope="session")
+def bounds() -> Bounds:
+    """Bounds above all results of the comparison; not those of the workload, since any will do for a page."""
+    return Bounds(min_yield=0.98765, efficiency=0.99, seconds=0.25)
 
 
 def _chromium() -> str | None:

@@ -12,6 +12,7 @@ from penstock.engine import Result
 from penstock.model import InputError, Workload
 from penstock.report import render, write_report
 from penstock.report.payload import payload
+from penstock.theory import Bounds
 
 TITLE = 'Tom & "Jerry" <b>$title</b>'
 
@@ -88,6 +89,33 @@ def test_the_best_of_each_objective_is_marked(workload: Workload, results: list[
     assert '<td data-value="0.2" class="best">' in render(workload, spread, "t")
 
 
+def test_the_bound_has_a_row_a_note_and_a_line(workload: Workload, results: list[Result], bounds: Bounds) -> None:
+    page = render(workload, results, "t", bounds)
+    cells = '<td>0.9877</td><td class="to-bound"></td><td>0.9900</td><td class="to-bound"></td><td>–</td>'
+    assert f'<tfoot><tr id="bound"><th scope="row">bound</th>{cells}<td>–</td><td>250 ms</td></tr></tfoot>' in page
+    assert "Bound: no schedule, even one that knows the future, has more." in page
+    assert 'data-value="0.98765"' in page
+    gaps = [0.98765 - results[0].min_yield, 0.99 - results[0].efficiency]
+    assert all(f'<td data-value="{gap!r}" class="to-bound">{gap:.4f}</td>' in page for gap in gaps)
+
+
+def test_every_row_has_a_cell_for_every_heading(workload: Workload, results: list[Result], bounds: Bounds) -> None:
+    for page, columns in ((render(workload, results, "t"), 6), (render(workload, results, "t", bounds), 8)):
+        table = page[page.index('<table id="policies">') : page.index("</table>")]
+        rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        assert {len(re.findall(r"<t[hd][ >]", row)) for row in rows} == {columns}
+
+
+def test_without_bounds_the_page_says_nothing_of_them(page: str) -> None:
+    tags = [(tag, attributes) for tag, attributes in Elements(page).found]
+    assert "tfoot" not in {tag for tag, _ in tags}
+    assert not [attributes for _, attributes in tags if "bound" in (attributes.get("class") or "")]
+    text = Elements(page).text
+    assert "ound" not in text
+    assert "gap" not in text.split()
+    assert "engine time" in text
+
+
 def test_applications_that_ended_early_are_named_once(workload: Workload, results: list[Result]) -> None:
     page = render(workload, results, "t")
     assert "not a steady state: short (under fair-share, fcfs, greedy-yield)." in page
@@ -128,6 +156,7 @@ def test_importing_the_report_does_not_import_numba() -> None:
 def test_an_unknown_name_is_refused() -> None:
     import penstock.report
 
-    assert set(dir(penstock.report)) == {"applications_table", "comparison_table", "render", "write_report"}
+    named = {"applications_table", "bounds_table", "comparison_table", "render", "write_report"}
+    assert set(dir(penstock.report)) == named
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         penstock.report.nothing  # noqa: B018

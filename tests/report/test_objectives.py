@@ -15,6 +15,18 @@ def test_those_that_read_the_same_are_equally_good() -> None:
     assert objectives.best(results(0.90001, 0.9, 0.5), "efficiency") == {0, 1}
 
 
+def test_the_gap_is_what_is_missing_to_the_bound() -> None:
+    result = SimpleNamespace(min_yield=0.25, efficiency=0.5, utilization=0.125)
+    bounds = SimpleNamespace(min_yield=0.75, efficiency=0.625)
+    assert objectives.gaps(result, bounds) == {"min_yield": 0.5, "efficiency": 0.125}
+    assert objectives.gaps(result, None) == {}
+
+
+def test_what_rounds_to_zero_has_no_sign() -> None:
+    assert objectives.text(-1e-9) == "0.0000"
+    assert objectives.text(-1e-3) == "-0.0010"
+
+
 def test_alone_nothing_is_best() -> None:
     assert objectives.best(results(0.9), "efficiency") == frozenset()
     assert objectives.best([], "efficiency") == frozenset()

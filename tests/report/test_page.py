@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from penstock.engine import Result, simulate
 from penstock.model import Application, Platform, Workload
 from penstock.report import payload as payload_module
 from penstock.report import write_report
+from penstock.theory import Bounds
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -197,6 +199,111 @@ def test_paper_and_darkness_have_their_own_colours(visit: Visit) -> None:
     visit.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     visit.page.emulate_media(color_scheme="light")
     assert visit.pixels("#gantt") == light
+
+
+@pytest.fixture
+def bounded(
+    browser: Browser, report_path: Path, workload: Workload, results: list[Result], bounds: Bounds
+) -> Iterator[Visit]:
+    write_report(report_path, workload, results, "t", bounds)
+    visit = Visit(browser, report_path)
+    yield visit
+    assert visit.complaints == []
+    assert visit.requests == [report_path.as_uri()]
+    visit.context.close()
+
+
+def test_the_bound_stays_last_while_policies_are_sorted(bounded: Visit) -> None:
+    names = bounded.page.locator("#policies tr > th[scope=row]")
+    seen = set()
+    for index in range(8):
+        heading = bounded.page.locator("#policies thead button").nth(index)
+        for _ in range(2):
+            heading.click()
+            *policies, last = names.all_inner_texts()
+            assert last == "bound"
+            assert sorted(policies) == ["fair-share", "fcfs", "greedy-yield"]
+            seen.add(tuple(policies))
+    assert len(seen) > 1
+    row, table = bounded.page.locator("#bound").bounding_box(), bounded.page.locator("#policies").bounding_box()
+    assert row["y"] + row["height"] == pytest.approx(table["y"] + table["height"], abs=1.0)
+
+
+def test_the_smallest_gap_is_sorted_first(bounded: Visit) -> None:
+    heading = bounded.page.get_by_role("button", name="gap to the bound in min-yield")
+    assert heading.inner_text() == "gap"
+    heading.click()
+    assert bounded.column(2) == sorted(bounded.column(2))
+    assert bounded.column(1) == sorted(bounded.column(1), reverse=True)
+    heading.click()
+    assert bounded.column(2) == sorted(bounded.column(2), reverse=True)
+
+
+def test_the_gaps_are_the_bound_less_the_values(bounded: Visit, results: list[Result], bounds: Bounds) -> None:
+    assert bounded.column(2) == [bounds.min_yield - result.min_yield for result in results]
+    assert bounded.column(4) == [bounds.efficiency - result.efficiency for result in results]
+    shown = bounded.page.locator("#policies tbody tr").first.locator("td.to-bound").all_inner_texts()
+    assert shown == [f"{bounded.column(2)[0]:.4f}", f"{bounded.column(4)[0]:.4f}"]
+    assert bounded.page.locator("#bound > *").all_inner_texts()[:6] == ["bound", "0.9877", "", "0.9900", "", "–"]
+
+
+LINE = """() => {
+    const line = document.querySelector('#yields .bound');
+    const canvas = document.querySelector('#yield-dots').getBoundingClientRect();
+    const [box, label] = [line.getBoundingClientRect(), line.firstElementChild.getBoundingClientRect()];
+    const low = Number(document.querySelector('#yields .axis span').textContent);
+    const at = 10 + (Number(line.dataset.value) - low) / (1 - low) * (canvas.width - 20);
+    return {
+        off: (box.left + box.right) / 2 - canvas.left - at,
+        top: box.top - canvas.top,
+        bottom: box.bottom - canvas.bottom,
+        label: line.textContent,
+        left: label.left - canvas.left,
+        right: canvas.right - label.right,
+        above: canvas.top - label.bottom,
+    };
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_a_line_marks_the_bound_in_the_yields(bounded: Visit, width: int) -> None:
+    bounded.page.set_viewport_size({"width": width, "height": 900})
+    bounded.settle()
+    assert bounded.page.locator("#yields .bound").is_visible()
+    line = bounded.page.evaluate(LINE)
+    assert line["off"] == pytest.approx(0.0, abs=1.0)
+    assert line["top"] <= 0.0
+    assert line["bottom"] == pytest.approx(0.0, abs=1.0)
+    assert line["label"] == "bound on the min-yield 0.9877"
+    assert min(line["left"], line["right"], line["above"]) >= 0.0
+
+
+@pytest.mark.parametrize("lowest", [0.0, 0.3, 1.0])
+def test_the_label_of_the_line_stays_inside(
+    browser: Browser, report_path: Path, workload: Workload, results: list[Result], lowest: float
+) -> None:
+    low = [dataclasses.replace(result.applications[0], yield_=0.0) for result in results]
+    slow = [
+        dataclasses.replace(result, applications=(first, *result.applications[1:]))
+        for result, first in zip(results, low, strict=True)
+    ]
+    write_report(report_path, workload, slow, "t", Bounds(lowest, 1.0, 0.1))
+    visit = Visit(browser, report_path)
+    line = visit.page.evaluate(LINE)
+    assert line["off"] == pytest.approx(0.0, abs=1.0)
+    assert min(line["left"], line["right"]) >= 0.0
+    assert visit.complaints == []
+    visit.context.close()
+
+
+def test_a_dot_under_the_line_can_be_pointed_at(bounded: Visit) -> None:
+    line = bounded.page.locator("#yields .bound")
+    assert line.evaluate("line => getComputedStyle(line).pointerEvents") == "none"
+
+
+def test_without_bounds_there_is_no_row_and_no_line(visit: Visit) -> None:
+    assert visit.page.locator("#bound, tfoot, .bound, .to-bound, .bounded").count() == 0
+    assert visit.page.locator("#policies thead th").count() == 6
 
 
 def test_a_canvas_has_all_pixels_of_a_fine_screen(

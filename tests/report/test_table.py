@@ -5,7 +5,8 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.engine import Result
-from penstock.report import applications_table, comparison_table
+from penstock.report import applications_table, bounds_table, comparison_table
+from penstock.theory import Bounds
 
 
 def printed(table: Table) -> str:
@@ -28,6 +29,37 @@ def test_the_comparison_has_a_row_for_each_policy(results: list[Result]) -> None
 def test_the_best_of_each_objective_is_bold(results: list[Result]) -> None:
     better = [results[0], dataclasses.replace(results[1], efficiency=0.99), results[2]]
     assert [cell.style for cell in column(comparison_table(better), "efficiency")] == ["", "bold", ""]
+
+
+def cells(table: Table) -> list[list[str]]:
+    return [list(map(str, row)) for row in zip(*(column.cells for column in table.columns), strict=True)]
+
+
+def test_the_bound_is_the_last_row_and_beside_each_policy(results: list[Result], bounds: Bounds) -> None:
+    table = comparison_table(results, bounds)
+    headings = ["policy", "min-yield", "gap", "efficiency", "gap", "utilization", "events", "time"]
+    assert [c.header for c in table.columns] == headings
+    *policies, last = cells(table)
+    assert last == ["bound", "0.9877", "", "0.9900", "", "–", "–", "250 ms"]
+    assert [row[0] for row in policies] == [result.policy for result in results]
+    assert [row[2] for row in policies] == [f"{0.98765 - result.min_yield:.4f}" for result in results]
+    assert [row[4] for row in policies] == [f"{0.99 - result.efficiency:.4f}" for result in results]
+
+
+def test_the_bound_is_never_best(results: list[Result], bounds: Bounds) -> None:
+    *policies, last = next(c for c in comparison_table(results, bounds).columns if c.header == "min-yield").cells
+    assert sum(cell.style == "bold" for cell in policies) == 1
+    assert isinstance(last, str)
+
+
+def test_events_and_time_can_be_left_out(results: list[Result], bounds: Bounds) -> None:
+    table = comparison_table(results, bounds, costs=False)
+    assert [c.header for c in table.columns][-2:] == ["gap", "utilization"]
+    assert cells(table)[-1] == ["bound", "0.9877", "", "0.9900", "", "–"]
+
+
+def test_bounds_alone_are_one_row(bounds: Bounds) -> None:
+    assert cells(bounds_table(bounds)) == [["0.9877", "0.9900", "250 ms"]]
 
 
 def test_the_applications_have_human_units(results: list[Result]) -> None:

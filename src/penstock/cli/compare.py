@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import POLICY_HELP, add_outputs, console, emit_json, emit_report, print_notes, run_all
+from penstock.cli.output import (
+    FILE_HELP,
+    POLICY_HELP,
+    add_outputs,
+    bounds_document,
+    emit_json,
+    emit_report,
+    find_bounds,
+    print_comparison,
+    print_notes,
+    run_all,
+)
+
+if TYPE_CHECKING:
+    from penstock.engine import Result
+    from penstock.theory import Bounds
 
 
 def configure(commands: Any) -> None:
@@ -13,14 +29,14 @@ def configure(commands: Any) -> None:
     command = commands.add_parser(
         "compare",
         help="run a workload under all policies",
-        description="Run a workload under all built-in policies, or under those named, and compare them.",
+        description="Run a workload under all policies that share the link, or under those named, and compare them with each other and "
+        "with what no schedule can pass.",
     )
+    command.add_argument("file", metavar="FILE", nargs="?", help=FILE_HELP)
     command.add_argument(
-        "file", metavar="FILE", nargs="?", help="the workload: JSON, YAML or Parquet; - reads standard input"
+        "--policy", metavar="NAME", nargs="+", action="extend", help=f"{POLICY_HELP}; can be repeated; a family, as exclusive, or all (default: sharing)"
     )
-    command.add_argument(
-        "--policy", metavar="NAME", nargs="+", action="extend", help=f"{POLICY_HELP}; can be repeated (default: all)"
-    )
+    command.add_argument("--no-bound", action="store_true", help="leave out what no schedule can pass, and the gaps to it")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
     add_outputs(command)
     command.set_defaults(run=run, parser=command)
@@ -34,22 +50,27 @@ def run(options: argparse.Namespace) -> int:
     if options.file is None:
         options.parser.error("the following arguments are required: FILE")
     from penstock.model.files import read
-    from penstock.policies import REGISTRY, find
+    from penstock.policies import expand, find
+    from penstock.policies.policy import SHARING
 
-    policies = [find(name) for name in names] or list(REGISTRY.values())
+    policies = [find(name) for name in expand(names or [SHARING])]
     workload = read(options.file)
     results = run_all(workload, policies, trace=options.html is not None, check=options.check)
+    bounds = None if options.no_bound else find_bounds(workload)
     if options.json or options.output:
-        emit_json({"runs": [result.to_dict() for result in results]}, options.output)
+        emit_json(_document(results, bounds), options.output)
     else:
-        _print(results)
+        print_comparison(results, bounds)
+        print_notes(results)
     if options.html:
-        emit_report(options.html, workload, results, options.file)
+        emit_report(options.html, workload, results, options.file, bounds)
     return 0
 
 
-def _print(results: Any) -> None:
-    from penstock.report import comparison_table
+def _document(results: Sequence[Result], bounds: Bounds | None) -> dict[str, Any]:
+    from penstock.report.objectives import gaps
 
-    console().print(comparison_table(results))
-    print_notes(results)
+    return {
+        "bounds": bounds_document(bounds) if bounds else None,
+        "runs": [{**result.to_dict(), "gap": gaps(result, bounds) or None} for result in results],
+    }

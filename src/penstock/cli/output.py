@@ -6,6 +6,8 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from penstock.engine import Result
     from penstock.model import Workload
     from penstock.policies import Policy
+    from penstock.theory import Bounds
 
+FILE_HELP = "the workload: JSON, YAML or Parquet; - reads standard input"
 POLICY_HELP = (
     "a name that `penstock policies` lists (periodic-greedy-yield:delta=60 sets a parameter), "
     "or your own function as module:name or ./file.py:name"
@@ -24,9 +28,14 @@ POLICY_HELP = (
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
     """The options that say where results go."""
+    add_json(command)
+    command.add_argument("--html", metavar="OUT", help="also write a report: one HTML file that works offline")
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """The options that ask for JSON."""
     command.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
     command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file (- for standard output)")
-    command.add_argument("--html", metavar="OUT", help="also write a report: one HTML file that works offline")
 
 
 def emit_json(document: Any, output: str | None) -> None:
@@ -41,12 +50,18 @@ def emit_json(document: Any, output: str | None) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def emit_report(path: str, workload: Workload, results: Sequence[Result], source: str) -> None:
+def emit_report(path: str, workload: Workload, results: Sequence[Result], source: str, bounds: Bounds | None = None) -> None:
     """Write the HTML report and say where it is."""
     from penstock.report import write_report
 
-    write_report(Path(path), workload, results, title="standard input" if source == "-" else Path(source).name)
+    title = "standard input" if source == "-" else Path(source).name
+    write_report(Path(path), workload, results, title, bounds)
     sys.stderr.write(f"report: {path}\n")
+
+
+def bounds_document(bounds: Bounds) -> dict[str, float]:
+    """The bounds as ``--json`` prints them."""
+    return asdict(bounds)
 
 
 def console() -> Console:
@@ -63,6 +78,27 @@ def run_all(workload: Workload, policies: Sequence[Policy], *, trace: bool, chec
     return [simulate(workload, policy, trace=trace, check=check) for policy in _with_progress(policies)]
 
 
+def find_bounds(workload: Workload, pieces: int | None = None) -> Bounds:
+    """The bounds of the workload; a terminal says that they are under way. Their time leaves out compilation."""
+    from penstock.theory.bounds import bounds, compile_bounds
+
+    with _saying("bound …"):
+        compile_bounds()
+        return bounds(workload) if pieces is None else bounds(workload, pieces)
+
+
+def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
+    """Print the table of the policies; where it is too wide for the terminal, without events and time."""
+    from penstock.report import comparison_table
+
+    out = console()
+    table = comparison_table(results, bounds)
+    unlimited = out.options.update(max_width=1_000)
+    if out.measure(table, options=unlimited).maximum > out.width:
+        table = comparison_table(results, bounds, costs=False)
+    out.print(table)
+
+
 def print_notes(results: Sequence[Result]) -> None:
     """Say what a reader of the figures must know."""
     early = sorted({name for result in results for name in result.ended_early})
@@ -72,6 +108,15 @@ def print_notes(results: Sequence[Result]) -> None:
             f"note: {len(early)} of {len(results[0].applications)} applications ended inside the window ({names}): "
             "not a steady state; their yields are taken at their ends"
         )
+
+
+def _saying(text: str) -> AbstractContextManager[object]:
+    """Show the text on a terminal for as long as it takes."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
 
 
 def _with_progress(policies: Sequence[Policy]) -> Iterator[Policy]:

@@ -1,17 +1,31 @@
-"""``penstock policies``: what policies there are and what they must know."""
+"""``penstock policies``: what policies there are, what they must know and what they can be tuned by."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import console, emit_json
+
+if TYPE_CHECKING:
+    from penstock.policies import Policy
+
+FIELDS = ("name", "summary", "reference", "idles", "periodic")
+DELTA = {
+    "key": "delta",
+    "default": None,
+    "meaning": "time between decisions; without it as many decisions as the workload has I/O events",
+}
+"""What every periodic policy can be tuned by; its default is no number."""
 
 
 def configure(commands: Any) -> None:
     """Declare the command."""
     command = commands.add_parser(
-        "policies", help="list the policies", description="List the built-in policies and what each must know."
+        "policies",
+        help="list the policies",
+        description="List the built-in policies, what each must know, and the parameter that --policy NAME:KEY=VALUE sets.",
     )
     command.add_argument("--json", action="store_true", help="print them as JSON")
     command.set_defaults(run=run)
@@ -22,17 +36,32 @@ def run(options: argparse.Namespace) -> int:
     from penstock.policies import REGISTRY
 
     if options.json:
-        fields = ("name", "summary", "reference", "idles", "periodic")
-        rows = [
-            {**{field: getattr(policy, field) for field in fields}, "needs": list(policy.needs)}
-            for policy in REGISTRY.values()
-        ]
-        emit_json({"policies": rows}, None)
+        emit_json({"policies": [_document(policy) for policy in REGISTRY.values()]}, None)
         return 0
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("policy", "who is served", "must know", "paper", box=None, header_style="bold", pad_edge=False)
+    headings = (Column("policy", no_wrap=True), "who is served", "must know", "parameter", "paper")
+    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
     for policy in REGISTRY.values():
-        table.add_row(policy.name, policy.summary, ", ".join(policy.needs) or "nothing", policy.reference)
+        needs = ", ".join(policy.needs) or "nothing"
+        parameters = "\n".join(map(_parameter_text, _parameters(policy)))
+        table.add_row(policy.name, policy.summary, needs, parameters, policy.reference)
     console().print(table)
     return 0
+
+
+def _document(policy: Policy) -> dict[str, Any]:
+    fields = {field: getattr(policy, field) for field in FIELDS}
+    return {**fields, "needs": list(policy.needs), "parameter": next(iter(_parameters(policy)), None)}
+
+
+def _parameters(policy: Policy) -> list[dict[str, Any]]:
+    """Key, default and meaning of what the policy can be tuned by; its own parameter comes before delta."""
+    own = [] if policy.parameter is None else [asdict(policy.parameter)]
+    return [*own, DELTA] if policy.periodic else own
+
+
+def _parameter_text(parameter: dict[str, Any]) -> str:
+    """The parameter as "c = 2: what it means"."""
+    default = "" if parameter["default"] is None else f" = {parameter['default']:g}"
+    return f"{parameter['key']}{default}: {parameter['meaning']}"

@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.campaign import DASK_HELP
 from penstock.cli.output import emit_json
 
 if TYPE_CHECKING:
     from penstock.papers.claims import Verdict
 
-PAPERS = ("revisiting",)
+ITEMS_OF = {
+    "revisiting": "table2, figure2 … figure10, claims",
+    "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
+}
+"""The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""
 A_CHECK_DID_NOT_HOLD = 1
 
 
@@ -24,20 +30,21 @@ def configure(commands: Any) -> None:
         help="the figures of a paper and its claims",
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
-    command.add_argument("paper", metavar="PAPER", choices=PAPERS, help=f"one of {', '.join(PAPERS)}")
-    command.add_argument("items", metavar="ITEM", nargs="*", help="figure2 … figure10, claims (default: all)")
+    papers = "revisiting (paper 000), or beyond: our policies beside its"
+    command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
+    items = "; ".join(f"of {paper}: {items}" for paper, items in ITEMS_OF.items())
+    command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")
     command.add_argument("--scale", choices=("smoke", "quick", "paper"), default="quick", help="how much is run (quick)")
     command.add_argument("--check", action="store_true", help="print the claims with figures; exit 1 if one does not hold")
     command.add_argument("--out", metavar="DIR", help="where results go (default: reproduce-PAPER); resumes what is there")
-    command.add_argument("--dask", metavar="ADDRESS", help="run on a Dask cluster instead of the local cores")
+    command.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     command.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.papers.revisiting.reproduction import reproduce
-
+    reproduce = import_module(f"penstock.papers.{options.paper}.reproduction").reproduce
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items
     verdicts = reproduce(out, items, options.scale, dask=options.dask)

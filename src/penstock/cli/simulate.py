@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import POLICY_HELP, add_outputs, console, emit_json, emit_report, print_notes, run_all
+from penstock.cli.output import (
+    FILE_HELP,
+    POLICY_HELP,
+    add_outputs,
+    console,
+    emit_json,
+    emit_report,
+    print_comparison,
+    print_notes,
+    run_all,
+)
 
 
 def configure(commands: Any) -> None:
@@ -15,7 +25,7 @@ def configure(commands: Any) -> None:
         help="run a workload under one policy",
         description="Run a workload under one policy, exactly, event by event, and print what became of each application.",
     )
-    command.add_argument("file", metavar="FILE", help="the workload: JSON, YAML or Parquet; - reads standard input")
+    command.add_argument("file", metavar="FILE", help=FILE_HELP)
     command.add_argument("--policy", metavar="NAME", default="fair-share", help=f"{POLICY_HELP} (default: fair-share)")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
     add_outputs(command)
@@ -40,8 +50,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(result: Any) -> None:
-    from penstock.report import applications_table, comparison_table
+    from penstock.report import applications_table
 
-    console().print(applications_table(result))
-    console().print(comparison_table([result]))
+    console().print(applications_table(result), "", sep="\n")
+    print_comparison([result])
     print_notes([result])

@@ -5,7 +5,7 @@ Shared by the loops: how transfers go on is theirs, what comes before and after 
 
 from __future__ import annotations
 
-from penstock.engine.state import ACTIVE, ENDED, ENDS, EVENTS, HEAP, WORKING, State
+from penstock.engine.state import ACTIVE, COMPLETED, ENDED, ENDS, EVENTS, HEAP, WORKING, State
 from penstock.model.phases import WORK
 from penstock.policies.compiled import part
 from penstock.policies.view import Floats, Ints
@@ -102,4 +102,5 @@ def account(state: State, index: int, volume: float, io_seconds: float, transfer
         state.iterations[index] += 1
     state.since_operation[index] = 0.0
     state.operations[index] += 1
+    state.counts[COMPLETED] += 1
     state.counts[EVENTS] += 1

@@ -20,6 +20,7 @@ from numba import types
 
 from penstock.engine.chain import account, end_work, next_phase
 from penstock.engine.state import (
+    COMPLETED,
     DECISIONS,
     ENDS,
     EVENTS,
@@ -75,10 +76,13 @@ class Trace(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a run is under: B, the window's end, the date to stop at, δ of periodic decisions (0: none) and their origin."""
+    """What a run is under: B, the window's end, the policy's parameter, the date to stop at, δ of periodic decisions (0:
+    none) and their origin.
+    """
 
     bandwidth: float
     window_end: float
+    parameter: float
     limit: float
     delta: float
     origin: float
@@ -105,8 +109,11 @@ def _post(state: State, index: int, volume: float, now: float) -> None:
     state.slot_nodes[slot] = state.nodes[index]
     iterations = state.iterations[index]
     state.slot_mean_iteration[slot] = state.in_iterations[index] / iterations if iterations > 0 else 0.0
+    state.slot_whole[slot] = state.whole[index]
+    state.slot_rank[slot] = state.rank[index]
+    state.slot_turn[slot] = state.turns[state.cursor[index] - 1] if len(state.turns) > 0 else -1
     state.slot_rate[slot] = 0.0
-    state.slot_transfer[slot] = 0.0
+    state.slot_transfer[slot] = state.transfer_seconds[index]
     state.slot_segment_begin[slot] = now
     state.slot_segment_rate[slot] = 0.0
 
@@ -123,7 +130,8 @@ def _go_on(state: State, index: int, now: float) -> None:
 def _complete(state: State, slot: int, now: float) -> None:
     """The operation in the slot is complete; the last slot moves into its place."""
     index = state.slot_index[slot]
-    account(state, index, state.slot_volume[slot], now - state.slot_began[slot], state.slot_transfer[slot])
+    transferred = state.slot_transfer[slot] - state.transfer_seconds[index]
+    account(state, index, state.slot_volume[slot], now - state.slot_began[slot], transferred)
     last = state.counts[SLOTS] - 1
     state.counts[SLOTS] = last
     if slot != last:
@@ -138,6 +146,9 @@ def _complete(state: State, slot: int, now: float) -> None:
         state.slot_release[slot] = state.slot_release[last]
         state.slot_nodes[slot] = state.slot_nodes[last]
         state.slot_mean_iteration[slot] = state.slot_mean_iteration[last]
+        state.slot_whole[slot] = state.slot_whole[last]
+        state.slot_rank[slot] = state.slot_rank[last]
+        state.slot_turn[slot] = state.slot_turn[last]
         state.slot_rate[slot] = state.slot_rate[last]
         state.slot_transfer[slot] = state.slot_transfer[last]
         state.slot_segment_begin[slot] = state.slot_segment_begin[last]
@@ -157,15 +168,30 @@ def view_of(state: State, terms: Terms) -> View:
         read_only(state.slot_release[:size]),
         read_only(state.slot_nodes[:size]),
         read_only(state.slot_mean_iteration[:size]),
+        read_only(state.slot_volume[:size]),
+        read_only(state.slot_before[:size]),
+        read_only(state.slot_transfer[:size]),
+        read_only(state.slot_whole[:size]),
+        read_only(state.slot_rank[:size]),
+        read_only(state.slot_turn[:size]),
         state.slot_scratch[:size],
         state.slot_order[:size],
         state.clock[NOW],
         terms.bandwidth,
         terms.window_end,
+        terms.parameter,
+        state.counts[COMPLETED],
     )
 
 
 _compiled_view = subroutine(view_of)
+
+
+@part
+def _keep_rates(state: State) -> None:
+    """Keep the rates apart from those that the policy is going to write: it is shown them."""
+    for slot in range(state.counts[SLOTS]):
+        state.slot_before[slot] = state.slot_rate[slot]
 
 
 @part
@@ -316,6 +342,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             return NOTHING_LEFT  # whatever periodic decisions would still come
         if state.counts[STALE] != 0 and size > 0:
             state.counts[DECISIONS] += 1
+            _keep_rates(state)
             policy(_compiled_view(state, terms), state.slot_rate[:size])
             fault = _refused(state, terms)
             if fault != 0:
@@ -352,5 +379,5 @@ def new_trace(rows: int) -> Trace:
     return Trace(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
 
-TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 5 + [types.boolean] * 2, Terms)
+TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 6 + [types.boolean] * 2, Terms)
 TRACE_TYPE: Final[Any] = types.NamedTuple([types.int64[::1]] + [types.float64[::1]] * 3, Trace)

@@ -117,15 +117,15 @@ class Result:
 def measure(workload: Workload, state: State, alone: Dedicated, policy: str, seconds: float, trace: Trace | None) -> Result:
     """The result of a run in this state."""
     now = float(state.clock[NOW])
-    accounts = _accounts(state, now)
+    books = accounts(state, now)
     started = state.status != HELD
     ended = state.status == ENDED
     until = np.where(ended, state.end, now)
     elapsed = until - state.release
     # At the instant of release the yield is 1.
-    yields = np.where(elapsed > 0.0, accounts["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
+    yields = np.where(elapsed > 0.0, books["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
     node_seconds = float(state.nodes[started].sum()) * (now - workload.begin)
-    gained = np.where(started, accounts["progress"] - state.history, 0.0)
+    gained = np.where(started, books["progress"] - state.history, 0.0)
 
     def weighted(values: Floats) -> float:
         return float(np.dot(state.nodes, values)) / node_seconds if node_seconds > 0.0 else 1.0
@@ -136,7 +136,7 @@ def measure(workload: Workload, state: State, alone: Dedicated, policy: str, sec
             end=float(state.end[index]) if ended[index] else None,
             yield_=float(yields[index]),
             operations=int(state.operations[index]),
-            **{name: float(column[index]) for name, column in accounts.items()},
+            **{name: float(column[index]) for name, column in books.items()},
         )
         for index, application in enumerate(workload.applications)
     )
@@ -147,7 +147,7 @@ def measure(workload: Workload, state: State, alone: Dedicated, policy: str, sec
         end=now,
         min_yield=float(yields[started].min()) if started.any() else 1.0,
         efficiency=weighted(gained),
-        utilization=weighted(accounts["worked"]),
+        utilization=weighted(books["worked"]),
         pressure=alone.pressure,
         makespan=float(state.end.max()) - workload.begin if ended.all() else None,
         events=int(state.counts[EVENTS]),
@@ -159,7 +159,7 @@ def measure(workload: Workload, state: State, alone: Dedicated, policy: str, sec
     )
 
 
-def _accounts(state: State, now: float) -> dict[str, Floats]:
+def accounts(state: State, now: float) -> dict[str, Floats]:
     """Each application's amounts, what is under way included."""
     worked, progress, moved = state.worked.copy(), state.done.copy(), state.moved.copy()
     io_seconds, transferring = state.io_seconds.copy(), state.transfer_seconds.copy()
@@ -173,7 +173,7 @@ def _accounts(state: State, now: float) -> dict[str, Floats]:
     progress[active] = state.slot_progress[slots]
     moved[active] += state.slot_volume[slots] - state.slot_remaining[slots]
     io_seconds[active] += now - state.slot_began[slots]
-    transferring[active] += state.slot_transfer[slots]
+    transferring[active] = state.slot_transfer[slots]
     return {
         "progress": progress,
         "worked": worked,

@@ -12,12 +12,13 @@ import numpy as np
 from penstock.engine import loop
 from penstock.engine.dedicated import dedicated
 from penstock.engine.loop import Terms, Trace, new_trace
-from penstock.engine.result import Result, measure
+from penstock.engine.result import Result, accounts, measure
 from penstock.engine.state import ENDED, FAULT_SLOT, FAULT_VALUE, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
 from penstock.engine.virtual_time import compiled_advance_together
 from penstock.model import InputError, PolicyFault, Workload
 from penstock.policies.naming import find
-from penstock.policies.policy import Policy
+from penstock.policies.policy import STATIC, Policy
+from penstock.policies.view import Floats
 
 _TRACE_ROWS = 65_536
 
@@ -48,7 +49,11 @@ class Run:
         waiting = frozenset(held)
         if not waiting <= set(range(len(workload.applications))):
             raise InputError("held", f"{sorted(waiting)} are not all positions of applications in the workload")
-        self._state = new_state(workload, waiting)
+        if waiting and self.policy.family == STATIC:
+            raise InputError(
+                f"policy {self.policy.name}", "applications start later; expected all at the begin, for its order"
+            )
+        self._state = new_state(workload, waiting, self.policy.plan(workload))
         self._alone = dedicated(workload)
         self._check = check
         self._segments: list[Trace] = []
@@ -89,6 +94,10 @@ class Run:
         trace = self._whole_trace() if len(self._trace.application) else None
         return measure(self.workload, self._state, self._alone, self.policy.name, self._seconds, trace)
 
+    def accounts(self) -> dict[str, Floats]:
+        """What each application has done so far, by position: progress and work in seconds, bytes, seconds in I/O."""
+        return accounts(self._state, self.now)
+
     def _go(self, until: float, *, stop_at_end: bool) -> None:
         policy: tuple[Any, ...] = ()
         if self.policy.proportional and not self.policy.periodic:
@@ -114,6 +123,7 @@ class Run:
         return Terms(
             bandwidth=self.workload.platform.bandwidth,
             window_end=window_end,
+            parameter=self.policy.value,
             limit=min(window_end, until),
             delta=delta,
             origin=self.workload.begin,

@@ -14,6 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from penstock.model import Workload
+from penstock.policies.plan import Plan
 from penstock.policies.view import Floats, Ints
 
 WORKING: Final = 0
@@ -47,7 +48,9 @@ SEGMENTS: Final = 5
 STALE: Final = 6
 """1 while the rates do not answer the latest events."""
 FAULT_SLOT: Final = 7
-COUNTS: Final = 8
+COMPLETED: Final = 8
+"""I/O operations completed."""
+COUNTS: Final = 9
 
 
 class State(NamedTuple):
@@ -68,6 +71,12 @@ class State(NamedTuple):
     """Progress made by finished phases and before the run, in seconds of the dedicated run."""
     history: Floats
     """Progress before the run."""
+    whole: Floats
+    """Progress at its end."""
+    rank: Floats
+    """Place in the order that the policy has planned."""
+    turns: Ints
+    """Place of each phase's operation in the planned order of all operations; empty without such a plan."""
     worked: Floats
     """Work finished in this run."""
     moved: Floats
@@ -103,8 +112,14 @@ class State(NamedTuple):
     slot_mean_iteration: Floats
     slot_scratch: Floats
     slot_order: Ints
+    slot_whole: Floats
+    slot_rank: Floats
+    slot_turn: Ints
     slot_rate: Floats
+    slot_before: Floats
+    """The rates before the latest decision."""
     slot_transfer: Floats
+    """Transfer time so far, of all operations."""
     slot_segment_begin: Floats
     slot_segment_rate: Floats
 
@@ -123,14 +138,26 @@ class State(NamedTuple):
 
 
 _INTEGERS: Final = frozenset(
-    {"first", "cursor", "iterations", "operations", "slot_index", "slot_order", "heap_index", "finish_index", "counts"}
+    {
+        "first",
+        "turns",
+        "cursor",
+        "iterations",
+        "operations",
+        "slot_index",
+        "slot_order",
+        "slot_turn",
+        "heap_index",
+        "finish_index",
+        "counts",
+    }
 )
 _TYPES: Final = {"kinds": types.uint8[::1], "status": types.int8[::1], **dict.fromkeys(_INTEGERS, types.int64[::1])}
 STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) for name in State._fields], State)
 
 
-def new_state(workload: Workload, held: frozenset[int]) -> State:
-    """The state at the begin of a run; the `held` applications wait for their start."""
+def new_state(workload: Workload, held: frozenset[int], plan: Plan) -> State:
+    """The state at the begin of a run; the `held` applications wait for their start, the `plan` is the policy's."""
     applications = workload.applications
     size = len(applications)
     lengths = [len(application.phases) for application in applications]
@@ -150,12 +177,17 @@ def new_state(workload: Workload, held: frozenset[int]) -> State:
         done=of(workload.history(application) for application in applications),
         work_begin=of(workload.start(application) for application in applications),
         work_length=of(application.lead for application in applications),
+        rank=plan.rank if plan.rank is not None else np.zeros(size),
+        turns=plan.turns if plan.turns is not None else np.zeros(0, np.int64),
         end=np.full(size, np.nan),
         clock=np.zeros(CLOCKS),
         counts=np.zeros(COUNTS, np.int64),
     )
     columns["cursor"] = columns["first"][:-1].copy()
     columns["history"] = columns["done"].copy()
+    columns["whole"] = columns["done"] + of(
+        a.lead + float(a.phases.dedicated_seconds(a.cap(workload.platform)).sum()) for a in applications
+    )
     for name, column in columns.items():
         if column is None:
             columns[name] = np.zeros(size, np.int64 if name in _INTEGERS else np.float64)

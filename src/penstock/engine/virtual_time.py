@@ -143,7 +143,7 @@ def _write_slots(state: State) -> None:
         state.slot_done[place] = state.done[index]
         state.slot_progress[place] = state.done[index] + (volume - state.slot_remaining[place]) / cap
         state.slot_release[place] = state.release[index]
-        state.slot_transfer[place] = now - state.posted[index]
+        state.slot_transfer[place] = state.transfer_seconds[index] + now - state.posted[index]
         state.slot_segment_begin[place] = state.segment_begin[index]
         state.slot_segment_rate[place] = state.clock[SHARE] * cap
 

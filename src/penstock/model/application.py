@@ -17,7 +17,8 @@ class Application:
 
     `nodes` is its size p_i, `release` its release time τ_i, `lead` seconds of work before its first phase (which belong to
     no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
-    dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1).
+    dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1). `nominal` is
+    what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
     """
 
     name: str
@@ -27,6 +28,7 @@ class Application:
     lead: float = 0.0
     bandwidth: float | None = None
     progress: float | None = None
+    nominal: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -40,6 +42,8 @@ class Application:
             object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
         if self.progress is not None:
             object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
+        if self.nominal is not None:
+            object.__setattr__(self, "nominal", _checked_couple(self.nominal))
 
     @classmethod
     def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:
@@ -51,3 +55,9 @@ class Application:
         if self.bandwidth is not None:
             return min(self.bandwidth, platform.bandwidth)
         return platform.cap(self.nodes)
+
+
+def _checked_couple(couple: object) -> tuple[float, float]:
+    if not isinstance(couple, list | tuple) or len(couple) != 2:
+        raise InputError("nominal", f"{couple!r} is no couple; expected [seconds of work, bytes of I/O]")
+    return units.seconds(couple[0], "nominal[0]"), units.volume(couple[1], "nominal[1]")

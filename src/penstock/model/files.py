@@ -34,7 +34,7 @@ LARGEST_TEXT: Final = 512 * 2**20
 """A larger text file would take many times its size in memory to parse; Parquet has no such limit."""
 
 _PLATFORM_KEYS: Final = ("bandwidth", "node_bandwidth", "nodes")
-_APPLICATION_KEYS: Final = ("name", "nodes", "release", "lead", "bandwidth", "progress")
+_APPLICATION_KEYS: Final = ("name", "nodes", "release", "lead", "bandwidth", "progress", "nominal")
 
 
 def read(path: str | os.PathLike[str]) -> Workload:

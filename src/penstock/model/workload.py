@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from penstock.model import units
 from penstock.model.application import Application
@@ -35,9 +36,9 @@ class Workload:
             except InputError as error:
                 raise error.within(place) from None
 
-    @property
+    @cached_property
     def begin(self) -> float:
-        """T_begin, or without a window the earliest release."""
+        """T_begin, or without a window the earliest release; found once, as every application is asked about it."""
         return self.window[0] if self.window else min(a.release for a in self.applications)
 
     def start(self, application: Application) -> float:

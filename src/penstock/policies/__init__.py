@@ -1,8 +1,8 @@
 """Who gets how much bandwidth now: one small pure function a policy."""
 
-from penstock.policies.naming import find
+from penstock.policies.naming import expand, find
 from penstock.policies.policy import Need, Policy
 from penstock.policies.registry import REGISTRY
 from penstock.policies.view import View
 
-__all__ = ["REGISTRY", "Need", "Policy", "View", "find"]
+__all__ = ["REGISTRY", "Need", "Policy", "View", "expand", "find"]

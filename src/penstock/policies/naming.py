@@ -2,6 +2,9 @@
 
 - ``fcfs``: a built-in one; ``periodic-greedy-yield:delta=60`` with a parameter (a time may carry a unit: ``delta=1 min``).
 - ``mypkg.mymod:name`` or ``./mine.py:name``: the user's own function ``name(view, rates)``, or a `Policy` of that name.
+
+Where several can be named, ``sharing``, ``exclusive`` and ``static`` stand for the built-in policies of that family, and
+``all`` for all of them.
 """
 
 from __future__ import annotations
@@ -10,18 +13,34 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from penstock.model import InputError
 from penstock.policies.policy import Policy
 from penstock.policies.registry import REGISTRY
 
+ALIASES: Final = {"most-remain": "longest-remaining"}
+"""Other names in the papers."""
+ALL: Final = "all"
+
+
+def expand(names: Iterable[str]) -> list[str]:
+    """The names, with a family's members in its place; each once."""
+    found: dict[str, None] = {}
+    for name in names:
+        members = [key for key, policy in REGISTRY.items() if name in (policy.family, ALL)]
+        found.update(dict.fromkeys(members or [name]))
+    return list(found)
+
 
 def find(text: str) -> Policy:
     """The policy that the text names; InputError with the valid names if there is none."""
     name, *rest = text.split(":")
+    name = ALIASES.get(name, name)
     if name in REGISTRY:
         return REGISTRY[name].with_parameters(_parameters(text, rest))
     if len(rest) == 1 and (name.endswith(".py") or all(part.isidentifier() for part in name.split("."))):

@@ -16,6 +16,10 @@ YIELD_GRAIN = 1e12
 """Yields compare in units of 1 / YIELD_GRAIN."""
 TIME_GRAIN = 1e9
 """Times compare in units of 1 / TIME_GRAIN seconds."""
+MOMENT = 1e-9
+"""The shortest time since a release, in seconds, that a policy divides by."""
+NO_LOSS = 1e-9
+"""An application that has lost no more than this part of its time counts as having lost just that."""
 
 
 @helper
@@ -81,6 +85,27 @@ def first(view: View, keys: Floats) -> int:
         if precedes(view, keys, i, best):
             best = i
     return best
+
+
+@helper
+def serve_one(view: View, keys: Floats, rates: Floats) -> None:
+    """Give the link to one application until its operation is complete: who holds it, or else the first in the order of the
+    keys. Time n.
+    """
+    served = -1
+    for i in range(len(rates)):
+        rates[i] = 0.0
+        if view.rate[i] > 0.0:
+            served = i
+    if served < 0:
+        served = first(view, keys)
+    rates[served] = view.cap[served]
+
+
+@helper
+def rounded_time(seconds: float) -> float:
+    """A time as orders compare it, in nanoseconds."""
+    return float(np.rint(seconds * TIME_GRAIN))
 
 
 @helper

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from penstock.model import InputError, units
+from penstock.model import InputError, Workload, units
 from penstock.policies.compiled import JIT, ByAddress
+from penstock.policies.plan import Plan, Planner
 from penstock.policies.view import RATES_SIGNATURE, RatesFunction
 
 
@@ -18,6 +20,11 @@ class Need(StrEnum):
     POSTING = "posting time"
     PROGRESS = "progress"
     VOLUME = "volume"
+    HOLDER = "who holds the link"
+    TRANSFER = "transfer time"
+    REMAINING = "work and I/O left"
+    NOMINAL = "nominal iteration"
+    COUNTS = "all operations ahead"
     ITERATION = "iteration length"
     WINDOW_END = "window end"
 
@@ -25,11 +32,34 @@ class Need(StrEnum):
 NEEDED_COLUMNS: Mapping[Need, tuple[str, ...]] = {
     Need.POSTING: ("posted",),
     Need.PROGRESS: ("progress", "release", "now"),
-    Need.VOLUME: ("remaining",),
+    Need.VOLUME: ("remaining", "volume"),
+    Need.HOLDER: ("rate",),
+    Need.TRANSFER: ("transferring", "release", "now"),
+    Need.REMAINING: ("whole", "progress"),
+    Need.NOMINAL: ("rank",),
+    Need.COUNTS: ("turn", "completed"),
     Need.ITERATION: ("mean_iteration",),
     Need.WINDOW_END: ("window_end",),
 }
 """The columns of the view that a need gives access to; ties may always be broken by posting time and index."""
+
+
+SHARING: Final = "sharing"
+"""Several operations may move at once, and be interrupted (000)."""
+EXCLUSIVE: Final = "exclusive"
+"""One operation at a time, at full bandwidth and to its end (001 §II.A)."""
+STATIC: Final = "static"
+"""Exclusive, in an order of all operations that is fixed at the start: the link waits for its turn (001 §II.C.2)."""
+FAMILIES: Final = (SHARING, EXCLUSIVE, STATIC)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The number a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function."""
+
+    key: str
+    default: float
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -39,6 +69,8 @@ class Policy:
     `idles` says that it may leave bandwidth unused while some application could use it. A `periodic` policy is also asked
     every `delta` seconds; without a `delta`, as often as the workload has I/O events (000 §3.2.2: E(+) = E). A
     `proportional` one gives everyone the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual time.
+    `setting` is what its `parameter`, 0 or more, is set to where that is not the default. `family` is SHARING, EXCLUSIVE or
+    STATIC. A `planner` makes the plan of a workload that the view then shows.
     """
 
     name: str
@@ -50,6 +82,10 @@ class Policy:
     proportional: bool = False
     periodic: bool = False
     delta: float | None = None
+    parameter: Parameter | None = None
+    setting: float | None = None
+    family: str = SHARING
+    planner: Planner | None = None
     built_in: bool = True
     _compiled: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -68,17 +104,46 @@ class Policy:
 
         return guarded(self.rates, self.name)
 
+    def plan(self, workload: Workload) -> Plan:
+        """What it plans for the workload before it runs."""
+        return self.planner(workload) if self.planner is not None else Plan()
+
+    @property
+    def value(self) -> float:
+        """What the function sees as the parameter; 0 if there is none."""
+        if self.parameter is None:
+            return 0.0
+        return self.parameter.default if self.setting is None else self.setting
+
     def with_parameters(self, parameters: Mapping[str, str]) -> Policy:
         """The policy with the parameters of ``name:key=value``."""
-        known = ("delta",) if self.periodic else ()
-        for key in parameters:
+        known = [*(["delta"] if self.periodic else []), *([self.parameter.key] if self.parameter else [])]
+        changed: dict[str, Any] = {"name": self.name}
+        for key, text in parameters.items():
+            place = f"policy {self.name}: {key}"
             if key not in known:
                 expected = f"expected {', '.join(known)}" if known else "it has none"
                 raise InputError(f"policy {self.name}", f"unknown parameter {key!r}; {expected}")
-        if not parameters:
-            return self
-        place, text = f"policy {self.name}: delta", parameters["delta"]
-        delta = units.seconds(text, place)
-        if not delta > 0.0:
-            raise InputError(place, f"{text!r} is no period; expected seconds above 0")
-        return replace(self, delta=delta, name=f"{self.name}:delta={text}")
+            if key == "delta":
+                changed["delta"] = _period(text, place)
+            else:
+                changed["setting"] = _number(text, place)
+            changed["name"] += f":{key}={text}"
+        return replace(self, **changed) if parameters else self
+
+
+def _period(text: str, place: str) -> float:
+    delta = units.seconds(text, place)
+    if not delta > 0.0:
+        raise InputError(place, f"{text!r} is no period; expected seconds above 0")
+    return delta
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise InputError(place, f"{text!r} is no such number; expected 0 or more")
+    return value

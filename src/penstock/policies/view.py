@@ -36,6 +36,18 @@ class View(NamedTuple):
     """p_i."""
     mean_iteration: Floats
     """ω_i: mean seconds of work and dedicated I/O of the finished iterations; 0 before the first one."""
+    volume: Floats
+    """Bytes of the pending operation when it was posted."""
+    rate: Floats
+    """Bytes/s that it had until now: above 0 for who holds the link."""
+    transferring: Floats
+    """Seconds with some bandwidth so far, over all its operations in this run."""
+    whole: Floats
+    """Its progress, in seconds, when it will have ended: minus `progress` it is the work and I/O left at full bandwidth."""
+    rank: Floats
+    """Its place in the order that the policy has planned for the workload; 0 without a plan."""
+    turn: Ints
+    """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
     scratch: Floats
     """Room for one number an application; its contents mean nothing and may be overwritten."""
     order: Ints
@@ -46,6 +58,10 @@ class View(NamedTuple):
     """B: what the link carries, in bytes/s."""
     window_end: float
     """T_end, in seconds; infinite without a window."""
+    parameter: float
+    """What the policy's parameter is set to; 0 if it has none."""
+    completed: int
+    """Operations completed so far, of all applications."""
 
 
 RatesFunction: TypeAlias = Callable[[View, Floats], None]
@@ -54,6 +70,6 @@ RatesFunction: TypeAlias = Callable[[View, Floats], None]
 _column: Final = types.Array(types.float64, 1, "C", readonly=True)
 _indices: Final = types.Array(types.int64, 1, "C", readonly=True)
 VIEW_TYPE: Final[Any] = types.NamedTuple(
-    [_indices] + [_column] * 7 + [types.float64[::1], types.int64[::1]] + [types.float64] * 3, View
+    [_indices, *[_column] * 12, _indices, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64], View
 )
 RATES_SIGNATURE: Final[Any] = types.void(VIEW_TYPE, types.float64[::1])

@@ -22,28 +22,36 @@ from penstock.report.payload import payload, to_json
 if TYPE_CHECKING:
     from penstock.engine import Result
     from penstock.model import Workload
+    from penstock.theory import Bounds
 
 _SCRIPTS: Final = ("format.js", "canvas.js", "rates.js", "table.js", "yields.js", "span.js", "timeline.js", "report.js")
 _NAMES_LISTED: Final = 6
 
 
-def write_report(path: Path, workload: Workload, results: Sequence[Result], title: str) -> None:
+def write_report(
+    path: Path, workload: Workload, results: Sequence[Result], title: str, bounds: Bounds | None = None
+) -> None:
     """Write the report to `path`, which keeps its old content if anything fails."""
-    page = render(workload, results, title)
+    page = render(workload, results, title, bounds)
     with replacing(path) as temporary:
         # A lone surrogate in a name has no UTF-8; as a character reference a browser shows it as a replacement character.
         temporary.write_bytes(page.encode("utf-8", "xmlcharrefreplace"))
 
 
-def render(workload: Workload, results: Sequence[Result], title: str) -> str:
-    """The page; each result must be one of this workload and have a trace, or ValueError is raised."""
+def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bounds | None = None) -> str:
+    """The page; each result must be one of this workload and have a trace, or ValueError is raised.
+
+    With the bounds of the workload, the table has them and the gaps to them, and the yields have a line at the lowest.
+    """
     if not results:
         raise ValueError("there are no results; expected at least one")
     style, script = _asset("report.css"), "\n".join(_asset(name) for name in _SCRIPTS)
     return Template(_asset("report.html")).substitute(
         title=escape(title),
         facts="\n".join(_facts(workload, results)),
-        rows="\n".join(_rows(results)),
+        headings="\n".join(_headings(bounds)),
+        rows="\n".join(_rows(results, bounds)),
+        **_bound_parts(bounds),
         ended=_ended_early(results),
         style=style,
         style_hash=_hash(style),
@@ -81,15 +89,33 @@ def _window(begin: float, end: float) -> str:
     return length if begin == 0.0 else f"{length} from {units.duration(begin)}"
 
 
-def _rows(results: Sequence[Result]) -> Iterator[str]:
+def _headings(bounds: Bounds | None) -> Iterator[str]:
+    """The headings of the table, each a button that sorts; `data-descending` says that the largest come first."""
+    yield _heading("policy")
+    for objective, name in objectives.OBJECTIVES.items():
+        yield _heading(name, " data-descending")
+        if bounds is not None and objective in objectives.BOUNDED:
+            yield _heading("gap", f' aria-label="gap to the bound in {name}"', to_bound=True)
+    yield _heading("events")
+    yield _heading("engine time" if bounds is None else "time")
+
+
+def _heading(text: str, attributes: str = "", *, to_bound: bool = False) -> str:
+    kind = ' class="to-bound"' if to_bound else ""
+    return f'<th scope="col"{kind}><button type="button"{attributes}>{text}</button></th>'
+
+
+def _rows(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
     """The rows of the table; a cell's `data-value` is what sorting compares."""
     best = {objective: objectives.best(results, objective) for objective in objectives.OBJECTIVES}
     for index, result in enumerate(results):
-        name = escape(result.policy)
+        name, gaps = escape(result.policy), objectives.gaps(result, bounds)
         cells = [f'<th scope="row" data-value="{name}"><button type="button" data-policy="{index}">{name}</button></th>']
         for objective in objectives.OBJECTIVES:
             value = getattr(result, objective)
             cells.append(_cell(value, objectives.text(value), best=index in best[objective]))
+            if objective in gaps:
+                cells.append(_gap_cell(gaps[objective]))
         cells.append(_cell(result.events, f"{result.events:,}"))
         cells.append(_cell(result.seconds, units.duration(result.seconds)))
         yield f"<tr>{''.join(cells)}</tr>"
@@ -100,6 +126,36 @@ def _cell(value: float, shown: str, *, best: bool = False) -> str:
         return f'<td data-value="{value!r}">{escape(shown)}</td>'
     star = '<span class="star" role="img" aria-label="best">★</span>'
     return f'<td data-value="{value!r}" class="best">{star}{escape(shown)}</td>'
+
+
+def _gap_cell(gap: float) -> str:
+    return f'<td data-value="{gap!r}" class="to-bound">{objectives.text(gap)}</td>'
+
+
+def _bound_parts(bounds: Bounds | None) -> dict[str, str]:
+    """What the page has more if there are bounds: a last row that stays last, notes, and a line through the yields."""
+    if bounds is None:
+        return dict.fromkeys(("foot", "bound_note", "bounded", "line_note", "line"), "")
+    lowest = objectives.text(bounds.min_yield)
+    return {
+        "foot": f'\n<tfoot><tr id="bound">{"".join(_bound_cells(bounds))}</tr></tfoot>',
+        "bound_note": '<p class="note">Bound: no schedule, even one that knows the future, has more. '
+        "Gap: how far below the bound a policy stays.</p>\n",
+        "bounded": " bounded",
+        "line_note": "\nThe dashed line is the bound: no schedule has its lowest yield to the right of it.",
+        "line": f'\n<div class="bound" data-value="{bounds.min_yield!r}" hidden>'
+        f"<span>bound on the min-yield {lowest}</span></div>",
+    }
+
+
+def _bound_cells(bounds: Bounds) -> Iterator[str]:
+    yield '<th scope="row">bound</th>'
+    for objective in objectives.OBJECTIVES:
+        if objective in objectives.BOUNDED:
+            yield f'<td>{objectives.text(getattr(bounds, objective))}</td><td class="to-bound"></td>'
+        else:
+            yield "<td>–</td>"
+    yield f"<td>–</td><td>{escape(units.duration(bounds.seconds))}</td>"
 
 
 def _ended_early(results: Sequence[Result]) -> str:

@@ -1,6 +1,7 @@
 // The table of policies: sorting by its headings, and the row of the selected policy.
 "use strict";
 
+/** Sort the policies; the bound is in the foot of the table and stays last. */
 function sortTable(table, column, direction) {
   const body = table.tBodies[0];
   const value = (row) => row.cells[column].dataset.value;

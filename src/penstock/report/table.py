@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,18 +12,34 @@ from penstock.report import objectives, units
 
 if TYPE_CHECKING:
     from penstock.engine import ApplicationResult, Result
+    from penstock.theory import Bounds
 
 
-def comparison_table(results: Sequence[Result]) -> Table:
-    """One row a policy with its objectives, the best of each in bold, its events and its time in the engine."""
-    table = _table("policy", *objectives.OBJECTIVES.values(), "events", "time")
+def comparison_table(results: Sequence[Result], bounds: Bounds | None = None, *, costs: bool = True) -> Table:
+    """One row a policy with its objectives, the best of each in bold, its events and its time in the engine.
+
+    With bounds, a last row has them, and a column beside each says how far below a policy stays. `costs` are the last two
+    columns, events and time.
+    """
+    table = _table("policy", *_headings(bounds), *(("events", "time") if costs else ()))
     best = {objective: objectives.best(results, objective) for objective in objectives.OBJECTIVES}
     for index, result in enumerate(results):
-        values = (
-            Text(objectives.text(getattr(result, objective)), style="bold" if index in best[objective] else "")
-            for objective in objectives.OBJECTIVES
-        )
-        table.add_row(Text(result.policy), *values, f"{result.events:,}", units.duration(result.seconds))
+        marked = {objective for objective in best if index in best[objective]}
+        spent = (f"{result.events:,}", units.duration(result.seconds)) if costs else ()
+        table.add_row(Text(result.policy), *_values(result, bounds, marked), *spent)
+    if bounds is not None:
+        table.add_section()
+        table.add_row("bound", *_bounds_row(bounds), *(("–", units.duration(bounds.seconds)) if costs else ()))
+    return table
+
+
+def bounds_table(bounds: Bounds) -> Table:
+    """The bounds and the time they took, in one row."""
+    names = [objectives.OBJECTIVES[objective] for objective in objectives.BOUNDED]
+    table = _table(*names, "time")
+    table.columns[0].justify = "right"
+    values = (objectives.text(getattr(bounds, objective)) for objective in objectives.BOUNDED)
+    table.add_row(*values, units.duration(bounds.seconds))
     return table
 
 
@@ -36,6 +52,30 @@ def applications_table(result: Result, most: int = 20) -> Table:
     if len(shown) < len(result.applications):
         table.caption = f"{len(shown)} of {len(result.applications):,} applications, those with the lowest yields"
     return table
+
+
+def _headings(bounds: Bounds | None) -> Iterator[str]:
+    for objective, heading in objectives.OBJECTIVES.items():
+        yield heading
+        if bounds is not None and objective in objectives.BOUNDED:
+            yield "gap"
+
+
+def _values(result: Result, bounds: Bounds | None, marked: Container[str]) -> Iterator[Text | str]:
+    """The objectives of a policy, each with its gap if there is one."""
+    gaps = objectives.gaps(result, bounds)
+    for objective in objectives.OBJECTIVES:
+        yield Text(objectives.text(getattr(result, objective)), style="bold" if objective in marked else "")
+        if objective in gaps:
+            yield objectives.text(gaps[objective])
+
+
+def _bounds_row(bounds: Bounds) -> Iterator[str]:
+    for objective in objectives.OBJECTIVES:
+        if objective in objectives.BOUNDED:
+            yield from (objectives.text(getattr(bounds, objective)), "")
+        else:
+            yield "–"
 
 
 def _row(application: ApplicationResult) -> tuple[Text | str, ...]:
@@ -52,9 +92,9 @@ def _row(application: ApplicationResult) -> tuple[Text | str, ...]:
 
 
 def _table(name: str, *numbers: str) -> Table:
-    """An empty table: a column of names and columns of numbers."""
-    table = Table(header_style="")
-    table.add_column(name)
+    """An empty table: a column of names and columns of numbers. Names are folded where there is no room, numbers are not."""
+    table = Table(header_style="", show_edge=False, pad_edge=False)
+    table.add_column(name, overflow="fold")
     for heading in numbers:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -1,10 +1,11 @@
-// The yields: one line a policy, one dot an application, packed beside each other where they would overlap.
+// The yields: one line a policy, one dot an application, packed beside each other where they would overlap; and the bound.
 "use strict";
 
 class Yields {
   constructor(data, select) {
     this.data = data;
     this.canvas = $("#yield-dots");
+    this.bound = $("#yields .bound");
     this.selected = 0;
     this.followed = null;
     this.height = 40;
@@ -85,6 +86,17 @@ class Yields {
     this.drawGrid(context, palette);
     policies.forEach((policy, index) => this.drawPolicy(context, palette, policy.yields, index));
     if (this.followed !== null) this.drawFollowed(context, palette);
+    if (this.bound !== null) this.placeBound();
+  }
+
+  /** The line through all policies at the bound on the min-yield; its label stays inside the plot. */
+  placeBound() {
+    const label = this.bound.firstElementChild;
+    const x = this.x(Number(this.bound.dataset.value));
+    this.bound.hidden = false;
+    this.bound.style.left = `${x}px`;
+    const half = label.offsetWidth / 2;
+    label.className = x < half ? "first" : x > this.width - half ? "last" : "";
   }
 
   drawGrid(context, palette) {

@@ -1,0 +1,57 @@
+"""``penstock bound FILE``: what no schedule of a workload can pass."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from penstock.cli.output import FILE_HELP, add_json, bounds_document, console, emit_json, find_bounds
+
+MOST_PIECES = 10_000
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "bound",
+        help="tell what no schedule of a workload can pass",
+        description="Upper bounds on the min-yield and the efficiency of a workload: no schedule, even one that knows the "
+        "future, has more.",
+    )
+    command.add_argument("file", metavar="FILE", help=FILE_HELP)
+    command.add_argument(
+        "--pieces",
+        metavar="N",
+        type=_pieces,
+        default=8,
+        help="cut an operation of an application that cannot fill the link into N pieces: more take longer, and the bound "
+        "is a little lower (8)",
+    )
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from penstock.model.files import read
+
+    bounds = find_bounds(read(options.file), options.pieces)
+    if options.json or options.output:
+        emit_json(bounds_document(bounds), options.output)
+        return 0
+    from penstock.report import bounds_table
+
+    console().print(bounds_table(bounds))
+    return 0
+
+
+def _pieces(text: str) -> int:
+    try:
+        pieces = int(text)
+    except ValueError:
+        pieces = 0
+    if not 1 <= pieces <= MOST_PIECES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of pieces; expected a whole number from 1 to {MOST_PIECES:,}"
+        )
+    return pieces

@@ -1,0 +1,39 @@
+"""due-yield: the lowest yield first, counted as if the pending transfer were done already.
+
+The bound of `penstock.theory.min_yield` says in which order operations are due. For every application to end with the
+yield y, the pending operation of A_i must be complete when the time since its release is (P_i + d_i) / y, P_i being its
+progress and d_i the length of the transfer; with a common release that is the order of P_i + d_i, of the progress at the
+*end* of the transfer, where greedy-yield compares the progress of now. Short transfers gain by it, and a short transfer
+keeps the others waiting for less; the parameter c says how much more of that is wanted, the order being that of
+(P_i + c·d_i) / (t − τ_i). With c = 0 it is greedy-yield.
+
+d_i is V_i / B, the time for which the link is taken, and not V_i / b_i: where caps differ, the time that the others wait is
+what matters (measured: docs/policies/beyond.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.policies.order import MOMENT, YIELD_GRAIN, fill
+from penstock.policies.policy import Need, Parameter, Policy
+from penstock.policies.view import Floats, View
+
+
+def due_yield(view: View, rates: Floats) -> None:
+    """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i). Time n."""
+    for i in range(len(rates)):
+        elapsed = max(view.now - view.release[i], MOMENT)
+        due = view.progress[i] + view.parameter * view.remaining[i] / view.bandwidth
+        view.scratch[i] = np.rint(due / elapsed * YIELD_GRAIN)
+    fill(view, view.scratch, rates)
+
+
+DUE_YIELD = Policy(
+    name="due-yield",
+    rates=due_yield,
+    summary="the lowest yield at the end of the pending transfer first",
+    needs=(Need.PROGRESS, Need.VOLUME),
+    reference="beyond 000",
+    parameter=Parameter("c", 2.0, "how much the length of the transfer counts; 0 is greedy-yield"),
+)

@@ -1,0 +1,44 @@
+"""What is known of applications before they run: how many operations, and the couple of work and I/O of an iteration.
+
+An application may carry its nominal couple; else it is the mean over its chain, (total work / n, total I/O / n). Static and
+Johnson's orders go by it and not by what phases really last. An operation of volume 0 is no iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.model import Application, Workload
+from penstock.model.phases import WORK
+from penstock.policies.view import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """One entry an application: operations n_i, seconds of work a_i and of I/O at full bandwidth b_i of an iteration."""
+
+    operations: Ints
+    work: Floats
+    io: Floats
+
+
+def nominal(workload: Workload) -> Nominal:
+    """What is known of the applications of the workload."""
+    couples = [_couple(application, application.cap(workload.platform)) for application in workload.applications]
+    return Nominal(
+        operations=np.array([application.phases.operations for application in workload.applications], np.int64),
+        work=np.array([work for work, _ in couples]),
+        io=np.array([io for _, io in couples]),
+    )
+
+
+def _couple(application: Application, cap: float) -> tuple[float, float]:
+    if application.nominal is not None:
+        work, volume = application.nominal
+        return work, volume / cap
+    is_work = application.phases.kinds == WORK
+    amounts = application.phases.amounts
+    iterations = max(1, application.phases.operations)
+    return float(amounts[is_work].sum()) / iterations, float(amounts[~is_work].sum()) / cap / iterations

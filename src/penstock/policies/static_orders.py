@@ -1,0 +1,98 @@
+"""Orders of jobs, and static orders of all their I/O operations (001 §II.B.2, §II.C.2, §II.D.1).
+
+A job is known by plain numbers, one entry a job in every array: `operations` n_i, and `work` a_i and `io` b_i, the mean
+seconds of work and of I/O at full bandwidth an operation. A static order is a sequence of job indices, one entry an
+operation: the k-th entry i stands for operation B_{i,k}. Jobs without operations do not appear.
+
+Seconds compare rounded to 1e-9, so that a rounding error in the last bit decides nothing: a mean of equal numbers need not
+be equal to them. Ties go to the lower index. All orders take time N log N for N operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from penstock.model import InputError
+from penstock.policies.order import TIME_GRAIN
+from penstock.policies.view import Floats, Ints
+
+PERIODIC_ORDERS: Final = ("fifo", "johnson", "most-remain")
+"""What the jobs of a period can be ordered by."""
+
+
+def hierarchical_round_robin(operations: ArrayLike, work: ArrayLike) -> list[int]:
+    """The order of Algorithm 1, optimal for uniform jobs (001 §II.B.2, Theorem 2).
+
+    Jobs come by n_i descending, then mean work descending, then index; the first is J_1. There is a stack for each of its
+    operations: S_0, …, S_{n_1−1}. A job of n_1 operations puts one on every stack. A shorter one puts its operations, in
+    increasing stack number, on the next n_i of S_1, …, S_{n_1−1}, cyclically from where the job before it has stopped.
+    Stacks run one after the other, each from the top, so that the operation of J_1 is the last of its stack.
+    """
+    counts = np.asarray(operations, np.int64)
+    jobs = np.lexsort((-_grains(work), -counts))
+    jobs = jobs[counts[jobs] > 0]
+    longest = int(counts.max(initial=0))
+    stacks: list[Ints] = []
+    following = 0  # the next operation of a shorter job goes on S_{1 + following}
+    for count in counts[jobs].tolist():
+        if count == longest:
+            stacks.append(np.arange(longest))
+        else:
+            stacks.append(1 + np.sort((following + np.arange(count)) % (longest - 1)))
+            following = (following + count) % (longest - 1)
+    return _sequence(jobs, stacks, -np.arange(len(jobs)))
+
+
+def periodic(
+    operations: ArrayLike, work: ArrayLike, io: ArrayLike, by: str, first_work: ArrayLike | None = None
+) -> list[int]:
+    """The order of a periodic algorithm: in each period one operation of every job that is not finished (001 §II.D.1).
+
+    The order inside a period is the same in all of them. `by` "fifo" it is that of the first requests, by `first_work` (by
+    `work` where it is not given); by "johnson" that of `johnson_rank`; by "most-remain" the most work and I/O in all first.
+    """
+    counts = np.asarray(operations, np.int64)
+    if by == "fifo":
+        rank = _rank(_grains(work if first_work is None else first_work))
+    elif by == "johnson":
+        rank = johnson_rank(work, io)
+    elif by == "most-remain":
+        rank = _rank(-_grains(counts * (np.asarray(work, np.float64) + np.asarray(io, np.float64))))
+    else:
+        raise InputError("periodic order", f"{by!r} is unknown; expected one of {', '.join(PERIODIC_ORDERS)}")
+    return _sequence(np.arange(len(counts)), [np.arange(count) for count in counts.tolist()], rank)
+
+
+def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
+    """The place of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
+
+    First the couples with a_i ≤ b_i, a_i rising; then those with a_i > b_i, b_i falling.
+    """
+    a, b = _grains(work), _grains(io)
+    return _rank(np.where(a <= b, a, -b), a > b)
+
+
+def _grains(seconds: ArrayLike) -> Floats:
+    """The seconds as they are compared."""
+    return np.rint(np.asarray(seconds, np.float64) * TIME_GRAIN)
+
+
+def _rank(*keys: NDArray[Any]) -> Ints:
+    """The place of each job in the order of the keys, of which the last weighs most; ties go to the lower index."""
+    order = np.lexsort(keys)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank
+
+
+def _sequence(jobs: Ints, rounds: list[Ints], place: Ints) -> list[int]:
+    """The order in which each job has an operation in each of its rounds, and in a round the lowest place comes first."""
+    if len(jobs) == 0:
+        return []
+    counts = [len(numbers) for numbers in rounds]
+    order = np.lexsort((np.repeat(place, counts), np.concatenate(rounds)))
+    sequence: list[int] = np.repeat(jobs, counts)[order].tolist()
+    return sequence

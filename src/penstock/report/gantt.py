@@ -1,0 +1,246 @@
+"""A schedule drawn: jobs over the nodes of each I/O node, the use of its bandwidth below, and the utilization over time.
+
+A schedule says how many nodes a job has, not which. It is drawn on the smallest gap between running jobs that is large
+enough, or on several where none is. Dotted lines are the starts of packs, hatched jobs were backfilled.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from penstock.model import InputError
+from penstock.model.files import replacing
+from penstock.report.binning import Bins, means
+from penstock.report.findings import Picture, write_page
+
+if TYPE_CHECKING:
+    from penstock.engine import Trace
+    from penstock.planning.schedule import Schedule
+
+SUFFIXES: Final = (".svg", ".png", ".html")
+MOST_LABELS: Final = 60
+"""Jobs that have their names on them."""
+MOST_SHAPES: Final = 4_000
+"""Beyond, shapes are pixels also in an SVG, and bandwidth is drawn as means."""
+MOST_BINS: Final = 600
+MOST_IO_NODES: Final = 16
+"""Panels; of more I/O nodes the first are drawn, and the title says so."""
+_COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+_STYLE: Final[Any] = {
+    "svg.hashsalt": "penstock",
+    "font.size": 9,
+    "axes.axisbelow": True,
+    "hatch.linewidth": 0.4,
+    "text.parse_math": False,  # a name may have dollars in it
+}
+_TIMES: Final = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+
+
+class Box(NamedTuple):
+    """A job on the nodes `low` to `high`, the last not included, from `start` to `end` in seconds."""
+
+    job: int
+    start: float
+    end: float
+    low: int
+    high: int
+
+
+def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
+    """Draw the schedule into a file whose suffix is one of SUFFIXES, by way of a temporary file."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(str(path), f"cannot tell the format from {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
+    kind = "png" if path.suffix == ".png" else "svg"
+    picture = draw(schedule, title, kind)
+    if path.suffix == ".html":
+        caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
+        write_page(path, printable(title), _subtitle(schedule), [Picture("gantt", caption, picture)], [])
+        return
+    with replacing(path) as temporary:
+        temporary.write_bytes(picture)
+
+
+def draw(schedule: Schedule, title: str, kind: str) -> bytes:
+    """The drawing as the bytes of an SVG or PNG file, the same for the same schedule."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # a name in a script the font lacks
+        figure = _figure(schedule, title)
+        figure.savefig(buffer, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    return buffer.getvalue()
+
+
+def boxes(schedule: Schedule, io_node: int) -> Iterator[Box]:
+    """The jobs of an I/O node as boxes over its nodes, a job in one or more pieces."""
+    outcome, sizes = schedule.outcome, schedule.jobs.nodes
+    mine = np.flatnonzero(outcome.io_node == io_node)
+    free = [(0, schedule.machine.nodes)]
+    busy: list[tuple[float, int, list[tuple[int, int]]]] = []
+    for job in mine[np.lexsort((mine, outcome.start[mine]))].tolist():
+        start, end = float(outcome.start[job]), float(outcome.end[job])
+        while busy and busy[0][0] <= start:
+            free = _merged(free, heapq.heappop(busy)[2])
+        taken, free = _take(free, int(sizes[job]))
+        heapq.heappush(busy, (end, job, taken))
+        for low, high in taken:
+            yield Box(job, start, end, low, high)
+
+
+def printable(name: str) -> str:
+    """The name without characters that a drawing cannot hold."""
+    whole = name.encode("utf-8", "replace").decode()
+    return "".join(character if character.isprintable() else "?" for character in whole)
+
+
+def _take(free: list[tuple[int, int]], count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Take `count` of the free nodes; returns what was taken and what is left."""
+    gaps = [(high - low, low) for low, high in free if high - low >= count]
+    best = min(gaps)[1] if gaps else None
+    taken, left = [], []
+    for low, high in free:
+        if best not in (None, low):
+            left.append((low, high))
+            continue
+        middle = min(high, low + count)
+        count -= middle - low
+        taken += [(low, middle)] if middle > low else []
+        left += [(middle, high)] if high > middle else []
+    return taken, left
+
+
+def _merged(free: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """All intervals, sorted, those that touch joined."""
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(free + more):
+        if joined and joined[-1][1] == low:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _subtitle(schedule: Schedule) -> str:
+    packs = f", {schedule.packs_run} packs" if schedule.packs_run is not None else ""
+    return f"{schedule.strategy.label}, {schedule.policy}: {len(schedule.jobs):,} jobs{packs}"
+
+
+def _figure(schedule: Schedule, title: str) -> Figure:
+    shown = min(schedule.machine.io_nodes, MOST_IO_NODES)
+    ratios = [*([3.0, 1.0] * shown if schedule.trace is not None else [3.0] * shown), 1.3]
+    figure = Figure(figsize=(9.2, 0.6 + 0.62 * sum(ratios) + 0.3 * len(ratios)), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0])
+    size, unit = next(((size, unit) for size, unit in _TIMES if schedule.makespan >= 3.0 * size), _TIMES[-1])
+    rest = schedule.machine.io_nodes - shown
+    more = f" (I/O nodes 1 to {shown}, {rest} more not shown)" if rest else ""
+    panels[0].set_title(printable(f"{title}: {_subtitle(schedule)}{more}"), loc="left", fontsize=9)
+    for io_node in range(shown):
+        mine = panels[2 * io_node : 2 * io_node + 2] if schedule.trace is not None else panels[io_node : io_node + 1]
+        _nodes(mine[0], schedule, io_node, size)
+        if schedule.trace is not None:
+            _bandwidth(mine[1], schedule, schedule.trace, io_node, size)
+    _utilization(panels[-1], schedule, size)
+    panels[-1].set_xlabel(f"time ({unit})")
+    panels[-1].set_xlim(schedule.begin / size, max(schedule.end, schedule.begin + 1e-9) / size)
+    figure.align_ylabels(panels)
+    return figure
+
+
+def _nodes(axes: Axes, schedule: Schedule, io_node: int, size: float) -> None:
+    """Jobs over nodes."""
+    placed = list(boxes(schedule, io_node))
+    hatched = schedule.outcome.backfilled
+    for backfilled in (False, True):
+        some = [box for box in placed if bool(hatched[box.job]) == backfilled]
+        corners = [_rectangle(box.start / size, box.end / size, box.low, box.high) for box in some]
+        colours = [_colour(box.job) for box in some]
+        _add(axes, corners, colours, edgecolor="white", hatch="////" if backfilled else None, linewidth=0.4)
+    largest = {box.job: box for box in sorted(placed, key=lambda box: box.high - box.low)}
+    if len(largest) <= MOST_LABELS:
+        for box in largest.values():
+            _label(axes, box, schedule, size)
+    for pack in schedule.packs:
+        if pack.io_node == io_node:
+            axes.axvline(pack.start / size, color="#cc0000", linestyle=":", linewidth=0.9)
+    axes.set_ylim(0, schedule.machine.nodes)
+    axes.set_ylabel("nodes" if schedule.machine.io_nodes == 1 else f"nodes of\nI/O node {io_node + 1}")
+
+
+def _label(axes: Axes, box: Box, schedule: Schedule, size: float) -> None:
+    """The name of a job, where there is room for it."""
+    wide = (box.end - box.start) / schedule.makespan if schedule.makespan > 0.0 else 0.0
+    name = printable(schedule.jobs.names[box.job])
+    if wide * 100 >= len(name) and box.high - box.low >= 0.06 * schedule.machine.nodes:
+        middle = ((box.start + box.end) / 2 / size, (box.low + box.high) / 2)
+        axes.text(*middle, name, ha="center", va="center", fontsize=7, color="black", clip_on=True)
+
+
+def _bandwidth(axes: Axes, schedule: Schedule, trace: Trace, io_node: int, size: float) -> None:
+    """Who has how much of the bandwidth, or beyond MOST_SHAPES segments how much of it is used."""
+    chosen = np.flatnonzero((schedule.outcome.io_node[trace.application] == io_node) & (trace.rate > 0.0))
+    mine = trace.rows(chosen)
+    if len(chosen) <= MOST_SHAPES:
+        shapes = list(_stacked(mine, schedule.machine.bandwidth))
+        corners = [_rectangle(begin / size, end / size, low, high) for _, begin, end, low, high in shapes]
+        _add(axes, corners, [_colour(job) for job, *_ in shapes])
+    else:
+        bins = Bins(schedule.begin, schedule.end, MOST_BINS)
+        rate, _ = means(np.zeros(len(chosen), np.int64), 1, mine, bins)
+        axes.stairs(rate[0] / schedule.machine.bandwidth, bins.edges / size, fill=True, color=_COLOURS[0])
+    axes.set_ylim(0, 1.05)
+    axes.set_yticks([0.0, 1.0])
+    axes.set_ylabel("I/O")
+
+
+def _stacked(trace: Trace, bandwidth: float) -> Iterator[tuple[int, float, float, float, float]]:
+    """Job, begin, end, and the share of the bandwidth from and to, the segments that overlap piled on each other."""
+    order = np.lexsort((trace.application, trace.begin))
+    rows = zip(*(column[order].tolist() for column in trace), strict=True)
+    piles: list[tuple[float, float, float]] = []  # end, from, to
+    for job, begin, end, rate in rows:
+        piles = [pile for pile in piles if pile[0] > begin]
+        low, share = 0.0, rate / bandwidth
+        for _, bottom, top in sorted(piles, key=lambda pile: pile[1]):
+            if bottom - low >= share - 1e-9:
+                break
+            low = top
+        low = min(low, max(0.0, 1.0 - share))  # where no gap is wide enough
+        piles.append((end, low, low + share))
+        yield job, begin, end, low, low + share
+
+
+def _utilization(axes: Axes, schedule: Schedule, size: float) -> None:
+    """Cumulative, and in a sliding window."""
+    line = schedule.over_time()
+    axes.plot(line.date / size, line.window_utilization, color=_COLOURS[4], linewidth=1.0, label="sliding window")
+    axes.plot(line.date / size, line.utilization, color="black", linewidth=1.2, label="since the begin")
+    if schedule.trace is None:
+        axes.plot(line.date / size, line.window_bandwidth, color=_COLOURS[1], linewidth=1.0, label="bandwidth used")
+    axes.set_ylim(0, 1.05)
+    axes.set_ylabel("utilization")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower left", fontsize=7, ncols=3)
+
+
+def _rectangle(left: float, right: float, bottom: float, top: float) -> list[tuple[float, float]]:
+    return [(left, bottom), (left, top), (right, top), (right, bottom)]
+
+
+def _add(axes: Axes, corners: Sequence[Any], colours: Sequence[str], **style: Any) -> None:
+    if corners:
+        many = len(corners) > MOST_SHAPES
+        axes.add_collection(PolyCollection(corners, facecolors=colours, rasterized=many, **style), autolim=False)
+
+
+def _colour(job: int) -> str:
+    return _COLOURS[job % len(_COLOURS)]

@@ -1,0 +1,104 @@
+"""Instances on which bandwidth-sharing strategies fail (000 §5, Table 2), as functions of the number of applications m.
+
+The paper prints Example 2; the others are constructed here from what Table 2 says of them. In all of them b_i = B = 1 and
+p_i = 1. Ties go to the application listed first, so the adversary lists first whom the strategy should not serve, and
+`LAST_LISTED_FIRST` is the strategy that knows better.
+
+Not constructed: Example 5 (no strategy is closer than 3/2 to the best minimum yield) and Example 6 (best-next-event is m/2 − 4
+from it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.engine import simulate
+from penstock.model import Application, InputError, Platform, Workload
+from penstock.policies.order import fill
+from penstock.policies.policy import Policy
+from penstock.policies.view import Floats, View
+
+_LINK = Platform(bandwidth=1.0)
+
+
+def last_listed_first(view: View, rates: Floats) -> None:
+    """Fill the link in the order of the workload, from its end."""
+    for i in range(len(rates)):
+        view.scratch[i] = -float(view.application[i])
+    fill(view, view.scratch, rates)
+
+
+LAST_LISTED_FIRST = Policy(
+    name="last-listed-first",
+    rates=last_listed_first,
+    summary="the application listed last first",
+    reference="the adversary's own",
+)
+
+
+def late_comer(m: int, epsilon: float) -> Workload:
+    """Example 1: fair-share is m from the best minimum yield.
+
+    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O; the last one is released at 1 − ε and posts I/O
+    at once. An equal share leaves the late-comer a yield of 1/m; if it is served alone it has 1 and the others 1 − ε.
+    """
+    _require(m, 2)
+    early = [Application.of(f"early{i}", [("work", 1.0 - epsilon), ("io", 1.0)]) for i in range(m - 1)]
+    late = Application.of("late", [("io", 1.0)], release=1.0 - epsilon)
+    return Workload(_LINK, (*early, late), (0.0, 1.0))
+
+
+def two_categories(m: int, epsilon: float, starved: Iterable[int] | None = None) -> Workload:
+    """Example 2, printed in the paper: m/2 applications of category A, m/2 of category B, all with I/O of 2/m at time 0.
+
+    A then works for 1; B works for ε/(m/2 − 1) and has I/O of volume 1. Only m/2 operations can complete in the window [0, 1];
+    the positions not in `starved` are B (default: the first m/2), and a strategy that completes those gains nearly nothing.
+    """
+    _require(m, 4, even=True)
+    short = epsilon / (m / 2 - 1)
+    of_a = set(range(m // 2, m) if starved is None else starved)
+    tails = {True: [("work", 1.0)], False: [("work", short), ("io", 1.0)]}
+    applications = (Application.of(f"a{i}", [("io", 2.0 / m), *tails[i in of_a]]) for i in range(m))
+    return Workload(_LINK, tuple(applications), (0.0, 1.0))
+
+
+def against(policy: Policy, m: int, epsilon: float) -> Workload:
+    """Example 2 for a given strategy, by an adversary that watches: all are alike until they complete, and whoever completes
+    first is made B, until m/2 are.
+    """
+    of_a = set(range(m))
+    while len(of_a) > m // 2:
+        workload = two_categories(m, epsilon, starved=of_a)
+        progress = [application.progress for application in simulate(workload, policy).applications]
+        of_a.remove(max(of_a, key=lambda i: (progress[i], -i)))
+    return two_categories(m, epsilon, starved=of_a)
+
+
+def one_behind(m: int, epsilon: float) -> Workload:
+    """Example 3: strategies that serve the lowest yield, or the first posted, are m from the best efficiency.
+
+    The first application has done nothing in the 2 s before the window [0, 1] and has I/O for all of it: its yield stays the
+    lowest. The others have lost nothing, and have I/O of ε before work for the rest of the window.
+    """
+    _require(m, 2)
+    behind = Application.of("behind", [("io", 1.0)], release=-2.0, progress=0.0)
+    others = (Application.of(f"ahead{i}", [("io", epsilon), ("work", 1.0)], release=-2.0) for i in range(1, m))
+    return Workload(_LINK, (behind, *others), (0.0, 1.0))
+
+
+def in_step(m: int, cycles: int) -> Workload:
+    """Example 4: sharing between equals is 2 − 1/m from the best minimum yield.
+
+    Each of m applications repeats I/O of 1 and work of m − 1. Staggered, they fill the link and never wait again; with equal
+    progress all complete at once, work at once, and a cycle of m takes 2m − 1. As m and the number of cycles grow, yields
+    are 1/2 in place of 1.
+    """
+    _require(m, 2)
+    chain = [{"repeat": cycles, "phases": [["io", 1.0], ["work", m - 1.0]]}]
+    applications = tuple(Application.of(f"a{i}", chain) for i in range(m))
+    return Workload(_LINK, applications, (0.0, float(cycles * m)))
+
+
+def _require(m: int, least: int, *, even: bool = False) -> None:
+    if m < least or (even and m % 2):
+        raise InputError("m", f"{m} applications do not make this instance; expected {least} or more{', even' if even else ''}")

@@ -1,0 +1,107 @@
+"""Preemptive earliest due date on the link: whether work with heads and due dates can all be done in time.
+
+The rule is optimal on one machine (Jackson 1955, Horn 1974): if it is late, every schedule is. Rates that add up to B are
+the same as one machine of speed B whose time is cut finely enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numba import types
+
+from penstock.engine.chain import pop, push
+from penstock.policies.compiled import kernel
+from penstock.policies.view import Floats, Ints
+from penstock.theory.demand import Demand
+
+LATE: Final = 1e-9
+"""What counts as late: this part of the largest date, or of a second if that is more."""
+
+
+def _late(
+    application: Ints,
+    head: Floats,
+    offset: Floats,
+    length: Floats,
+    target: Floats,
+    due: Floats,
+    share: Floats,
+    due_heap: Floats,
+    index_heap: Ints,
+    left: Floats,
+    tolerance: float,
+) -> bool:
+    """Whether some piece is late; pieces in the order of their heads, the last three arrays are room for one entry a piece.
+
+    Application i must have done the first `target[i]` dedicated seconds of its chain at the date `due[i]`. Time n log n.
+    """
+    size = 0
+    now = -np.inf
+    for k in range(len(head) + 1):
+        until = head[k] if k < len(head) else np.inf
+        while size > 0 and now < until:
+            top = index_heap[0]
+            if now + left[top] > until:
+                left[top] -= until - now
+                now = until
+            else:
+                now += left[top]
+                if now > due_heap[0] + tolerance:
+                    return True
+                pop(due_heap, index_heap, size)
+                size -= 1
+        if k < len(head):
+            now = max(now, until)
+            i = application[k]
+            part = min(length[k], target[i] - offset[k])
+            if part > 0.0:
+                left[k] = part * share[i]
+                push(due_heap, index_heap, size, due[i] - (target[i] - offset[k] - part), k)
+                size += 1
+    return False
+
+
+@cache
+def compiled_late() -> Callable[..., Any]:
+    """`_late`, compiled."""
+    floats, ints = types.float64[::1], types.int64[::1]
+    arrays = (ints, *[floats] * 6, floats, ints, floats)
+    return kernel(_late, types.boolean(*arrays, types.float64), "the bound on yields")
+
+
+class DueDates:
+    """Due dates that a demand can or cannot meet."""
+
+    def __init__(self, wanted: Demand) -> None:
+        self._wanted = wanted
+        order = np.argsort(wanted.head, kind="stable")
+        columns = (wanted.application, wanted.head, wanted.offset, wanted.length)
+        self._pieces = tuple(np.ascontiguousarray(column[order]) for column in columns)
+        self._room = np.zeros(len(order)), np.zeros(len(order), np.int64), np.zeros(len(order))
+        self._tolerance = LATE * max(1.0, float(np.abs(wanted.start + wanted.chain).max()))
+
+    def can_be_met(self, target: Floats, due: Floats) -> bool:
+        """False if in no schedule every application i has done `target[i]` dedicated seconds of its chain at `due[i]`.
+
+        True says nothing: the delays of an application are taken one by one, as if the next operation could make good for
+        one. In doubt, within rounding, it is True.
+        """
+        wanted = self._wanted
+        if np.any((target >= 0.0) & (wanted.start + target > due + self._tolerance)):
+            return False
+        return not compiled_late()(*self._pieces, target, due, wanted.share, *self._room, self._tolerance)
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float, precision: float) -> tuple[float, float]:
+    """Where a condition that holds up to some value and not above changes: between the two numbers returned."""
+    while high - low > precision:
+        middle = (low + high) / 2.0
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low, high
