@@ -50,7 +50,7 @@ WRONG = [
     (
         "sigma: 0.5",
         "sigmaa: 0.5",
-        "parameters.sigmaa: unknown; expected one of pressure, small, sigma, noise, horizon, applications",
+        "parameters.sigmaa: unknown; expected one of pressure, small, sigma, noise, horizon, applications, node_share, largest",
     ),
     ("sigma: 0.5", "sigma: wide", "parameters.sigma: 'wide' is not a number; expected a number"),
     ("sigma: 0.5", "sigma: -1", "parameters.sigma: -1.0 is out of range; expected a number, 0 or more"),

@@ -12,7 +12,7 @@ import pytest
 
 import penstock
 from penstock import PenstockError, simulate
-from penstock.campaign import SCHEMA, Campaign, Cell, by_policy, failures, run
+from penstock.campaign import BOUND, SCHEMA, Campaign, Cell, by_policy, failures, run
 from penstock.campaign.cells import canonical
 from penstock.campaign.compute import compute
 from penstock.campaign.identity import OtherVersion, identity
@@ -234,3 +234,18 @@ def test_an_interrupt_ends_the_workers_and_keeps_the_rows(tmp_path: Path) -> Non
     assert "KeyboardInterrupt" in said
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     assert 1 <= len(parts(out)) < 12
+
+
+def test_the_bound_stands_beside_the_policies(tmp_path: Path) -> None:
+    small = campaign(seeds=2, policies=("greedy-yield", BOUND))
+    rows = run(small, tmp_path / "out").to_pylist()
+    for cell, row in zip(small.cells, rows, strict=True):
+        if cell.policy == BOUND:
+            workload = synthetic(Synthetic(**cell.parameters), cell.seed)
+            found = penstock.bounds(workload)
+            assert (row["min_yield"], row["efficiency"]) == (found.min_yield, found.efficiency)
+            assert (row["utilization"], row["yields"], row["error"]) == (None, None, None)
+            assert row["command"].endswith("&& penstock bound w.json")
+        else:
+            assert row["command"].endswith("&& penstock simulate w.json --policy greedy-yield")
+    assert [row["policy"] for row in by_policy(pq.read_table(tmp_path / "out" / "results.parquet"))] == ["greedy-yield", BOUND]

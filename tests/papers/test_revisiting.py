@@ -79,7 +79,7 @@ def test_a_figure_from_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unknown_item_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match="item figure1: unknown; expected one of figure2, figure3"):
+    with pytest.raises(InputError, match="item figure1: unknown; expected one of table2, figure2, figure3"):
         reproduce(tmp_path, ["figure1"], "smoke")
     assert main(["reproduce", "revisiting", "figure99", "--out", str(tmp_path)]) == 2
     assert "item figure99: unknown" in capsys.readouterr().err

@@ -85,3 +85,20 @@ def test_parameters_out_of_range(options: dict[str, float], message: str) -> Non
 def test_a_pressure_that_so_few_cannot_make() -> None:
     with pytest.raises(InputError, match=r"pressure: 2\.0 needs more than 2 applications"):
         synthetic(Synthetic(2.0, small=1, applications=2), 1)
+
+
+def test_nodes_and_their_share_of_the_link_change_nothing_else() -> None:
+    plain = synthetic(Synthetic(0.9, horizon=20_000.0), seed=5)
+    wide = synthetic(Synthetic(0.9, horizon=20_000.0, node_share=1 / 16, largest=32), seed=5)
+    assert wide.window == plain.window
+    assert [a.phases for a in wide.applications] == [a.phases for a in plain.applications]
+    nodes = [application.nodes for application in wide.applications]
+    assert set(nodes) == {1, 2, 4, 8, 16, 32}  # 60 draws of 6 sizes: one is missing in 1 of 10,000 seeds
+    assert [a.cap(wide.platform) for a in wide.applications] == [min(1.0, count / 16) for count in nodes]
+    assert {application.nodes for application in plain.applications} == {1}
+
+
+@pytest.mark.parametrize(("name", "value"), [("node_share", 0.0), ("node_share", 1.5), ("largest", 0)])
+def test_wrong_nodes(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=rf"^{name}: {value} is out of range; expected"):
+        Synthetic(0.9, **{name: value})

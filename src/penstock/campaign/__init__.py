@@ -8,7 +8,7 @@
     table = run(campaign, "out/pressure")
 """
 
-from penstock.campaign.cells import Campaign, Cell, Task
+from penstock.campaign.cells import BOUND, Campaign, Cell, Task
 from penstock.campaign.files import read
 from penstock.campaign.grid import grid
 from penstock.campaign.rows import SCHEMA
@@ -17,6 +17,7 @@ from penstock.campaign.sources import SOURCES, Source
 from penstock.campaign.summary import by_policy, failures
 
 __all__ = [
+    "BOUND",
     "SCHEMA",
     "SOURCES",
     "Campaign",

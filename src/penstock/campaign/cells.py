@@ -19,11 +19,16 @@ MOST_CELLS: Final = 10_000_000
 """More would not fit into memory."""
 
 
+BOUND: Final = "bound"
+"""Stands in place of a policy for the bounds of `penstock.theory`."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One policy on the workloads that a source makes of the parameters and the seed.
 
-    The parameters are kept as the source understands them, defaults included.
+    The parameters are kept as the source understands them, defaults included. The policy may also be BOUND: what no schedule
+    passes.
     """
 
     kind: str
@@ -44,8 +49,9 @@ class Cell:
         """The shell command that computes the cell's row of that window by itself."""
         kind = source(self.kind)
         make, file = kind.recipe(kind.parse(self.parameters), self.seed, window)
-        simulate = shlex.join(["penstock", "simulate", file, "--policy", self.policy])
-        return f"{make} && {simulate}" if make else simulate
+        words = ["bound", file] if self.policy == BOUND else ["simulate", file, "--policy", self.policy]
+        compute = shlex.join(["penstock", *words])
+        return f"{make} && {compute}" if make else compute
 
 
 @dataclass(frozen=True)
@@ -119,10 +125,16 @@ class Campaign:
         }
 
     def _find_policies(self) -> None:
-        from penstock.policies.naming import find
-
         for policy in self.policies:
-            find(policy)
+            require_policy(policy)
+
+
+def require_policy(name: str) -> None:
+    """Refuse a name that is neither that of a policy nor BOUND."""
+    from penstock.policies.naming import find
+
+    if name != BOUND:
+        find(name)
 
 
 def require_seed(value: object, place: str) -> int:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from penstock.campaign.cells import Cell, Task, policy_file_digest
+from penstock.campaign.cells import BOUND, Cell, Task, policy_file_digest
 from penstock.campaign.identity import Identity, identity, require
-from penstock.campaign.rows import Shape, computed, failed, to_part
+from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
 from penstock.engine import loop, simulate
 from penstock.model import PenstockError, Workload
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
+from penstock.theory.bounds import bounds, compile_bounds
 
 LOST_AFTER: Final = 4
 """How often a worker may die with a task before the task is given up; Dask's own default."""
@@ -42,8 +43,9 @@ def warm_up(policies: Iterable[str]) -> None:
     """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk."""
     loop.compiled_advance()
     for name in policies:
-        policy = find(name)
-        if policy.built_in:
+        if name == BOUND:
+            compile_bounds()
+        elif (policy := find(name)).built_in:
             policy.compiled()
 
 
@@ -63,6 +65,10 @@ def _rows(task: Task) -> Iterator[dict[str, Any]]:
 
 def _row(cell: Cell, window: int, workload: Workload, shape: Shape) -> dict[str, Any]:
     try:
+        if cell.policy == BOUND:
+            with _COMPILING:
+                compile_bounds()
+            return bounded(cell, window, workload, bounds(workload))
         with _COMPILING:
             policy = _ready(cell.policy, policy_file_digest(cell.policy))
         return computed(cell, window, simulate(workload, policy), shape)

@@ -6,7 +6,7 @@
     workload: synthetic
     parameters: {pressure: [0.2, 0.5, 0.8], sigma: 0.5}   # lists are crossed
     seeds: {first: 0, count: 20}                           # or a list; default: 0
-    policies: [fair-share, greedy-yield]                   # default: all
+    policies: [fair-share, greedy-yield]                   # default: those that share the link
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from penstock.campaign.cells import Campaign, Cell, require_seed, require_size
+from penstock.campaign.cells import Campaign, Cell, require_policy, require_seed, require_size
 from penstock.campaign.sources import normal_parameters
 from penstock.model import InputError
 from penstock.model.errors import short
@@ -22,13 +22,15 @@ def grid(
     seeds: Sequence[int] = (0,),
     policies: Iterable[str] | None = None,
 ) -> Campaign:
-    """The campaign of all combinations of the parameters given as lists, the seeds and the policies (default: all).
+    """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
+
+    Policies are named as for `penstock compare`, families included; by default those that share the link.
 
     Parameters vary slowest, the last one first; policies fastest.
     """
-    from penstock.policies.registry import REGISTRY
+    from penstock.policies.policy import SHARING
 
-    names = _policies(list(REGISTRY) if policies is None else list(policies))
+    names = _policies([SHARING] if policies is None else list(policies))
     axes = [_axis(key, value) for key, value in parameters.items()]
     require_size(math.prod(map(len, axes)) * len(seeds) * len(names))
     seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
@@ -45,17 +47,18 @@ def _axis(name: str, value: Any) -> list[Any]:
 
 
 def _policies(names: Sequence[object]) -> list[str]:
-    from penstock.policies.naming import find
+    from penstock.policies.naming import expand
 
     texts: list[str] = []
     for index, name in enumerate(names):
         if not isinstance(name, str):
             raise InputError(f"policies[{index}]", f"{short(name)} is no name; expected one that `penstock policies` lists")
         try:
-            find(name)
+            for member in expand([name]):
+                require_policy(member)
         except InputError as error:
             raise InputError(f"policies[{index}]", str(error)) from None
-        texts.append(name)
+        texts += expand([name])
     return _once(texts, "policies")
 
 

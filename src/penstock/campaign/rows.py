@@ -14,6 +14,7 @@ from penstock.campaign.cells import Cell, canonical
 from penstock.engine.result import MEASURES, Result
 from penstock.model import Application, PenstockError, Workload
 from penstock.model.phases import WORK
+from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(
     [
@@ -76,6 +77,19 @@ def computed(cell: Cell, window: int, result: Result, shape: Shape) -> dict[str,
         "yields": [application.yield_ for application in result.applications],
         "mean_iterations": shape.mean_iterations,
         "io_fractions": shape.io_fractions,
+    }
+
+
+def bounded(cell: Cell, window: int, workload: Workload, found: Bounds) -> dict[str, Any]:
+    """The row of a cell that asks for the bounds: what no schedule passes, and null for all that a schedule only has."""
+    return {
+        **_heading(cell, window),
+        "min_yield": found.min_yield,
+        "efficiency": found.efficiency,
+        "seconds": found.seconds,
+        "begin": workload.begin,
+        "end": workload.window[1] if workload.window else None,
+        "applications": len(workload.applications),
     }
 
 

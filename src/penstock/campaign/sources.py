@@ -17,8 +17,24 @@ from typing import Any, Final, get_type_hints
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
 from penstock.model.files import read
-from penstock.workloads import Synthetic, synthetic, windows
+from penstock.workloads import (
+    Bicolored,
+    Jacobi,
+    Mira,
+    Packs,
+    Swf,
+    Synthetic,
+    Uniform,
+    bicolored,
+    jacobi,
+    mira,
+    stream,
+    synthetic,
+    uniform,
+    windows,
+)
 from penstock.workloads.apex_classes import classes, find_machine
+from penstock.workloads.synthetic import LATER
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,20 @@ class WorkloadFile:
             object.__setattr__(self, "sha256", digest_of_file(self.path))
 
 
+@dataclass(frozen=True, kw_only=True)
+class SwfFile(Swf):
+    """The jobs of a trace in a file as a stream; `sha256` as for a `WorkloadFile`."""
+
+    path: str
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "path", str(Path(self.path).absolute()))
+        if not self.sha256:
+            object.__setattr__(self, "sha256", digest_of_file(self.path))
+
+
 @dataclass(frozen=True)
 class ApexWindows:
     """The `count` longest steady-state windows of a schedule of the workload on the machine (000 §6.3)."""
@@ -85,8 +115,20 @@ class ApexWindows:
 
 
 def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the source understands them, defaults included: the same ones, however they were written."""
-    return dict(vars(source(kind).parse(given)))
+    """The parameters as the source understands them, defaults included: the same ones, however they were written.
+
+    A parameter that a kind got later is left out at its default, so that older cells keep their keys.
+    """
+    return stated(source(kind).parse(given))
+
+
+def stated(parameters: Any) -> dict[str, Any]:
+    """The parameters by name, without those marked as LATER that are at their defaults."""
+    return {
+        field.name: value
+        for field in fields(parameters)
+        if (value := getattr(parameters, field.name)) != field.default or not field.metadata.get(LATER)
+    }
 
 
 def source(kind: str) -> Source:
@@ -96,10 +138,18 @@ def source(kind: str) -> Source:
     return SOURCES[kind]
 
 
-def generate_command(kind: str, parameters: Any, seed: int, output: str) -> str:
-    """``penstock generate KIND`` with each parameter as the option of its name."""
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in vars(parameters).items()]
-    return shlex.join(["penstock", "generate", kind, *options, f"--seed={seed}", "-o", output])
+def generate_command(kind: str, parameters: Any, seed: int | None, output: str) -> str:
+    """``penstock generate KIND`` with each parameter as the option of its name, and a path as what it reads.
+
+    A default of 0 or "" stands for what is not given and is left out; so is the seed where nothing is drawn.
+    """
+    defaults = {field.name: field.default for field in fields(parameters)}
+    given = stated(parameters)
+    given.pop("sha256", None)  # it tells that the file is still the same, and makes nothing
+    words = [given.pop("path")] if "path" in given else []
+    words += [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value or value != defaults[name]]
+    words += [] if seed is None else [f"--seed={seed}"]
+    return shlex.join(["penstock", "generate", kind, *words, "-o", output])
 
 
 def digest_of_file(path: str) -> str:
@@ -111,9 +161,24 @@ def digest_of_file(path: str) -> str:
 
 
 def _read_file(file: WorkloadFile, _seed: int) -> list[Workload]:
+    _require_unchanged(file)
+    return [read(file.path)]
+
+
+def _read_swf(file: SwfFile, seed: int) -> list[Workload]:
+    _require_unchanged(file)
+    return [stream(file.path, file, seed).workload]
+
+
+def _require_unchanged(file: WorkloadFile | SwfFile) -> None:
     if digest_of_file(file.path) != file.sha256:
         raise InputError(file.path, f"the file has changed; expected the content with SHA-256 {file.sha256}…")
-    return [read(file.path)]
+
+
+def _generated(kind: str, suffix: str) -> Callable[[Any, int, int], tuple[str, str]]:
+    """The recipe of a kind that makes one workload: ``penstock generate`` into a file with that suffix."""
+    file = f"w.{suffix}"
+    return lambda parameters, seed, _window: (generate_command(kind, parameters, seed, file), file)
 
 
 def _number(value: Any, name: str) -> float:
@@ -141,15 +206,23 @@ def _text(value: Any, name: str) -> str:
 _CONVERTERS: Final[dict[type, Callable[[Any, str], Any]]] = {float: _number, int: _whole, str: _text}
 
 SOURCES: Final[dict[str, Source]] = {
-    "synthetic": Source(
-        Synthetic,
-        lambda parameters, seed: [synthetic(parameters, seed)],
-        lambda parameters, seed, _window: (generate_command("synthetic", parameters, seed, "w.json"), "w.json"),
-    ),
+    "synthetic": Source(Synthetic, lambda parameters, seed: [synthetic(parameters, seed)], _generated("synthetic", "json")),
     "apex": Source(
         ApexWindows,
         lambda parameters, seed: windows(parameters.workload, parameters.machine, seed, parameters.count),
         lambda parameters, seed, window: (generate_command("apex", parameters, seed, "w"), f"w/window-{window:02}.json"),
     ),
+    "bicolored": Source(Bicolored, lambda parameters, seed: [bicolored(parameters, seed)], _generated("bicolored", "json")),
+    "jacobi": Source(
+        Jacobi,
+        lambda parameters, _seed: [jacobi(parameters)],
+        lambda parameters, _seed, _window: (generate_command("jacobi", parameters, None, "w.json"), "w.json"),
+    ),
+    "packs": Source(Packs, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("packs", "json")),
+    "uniform": Source(
+        Uniform, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("uniform", "parquet")
+    ),
+    "mira": Source(Mira, lambda parameters, seed: [mira(parameters, seed).workload], _generated("mira", "json")),
+    "swf": Source(SwfFile, _read_swf, _generated("swf", "parquet")),
     "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
 }

@@ -1,19 +1,42 @@
-"""Where workloads come from: generators."""
+"""Where workloads come from: generators and importers."""
 
 from penstock.workloads.apex import Job, Schedule, schedule, windows
 from penstock.workloads.apex_classes import MACHINES, JobClass, Machine
+from penstock.workloads.batch import Batch
+from penstock.workloads.bicolored import Bicolored, bicolored
 from penstock.workloads.demo import demo
+from penstock.workloads.jacobi import Jacobi, jacobi
+from penstock.workloads.load import io_load, io_weight, seconds_alone
+from penstock.workloads.mira import Mira, mira
+from penstock.workloads.swf_stream import Stream, Swf, stream
 from penstock.workloads.synthetic import Synthetic, synthetic
+from penstock.workloads.uniform import Packs, Uniform, uniform
 
 __all__ = [
     "MACHINES",
+    "Batch",
+    "Bicolored",
+    "Jacobi",
     "Job",
     "JobClass",
     "Machine",
+    "Mira",
+    "Packs",
     "Schedule",
+    "Stream",
+    "Swf",
     "Synthetic",
+    "Uniform",
+    "bicolored",
     "demo",
+    "io_load",
+    "io_weight",
+    "jacobi",
+    "mira",
     "schedule",
+    "seconds_alone",
+    "stream",
     "synthetic",
+    "uniform",
     "windows",
 ]

@@ -1,9 +1,12 @@
-"""The synthetic traces of 000 §6.2: small, medium and big applications that can each saturate the link (b_i = B = 1)."""
+"""The synthetic traces of 000 §6.2: small, medium and big applications that can each saturate the link (b_i = B = 1).
+
+Beyond the paper, applications may have several nodes that each reach only part of the link.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +15,8 @@ from penstock.model.phases import IO, MOST_PHASES, WORK
 
 MEANS = (1_000.0, 10_000.0, 100_000.0)
 """µ of small, medium and big applications, in seconds."""
+LATER = "later"
+"""Marks a parameter that was added later: campaigns leave it out of what they record while it has its default."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,10 @@ class Synthetic:
     A third of the applications is medium, `small` are small (n_small) and the others big. `sigma` is σ, the spread of
     iteration lengths between applications relative to µ; `noise` is ν, the spread between iterations of one;
     `pressure` is W_GOAL; `horizon` is h, in seconds.
+
+    Not in the paper: `node_share` is b / B, the part of the link that one node can use, and applications have 1, 2, 4 …
+    nodes up to `largest`, each as likely. What they move stays the same; with low caps it takes longer, and the pressure is
+    lower.
     """
 
     pressure: float
@@ -29,6 +38,8 @@ class Synthetic:
     noise: float = 0.5
     horizon: float = 2_000_000.0
     applications: int = 60
+    node_share: float = field(default=1.0, metadata={LATER: True})
+    largest: int = field(default=1, metadata={LATER: True})
 
     def __post_init__(self) -> None:
         _require(self.applications >= 1, "applications", self.applications, "1 or more")
@@ -38,6 +49,9 @@ class Synthetic:
         _require(math.isfinite(self.sigma) and self.sigma >= 0.0, "sigma", self.sigma, "a number, 0 or more")
         _require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
         _require(math.isfinite(self.horizon) and self.horizon > 0.0, "horizon", self.horizon, "seconds above 0")
+
+        _require(0.0 < self.node_share <= 1.0, "node_share", self.node_share, "a number above 0, up to 1")
+        _require(1 <= self.largest < 2**31, "largest", self.largest, "1 or more nodes")
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -49,8 +63,9 @@ class Synthetic:
 def synthetic(parameters: Synthetic, seed: int) -> Workload:
     """A trace; the same seed gives the same trace.
 
-    The window ends with the shortest dedicated run. I/O fractions φ_i = u_i·W_GOAL / Σ u_k, u ~ U[0, 1], make the pressure
-    W_GOAL on average; they are drawn anew while one is 1 or more, which happens only with few applications.
+    The window ends with the shortest dedicated run at full bandwidth. I/O fractions φ_i = u_i·W_GOAL / Σ u_k, u ~ U[0, 1],
+    make the pressure W_GOAL on average; they are drawn anew while one is 1 or more, which happens only with few
+    applications.
     """
     if parameters.pressure >= parameters.applications:
         raise InputError("pressure", f"{parameters.pressure} needs more than {parameters.applications} applications")
@@ -67,7 +82,14 @@ def synthetic(parameters: Synthetic, seed: int) -> Workload:
         for index, size in enumerate(np.repeat(["small", "medium", "big"], parameters.sizes))
     )
     end = min(application.lead + float(application.phases.amounts.sum()) for application in applications)
-    return Workload(Platform(bandwidth=1.0, node_bandwidth=1.0, nodes=parameters.applications), applications, (0.0, end))
+    if parameters.largest > 1:
+        powers = random.integers(0, parameters.largest.bit_length(), parameters.applications)
+        applications = tuple(
+            replace(application, nodes=2**power) for application, power in zip(applications, powers.tolist(), strict=True)
+        )
+    nodes = sum(application.nodes for application in applications)
+    platform = Platform(bandwidth=1.0, node_bandwidth=parameters.node_share, nodes=nodes)
+    return Workload(platform, applications, (0.0, end))
 
 
 def _iteration_lengths(parameters: Synthetic, random: np.random.Generator) -> np.ndarray:

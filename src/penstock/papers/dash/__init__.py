@@ -1,0 +1,1 @@
+"""Paper 001: data-aware scheduling at higher scale."""

@@ -1,0 +1,260 @@
+"""Figures III.8 to III.13 and IV.3 to IV.10 of 001."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from penstock.papers.dash.batch_experiments import FAMILIES, FIRST_FIT, LOAD, MAPPINGS, ONE, Trial
+from penstock.papers.drawing import panels
+from penstock.planning.strategy import Strategy
+from penstock.policies.view import Floats
+
+Rows = Mapping[Trial, Mapping[str, Any]]
+STRATEGIES: Final[Mapping[str, tuple[Strategy, str, str]]] = {
+    "S = 1": (ONE, "fifo", "#0072b2"),
+    "S = I/O load": (LOAD, "fifo", "#e69f00"),
+    "S = 1, longest-remaining": (ONE, "longest-remaining", "#009e73"),
+    "first-fit": (FIRST_FIT, "fifo", "#000000"),
+}
+COLOURS: Final = {"list": "#000000", "pack max": "#0072b2", "pack random": "#e69f00", "pack char": "#d55e00"}
+
+
+def chosen(
+    rows: Rows, strategy: Strategy, policy: str = "fifo", io_nodes: int = 1
+) -> dict[tuple[Any, int], Mapping[str, Any]]:
+    """What was measured under the strategy, by batch."""
+    return {
+        (trial.parameters, trial.seed): row
+        for trial, row in rows.items()
+        if (trial.strategy, trial.policy, trial.io_nodes) == (strategy, policy, io_nodes)
+    }
+
+
+def ratios(rows: Rows, name: str, measure: str, io_nodes: int = 1) -> tuple[Floats, Floats]:
+    """I/O load α of each batch, and the measure over that of first-fit on as many I/O nodes."""
+    strategy, policy, _ = STRATEGIES[name]
+    ours, base = chosen(rows, strategy, policy, io_nodes), chosen(rows, FIRST_FIT, io_nodes=io_nodes)
+    loads = np.array([row["io_load"] for row in ours.values()])
+    return loads, np.array([row[measure] / base[batch][measure] for batch, row in ours.items()])
+
+
+def _relative(rows: Rows, measure: str, label: str) -> Figure:
+    figure, (panel,) = panels(1, 1)
+    for name in ("S = 1", "S = I/O load", "S = 1, longest-remaining"):
+        loads, values = ratios(rows, name, measure)
+        panel.plot(loads, values, ".", color=STRATEGIES[name][2], label=name)
+    panel.axhline(1.0, color="#000000", linewidth=0.8)
+    panel.set(xlabel="I/O load α", ylabel=f"{label} / first-fit")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_iii_8(rows: Rows) -> Figure:
+    """Figure III.8: makespan over that of first-fit by I/O load α, one I/O node."""
+    return _relative(rows, "makespan", "makespan")
+
+
+def figure_iii_9(rows: Rows) -> Figure:
+    """Figure III.9: stretch (mean over packs of each pack's largest) over that of first-fit by I/O load α."""
+    return _relative(rows, "pack_stretch", "stretch")
+
+
+def figure_iii_10(rows: Rows) -> Figure:
+    """Figure III.10: number of packs over that of first-fit by I/O load α."""
+    return _relative(rows, "packs_run", "packs")
+
+
+def figure_iii_11(rows: Rows) -> Figure:
+    """Figure III.11: makespan over the one predicted without contention, by I/O load α."""
+    figure, (panel,) = panels(1, 1)
+    for name in ("first-fit", "S = I/O load", "S = 1"):
+        strategy, policy, colour = STRATEGIES[name]
+        own = chosen(rows, strategy, policy).values()
+        panel.plot(
+            [r["io_load"] for r in own],
+            [r["makespan"] / r["predicted_makespan"] for r in own],
+            ".",
+            color=colour,
+            label=name,
+        )
+    panel.set(xlabel="I/O load α", ylabel="makespan / predicted", yscale="log")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def shares(rows: Rows, name: str) -> dict[str, float]:
+    """Mean node time executing, delayed and idle, over the node time of first-fit on the same batch."""
+    strategy, policy, _ = STRATEGIES[name]
+    ours, base = chosen(rows, strategy, policy), chosen(rows, FIRST_FIT)
+    return {
+        part: float(np.mean([row[part] / base[batch]["capacity"] for batch, row in ours.items()]))
+        for part in ("executing", "delayed", "idle")
+    }
+
+
+def figure_iii_12(rows: Rows) -> Figure:
+    """Figure III.12: mean node time executing, delayed and idle, over that of first-fit."""
+    figure, (panel,) = panels(1, 1)
+    names = ("first-fit", "S = I/O load", "S = 1")
+    bottom = np.zeros(len(names))
+    for part, colour in (("executing", "#009e73"), ("delayed", "#d55e00"), ("idle", "#999999")):
+        heights = np.array([shares(rows, name)[part] for name in names])
+        panel.bar(names, heights, bottom=bottom, color=colour, label=part)
+        bottom += heights
+    panel.set_ylabel("node time / first-fit")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_iii_13(rows: Rows) -> Figure:
+    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α."""
+    figure, (panel,) = panels(1, 1)
+    for count, colour in ((1, "#0072b2"), (3, "#e69f00"), (5, "#009e73")):
+        loads, values = ratios(rows, "S = 1", "makespan", count)
+        mean = float(np.exp(np.log(values).mean()))
+        panel.plot(
+            loads, values, ".", color=colour, label=f"{count} I/O node{'s' if count > 1 else ''}: geometric mean {mean:.2f}"
+        )
+    panel.axhline(1.0, color="#000000", linewidth=0.8)
+    panel.set(xlabel="I/O load α", ylabel="makespan / first-fit")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def of_family(rows: Rows, family: str, mapping: str) -> Iterator[tuple[float, Mapping[str, Any]]]:
+    """The wanted I/O load and what was measured, for each batch of the family."""
+    kind, profile = FAMILIES[family]
+    for trial, row in rows.items():
+        parameters = dict(trial.parameters)
+        if (trial.kind, parameters.get("profile"), trial.strategy) == (kind, profile, MAPPINGS[mapping]):
+            yield float(parameters["load"]), row
+
+
+def over_time(rows: Rows, family: str, mapping: str, load: float, column: str) -> Floats:
+    """The mean over the batches of a column over time, at equal parts of each one's makespan."""
+    return np.mean([row["over_time"][column] for wanted, row in of_family(rows, family, mapping) if wanted == load], axis=0)
+
+
+def loads_of(rows: Rows) -> list[float]:
+    """The wanted I/O loads."""
+    return sorted({dict(trial.parameters)["load"] for trial in rows})
+
+
+def _utilization(rows: Rows, family: str) -> Figure:
+    loads = loads_of(rows)
+    figure, axes = panels(2, len(loads), share_y=True)
+    for row, (column, kind) in enumerate((("utilization", "cumulative"), ("window_utilization", "sliding window"))):
+        for number, load in enumerate(loads):
+            panel = axes[row * len(loads) + number]
+            for mapping in MAPPINGS:
+                values = over_time(rows, family, mapping, load, column)
+                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=COLOURS[mapping], label=mapping)
+            panel.set(title=f"load {load:g}, {kind}", xlabel="time / makespan", ylabel="utilization")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_iv_3(rows: Rows) -> Figure:
+    """Figure IV.3: utilization during the execution for I/O loads, MN batches; cumulative and in a sliding window."""
+    return _utilization(rows, "MN")
+
+
+def figure_iv_4(rows: Rows) -> Figure:
+    """Figure IV.4: the same for MB batches."""
+    return _utilization(rows, "MB")
+
+
+def figure_iv_5(rows: Rows) -> Figure:
+    """Figure IV.5: the same for BU batches."""
+    return _utilization(rows, "BU")
+
+
+def figure_iv_6(rows: Rows) -> Figure:
+    """Figure IV.6: the same for NU batches."""
+    return _utilization(rows, "NU")
+
+
+def _stretch(rows: Rows, measure: str, label: str) -> Figure:
+    figure, axes = panels(1, len(FAMILIES))
+    for panel, family in zip(axes, FAMILIES, strict=True):
+        for mapping in MAPPINGS:
+            own = [(row["io_load"], row[measure]) for _, row in of_family(rows, family, mapping)]
+            panel.plot(*zip(*own, strict=True), ".", color=COLOURS[mapping], markersize=3, alpha=0.6)
+            by_load = {
+                load: [row[measure] for wanted, row in of_family(rows, family, mapping) if wanted == load]
+                for load in loads_of(rows)
+            }
+            measured = [
+                np.mean([row["io_load"] for wanted, row in of_family(rows, family, mapping) if wanted == load])
+                for load in by_load
+            ]
+            panel.plot(measured, [np.mean(values) for values in by_load.values()], color=COLOURS[mapping], label=mapping)
+        panel.set(title=family, xlabel="I/O load α", ylabel=label)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_iv_7(rows: Rows) -> Figure:
+    """Figure IV.7: max stretch by the measured I/O load; points are batches, lines means over those of one wanted load."""
+    return _stretch(rows, "max_stretch", "max stretch")
+
+
+def figure_iv_8(rows: Rows) -> Figure:
+    """Figure IV.8: mean stretch, likewise."""
+    return _stretch(rows, "mean_stretch", "mean stretch")
+
+
+def figure_iv_9(rows: Rows) -> Figure:
+    """Figure IV.9: applications running, nodes and bandwidth used during the execution, MB and MN batches, all loads."""
+    figure, axes = panels(2, 3)
+    columns = (("running", "applications"), ("nodes", "nodes used"), ("window_bandwidth", "bandwidth used"))
+    for row, family in enumerate(("MB", "MN")):
+        for number, (column, label) in enumerate(columns):
+            panel = axes[3 * row + number]
+            for mapping in MAPPINGS:
+                values = np.mean([over_time(rows, family, mapping, load, column) for load in loads_of(rows)], axis=0)
+                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=COLOURS[mapping], label=mapping)
+            panel.set(title=family, xlabel="time / makespan", ylabel=label)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_iv_10(rows: Rows) -> Figure:
+    """Figure IV.10: mean stretch against the part of the node time that no job held, MB batches; the shade is utilization."""
+    figure, axes = panels(1, len(MAPPINGS), share_y=True)
+    for panel, mapping in zip(axes, MAPPINGS, strict=True):
+        own = [row for _, row in of_family(rows, "MB", mapping)]
+        shade = panel.scatter(
+            [row["idle"] / row["capacity"] for row in own],
+            [row["mean_stretch"] for row in own],
+            c=[row["utilization"] for row in own],
+            vmin=0.0,
+            vmax=1.0,
+            s=12,
+        )
+        panel.set(title=mapping, xlabel="idle node time", ylabel="mean stretch")
+    figure.colorbar(shade, ax=axes, label="utilization")
+    return figure
+
+
+FIGURES: Final[Mapping[str, tuple[str, Callable[[Rows], Figure]]]] = {
+    "figureIII.8": ("packs", figure_iii_8),
+    "figureIII.9": ("packs", figure_iii_9),
+    "figureIII.10": ("packs", figure_iii_10),
+    "figureIII.11": ("packs", figure_iii_11),
+    "figureIII.12": ("packs", figure_iii_12),
+    "figureIII.13": ("io-nodes", figure_iii_13),
+    "figureIV.3": ("mapping", figure_iv_3),
+    "figureIV.4": ("mapping", figure_iv_4),
+    "figureIV.5": ("mapping", figure_iv_5),
+    "figureIV.6": ("mapping", figure_iv_6),
+    "figureIV.7": ("mapping", figure_iv_7),
+    "figureIV.8": ("mapping", figure_iv_8),
+    "figureIV.9": ("mapping", figure_iv_9),
+    "figureIV.10": ("mapping", figure_iv_10),
+}
+"""Item → the experiment it needs and what draws it."""

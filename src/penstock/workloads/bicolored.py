@@ -1,0 +1,71 @@
+"""The bi-colored chains of 001 §II.D.2 (Table II.1): m jobs J_i = (a_i, b_i)^(n_i) on a node each, B = 1.
+
+Phases alternate a_i seconds of work and b_i of I/O, n_i times; all jobs are released at 0 and run to their ends.
+
+- general: m ~ U{2 … 15}, a_i ~ U(1, 20), b_i ~ U(0.1, 1) · a_i, n_i ~ U{5 … 150};
+- uniform, the training of networks of the machine-learning use case: one (a, b) for all jobs, n_i ~ U{100 … 200}.
+
+Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Every job draws its noise from the seed and its
+number alone, so noise changes neither the couples nor the counts, and the draws are the same ones for every ν. Jobs carry
+their couple as `nominal`: orders that are fixed beforehand know it, not the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from penstock.model import Application, Platform, Workload
+from penstock.workloads.batch import alternating
+from penstock.workloads.laws import Floats, require, require_range
+
+ITERATIONS: Final = MappingProxyType({"general": (5, 150), "uniform": (100, 200)})
+"""The least and the largest n_i of each case."""
+WORK_SECONDS: Final = (1.0, 20.0)
+"""The range of a_i."""
+RATIO: Final = (0.1, 1.0)
+"""The range of b_i / a_i."""
+
+
+@dataclass(frozen=True)
+class Bicolored:
+    """The `case`, general or uniform, and the `noise` ν; m is drawn from `fewest` to `most`."""
+
+    case: str = "general"
+    noise: float = 0.0
+    fewest: int = 2
+    most: int = 15
+
+    def __post_init__(self) -> None:
+        require(self.case in ITERATIONS, "case", repr(self.case), " or ".join(ITERATIONS))
+        require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
+        require_range(self.fewest, self.most, ("fewest", "most"))
+
+
+def bicolored(parameters: Bicolored, seed: int) -> Workload:
+    """An instance; the same seed gives the same jobs, with or without noise."""
+    random = np.random.default_rng(seed)
+    jobs = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
+    couples = 1 if parameters.case == "uniform" else jobs
+    works = np.resize(random.uniform(*WORK_SECONDS, couples), jobs)
+    volumes = np.resize(random.uniform(*RATIO, couples), jobs) * works
+    iterations = random.integers(*ITERATIONS[parameters.case], jobs, endpoint=True)
+    rows = zip(works.tolist(), volumes.tolist(), iterations.tolist(), strict=True)
+    applications = (
+        Application(
+            f"job-{job}",
+            alternating((_noise(parameters.noise, seed, job, count) * (work, volume)).ravel()),
+            nominal=(work, volume),
+        )
+        for job, (work, volume, count) in enumerate(rows)
+    )
+    return Workload(Platform(bandwidth=1.0, nodes=jobs), tuple(applications))
+
+
+def _noise(noise: float, seed: int, job: int, iterations: int) -> Floats:
+    """The factors of the job's phases, a row an iteration: work, I/O."""
+    random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(job,)))
+    return 1.0 + noise * random.uniform(-1.0, 1.0, (iterations, 2))

@@ -1,0 +1,50 @@
+"""How much I/O a workload asks for: the measures of 001.
+
+With a_ij seconds of work and b_ij bytes of I/O of application i, p_i nodes, its cap b_i, B of the link and P nodes:
+
+- T_i(b) = Σ_j a_ij + b_ij / b, the time alone at bandwidth b (001 eq. III.1);
+- I/O weight W = Σ_i (Σ_j b_ij / b_i) / T_i(b_i), the sum of the parts of their time that are I/O (001 §II.D.3);
+- I/O load α = P · Σ_ij (b_ij / B) / Σ_i p_i · T_i(b_i), the part of the link that is used if no node is ever idle or waits:
+  an upper bound, above 1 if the link cannot keep up (001 eq. III.5).
+
+In 001 every application can use the whole link: b_i = B. Where nodes cannot, times alone are those at the cap. Work in
+`lead` counts as work. Time linear in the number of phases.
+"""
+
+from __future__ import annotations
+
+from penstock.model import Application, InputError, Workload
+from penstock.model.phases import WORK
+
+
+def seconds_alone(application: Application, bandwidth: float) -> float:
+    """T_i(b): how long the application takes with nobody in its way, at `bandwidth` bytes/s."""
+    return application.lead + float(application.phases.dedicated_seconds(bandwidth).sum())
+
+
+def volume(application: Application) -> float:
+    """Σ_j b_ij, the bytes of all its I/O."""
+    phases = application.phases
+    return float(phases.amounts[phases.kinds != WORK].sum())
+
+
+def io_weight(workload: Workload) -> float:
+    """W, from 0 (no I/O) to the number of applications (nothing else)."""
+    weight = 0.0
+    for application in workload.applications:
+        cap = application.cap(workload.platform)
+        seconds = seconds_alone(application, cap)
+        weight += volume(application) / cap / seconds if seconds > 0.0 else 0.0
+    return weight
+
+
+def io_load(workload: Workload) -> float:
+    """α; the platform must say how many nodes it has, and some application must take time."""
+    platform = workload.platform
+    if platform.nodes is None:
+        raise InputError("platform.nodes", "is not given; expected the nodes of the machine, for the I/O load")
+    link_seconds = sum(volume(application) for application in workload.applications) / platform.bandwidth
+    node_seconds = sum(a.nodes * seconds_alone(a, a.cap(platform)) for a in workload.applications)
+    if node_seconds == 0.0:
+        raise InputError("applications", "take no time at all; expected work or I/O, for the I/O load")
+    return platform.nodes * link_seconds / node_seconds

@@ -1,0 +1,106 @@
+"""The workloads of 001 and traces in campaigns: a cell makes what its command writes."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import read
+from penstock.campaign import SOURCES, Campaign, Cell
+from penstock.cli.main import main
+from penstock.model import InputError
+from tests.workloads.traces import line, write
+
+SMALL = {"fewest": 3, "most": 6, "longest": 12}
+
+CELLS: list[tuple[str, dict[str, Any], str]] = [
+    ("bicolored", {}, "--case=general --fewest=2 --most=15 --seed=5 -o w.json"),
+    (
+        "bicolored",
+        {"case": "uniform", "noise": 0.5, "most": 4},
+        "--case=uniform --noise=0.5 --fewest=2 --most=4 --seed=5 -o w.json",
+    ),
+    ("jacobi", {"batches": 0.02}, "--batches=0.02 -o w.json"),
+    (
+        "packs",
+        {"load": 2, "shortest": 5, **SMALL},
+        "--load=2.0 --profile=binormal --variance=0.1 --fewest=3 --most=6 --shortest=5 --longest=12 --nodes=2048 --seed=5"
+        " -o w.json",
+    ),
+    (
+        "uniform",
+        {"load": 0.4, "profile": "normal", "variance": 0.0, "shortest": 5, **SMALL},
+        "--load=0.4 --profile=normal --variance=0.0 --fewest=3 --most=6 --shortest=5 --longest=12 --nodes=2048 --seed=5"
+        " -o w.parquet",
+    ),
+    (
+        "mira",
+        {"load": 0.4, "bandwidth": "1e12", **SMALL},
+        "--load=0.4 --profile=binormal --sigma=0.1 --fewest=3 --most=6 --shortest=10 --longest=12 --nodes=49152"
+        " --bandwidth=1000000000000.0 --seed=5 -o w.json",
+    ),
+    (
+        "mira",
+        {"load": 0, "profile": "normal", **SMALL},
+        "--load=0.0 --profile=normal --sigma=0.1 --fewest=3 --most=6 --shortest=10 --longest=12 --nodes=49152"
+        " --bandwidth=240000000000.0 --seed=5 -o w.json",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters", "options"), CELLS)
+def test_a_cell_makes_what_its_command_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, parameters: dict[str, Any], options: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cell = Cell(kind, parameters, 5, "fcfs")
+    file = options.split()[-1]
+    make, compute = cell.command().split(" && ")
+    assert make == f"penstock generate {kind} {options}"
+    assert compute == f"penstock simulate {file} --policy fcfs"
+    assert main(shlex.split(make)[1:]) == 0
+    (task,) = Campaign(kind, (cell,)).tasks
+    assert task.workloads() == [read(file)]
+
+
+def test_a_trace_is_a_workload_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "my trace.swf", line(1), line(2, 500))
+    cell = Cell("swf", {"path": "my trace.swf", "iterations": 3, "since": "10 s", "duration": 9000}, 5, "fcfs")
+    make, _ = cell.command().split(" && ")
+    assert make == (
+        f"penstock generate swf '{path}' '--since=10 s' --duration=9000.0 --release=submit --iterations=3 --io-fraction=0.1"
+        " --io-sigma=0.1 --io-most=0.9 --bandwidth=1.0 --seed=5 -o w.parquet"
+    )
+    assert main(shlex.split(make)[1:]) == 0
+    (task,) = Campaign("swf", (cell,)).tasks
+    assert task.workloads() == [read("w.parquet")]
+    # The same trace, however its path is written, is the same cell; another content is another one.
+    assert Cell("swf", {**cell.parameters, "path": path}, 5, "fcfs").key == cell.key
+    write(tmp_path / "my trace.swf", line(1), line(2, 501))
+    with pytest.raises(InputError, match="the file has changed; expected the content with SHA-256"):
+        task.workloads()
+    assert Cell("swf", {"path": "my trace.swf", "iterations": 3}, 5, "fcfs").key != cell.key
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [
+        ("bicolored", {"case": "odd"}, "parameters.case: 'odd' is out of range; expected general or uniform"),
+        ("packs", {}, "parameters.load: is missing; expected a value"),
+        ("uniform", {"load": -1}, "parameters.load: -1.0 is out of range; expected a number above 0"),
+        ("mira", {"load": 0.5, "colour": 1}, "parameters.colour: unknown; expected one of load, profile, sigma"),
+        ("swf", {}, "parameters.path: is missing; expected a value"),
+        ("swf", {"path": "none.swf"}, "parameters.path: "),
+        ("swf", {"path": "none.swf", "since": "soon"}, "parameters.since: 'soon' is neither a date nor a time"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_anything_runs(kind: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Cell(kind, parameters, 0, "fcfs")
+    assert message in str(caught.value)
+
+
+def test_every_kind_is_a_source() -> None:
+    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "swf"} <= set(SOURCES)
