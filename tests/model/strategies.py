@@ -21,6 +21,7 @@ def applications(draw: st.DrawFn, name: str, before: float) -> Application:
         release=draw(dates.filter(lambda release: release < before)),
         lead=draw(amounts),
         bandwidth=draw(st.none() | positive),
+        nominal=draw(st.none() | st.tuples(amounts, amounts)),
     )
 
 

@@ -54,6 +54,21 @@ def test_units_repetitions_and_defaults(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("suffix", [".json", ".yaml", ".parquet"])
+def test_the_nominal_couple_is_kept(tmp_path: Path, suffix: str) -> None:
+    noisy = Application.of("noisy", [("work", 9.5), ("io", 2.25)], nominal=(10.0, 2.0))
+    workload = Workload(Platform(1.0), (noisy, Application.of("plain", [("io", 1.0)])))
+    write(workload, tmp_path / f"w{suffix}")
+    again = read(tmp_path / f"w{suffix}")
+    assert again == workload
+    assert [application.nominal for application in again.applications] == [(10.0, 2.0), None]
+
+
+def test_a_nominal_couple_may_carry_units(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "w.json", changed(("applications", 0, "nominal"), ["2 min", "3 kB"]))
+    assert [application.nominal for application in read(path).applications] == [(120.0, 3000.0), None]
+
+
 def test_yaml_reads_numbers_that_yaml_takes_for_strings(tmp_path: Path) -> None:
     text = "penstock: 1\nplatform: {bandwidth: 1e3}\napplications:\n- phases: [[work, 1e2], [io, 3]]\n"
     workload = read(write_text(tmp_path / "w.yaml", text))
@@ -89,6 +104,8 @@ WRONG = [
     (changed(("applications", 0, "phases"), ...), "applications[0]: the key 'phases' is missing"),
     (changed(("applications", 0, "phases"), "x"), "applications[0].phases: 'x' is not a list"),
     (changed(("applications", 0, "colour"), 1), "applications[0]: unknown key 'colour'; expected name, nodes, release"),
+    (changed(("applications", 0, "nominal"), [1]), "applications[0].nominal: [1] is no couple; expected [seconds of work,"),
+    (changed(("applications", 0, "nominal"), [1, -2]), "applications[0].nominal[1]: -2 is negative"),
     (changed(("applications", 0, "name"), "a1"), "applications[1].name: 'a1' is also applications[0]"),
     (changed(("applications", 0), 7), "applications[0]: 7 is not an object"),
     (changed(("applications",), {}), "applications: {} is not a list"),

@@ -85,6 +85,10 @@ def test_history_is_all_of_the_time_since_the_release_unless_given() -> None:
         (lambda: Application.of("", [("io", 1)]), "name: '' is not a name"),
         (lambda: an_application(lead=-1), "lead: -1 is negative"),
         (lambda: an_application(nodes=1.5), "nodes: 1.5 is not a number of nodes"),
+        (lambda: an_application(nominal=3.0), "nominal: 3.0 is no couple; expected [seconds of work, bytes of I/O]"),
+        (lambda: an_application(nominal=(1, 2, 3)), "nominal: (1, 2, 3) is no couple"),
+        (lambda: an_application(nominal=(-1.0, 2.0)), "nominal[0]: -1.0 is negative; expected a finite number of seconds"),
+        (lambda: an_application(nominal=(1.0, float("inf"))), "nominal[1]: inf is not finite"),
         (lambda: Workload(Platform(1.0), ()), "applications: the workload is empty; expected at least one application"),
         (
             lambda: Workload(Platform(1.0), (an_application(), an_application())),

@@ -1,0 +1,1 @@
+"""What runs when, where and beside whom: packs, list scheduling and backfilling (001 §III, §IV)."""

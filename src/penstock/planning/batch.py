@@ -1,0 +1,141 @@
+"""Scheduling a batch or a stream of jobs and running it in the engine: the one place where the parts come together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from penstock.engine import Run, Trace
+from penstock.engine.loop import compiled_advance
+from penstock.engine.virtual_time import compiled_advance_together
+from penstock.model import InputError, Workload
+from penstock.planning.jobs import Jobs
+from penstock.planning.list_scheduling import ListScheduler
+from penstock.planning.machine import Machine
+from penstock.planning.outcome import Outcome
+from penstock.planning.pack_scheduling import run_packs
+from penstock.planning.packs import Pack, compiled_make_packs, make_packs
+from penstock.planning.progress import Meter, Progress
+from penstock.planning.reservations import compiled_reserve
+from penstock.planning.schedule import Schedule
+from penstock.planning.strategy import DEFAULT_POLICY, Strategy
+from penstock.planning.world import PredictedWorlds, Worlds
+from penstock.policies import Policy, find
+
+
+def schedule(
+    workload: Workload,
+    strategy: Strategy | None = None,
+    *,
+    nodes: int | None = None,
+    io_nodes: int = 1,
+    policy: Policy | str = DEFAULT_POLICY,
+    trace: bool = False,
+) -> Schedule:
+    """Schedule the applications of the workload as jobs and run them to their ends.
+
+    The machine has `io_nodes` I/O nodes, each with the bandwidth of the workload's platform and `nodes` compute nodes, those
+    of the platform unless given. `policy` shares the bandwidth of an I/O node, and `trace` records its rates.
+    """
+    strategy = strategy or Strategy()
+    policy = find(policy) if isinstance(policy, str) else policy
+    _compile(policy)
+    begun = time.perf_counter()
+    machine = Machine.of(workload, nodes, io_nodes)
+    if strategy.mapping == "list" and machine.io_nodes > 1:
+        raise InputError("io-nodes", f"list scheduling is for one I/O node, not for {io_nodes}; expected 1, or packs")
+    jobs = Jobs.of(workload, machine)
+    sensibility = strategy.limit(jobs, machine)
+    plan = () if strategy.mapping == "list" else make_packs(jobs, machine, sensibility, strategy.order)
+    predicted = _execute(strategy, jobs, machine, sensibility, plan, PredictedWorlds(jobs))
+    worlds = EngineWorlds(workload, jobs, machine, policy, trace=trace)
+    outcome = _execute(strategy, jobs, machine, sensibility, plan, worlds)
+    return Schedule(
+        strategy=strategy,
+        policy=policy.name,
+        machine=machine,
+        jobs=jobs,
+        sensibility=sensibility,
+        plan=plan,
+        outcome=outcome,
+        progress=worlds.progress(),
+        predicted_makespan=float(predicted.end.max()) - jobs.begin,
+        events=worlds.events,
+        engine_seconds=worlds.seconds,
+        seconds=time.perf_counter() - begun,
+        trace=worlds.trace(),
+    )
+
+
+def _compile(policy: Policy) -> None:
+    """Have all compiled code at hand, so that times leave out compilation."""
+    compiled_make_packs()
+    compiled_reserve()
+    if policy.proportional and not policy.periodic:
+        compiled_advance_together()
+    else:
+        compiled_advance()
+        policy.compiled()
+
+
+def _execute(
+    strategy: Strategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: Worlds
+) -> Outcome:
+    depth = strategy.depth if strategy.backfill else 0
+    if strategy.mapping == "list":
+        return ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(worlds)
+    return run_packs(jobs, machine, plan, worlds, sensibility=sensibility, depth=depth)
+
+
+class EngineWorlds:
+    """Worlds that are runs of the engine, and what they have done altogether."""
+
+    def __init__(self, workload: Workload, jobs: Jobs, machine: Machine, policy: Policy, *, trace: bool) -> None:
+        self._policy = policy
+        self.events = 0
+        self.seconds = 0.0
+        self._applications = workload.applications
+        self._platform = machine.platform(workload)
+        self._nodes = jobs.nodes.astype(np.float64)
+        self._meters = [Meter(jobs.begin) for _ in range(machine.io_nodes)]
+        self._traces: list[Trace] | None = [] if trace else None
+
+    def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> Run:
+        """A run of these jobs, which are released at its begin."""
+        applications = tuple(replace(self._applications[job], release=begin, progress=None) for job in jobs)
+        self._here = np.array(jobs, np.int64)
+        self._sizes = self._nodes[self._here]
+        self._meter = self._meters[io_node]
+        self._run = Run(
+            Workload(self._platform, applications),
+            self._policy,
+            trace=self._traces is not None,
+            held=range(len(jobs) - held, len(jobs)),
+        )
+        return self._run
+
+    def stopped(self, since: float, last: bool) -> None:
+        """Read the meter; when the run is over, take its books."""
+        self._meter.read(self._run, self._sizes, since, last=last)
+        if not last:
+            return
+        result = self._run.result()
+        self.events += result.events
+        self.seconds += result.seconds
+        if self._traces is not None and result.trace is not None:
+            own = result.trace
+            self._traces.append(Trace(self._here[own.application], since + own.begin, since + own.end, own.rate))
+
+    def progress(self) -> Progress:
+        """What all I/O nodes have done."""
+        return Progress.total([meter.progress() for meter in self._meters])
+
+    def trace(self) -> Trace | None:
+        """The rates of all runs, if recorded."""
+        if self._traces is None:
+            return None
+        columns = zip(*self._traces, strict=True)
+        return Trace(*(np.concatenate(column) for column in columns))

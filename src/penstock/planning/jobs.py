@@ -1,0 +1,99 @@
+"""What a batch scheduler knows of the jobs: nodes, time alone, volume, and when they are released (001 §III.B.2).
+
+Job J_i asks for Q_i nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b seconds (eq. III.1), where b is the most
+it can use of the bandwidth, and moves V_i = Σ_j b_ij bytes. Its average bandwidth is V_i / T_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.model import Application, InputError, Workload
+from penstock.model.phases import WORK
+from penstock.planning.machine import Machine
+from penstock.policies.view import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """The jobs as columns, one entry a job in the order of the workload; seconds and bytes."""
+
+    names: tuple[str, ...]
+    nodes: Ints
+    """Q_i."""
+    seconds: Floats
+    """T_i."""
+    volume: Floats
+    """V_i."""
+    iteration: Floats
+    """Mean length of an iteration, T_i without its lead over its operations; all of that where it has none."""
+    operations: Ints
+    release: Floats
+
+    @classmethod
+    def of(cls, workload: Workload, machine: Machine) -> Jobs:
+        """The jobs of a workload, each checked against the machine. Time linear in the number of phases."""
+        if workload.window is not None:
+            raise InputError("window", "jobs are planned to their ends; expected a workload without a window")
+        applications = workload.applications
+        _refuse_large(applications, machine)
+        platform = machine.platform(workload)
+        rows = [_known(application, application.cap(platform)) for application in applications]
+        seconds, volume, operations = (np.array(column) for column in zip(*rows, strict=True))
+        lead = np.array([application.lead for application in applications])
+        return cls(
+            names=tuple(application.name for application in applications),
+            nodes=np.array([application.nodes for application in applications], np.int64),
+            seconds=seconds,
+            volume=volume,
+            iteration=(seconds - lead) / np.maximum(1, operations),
+            operations=operations,
+            release=np.array([application.release for application in applications]),
+        )
+
+    @cached_property
+    def bandwidth(self) -> Floats:
+        """V_i / T_i in bytes/s, 0 for a job that takes no time."""
+        return np.where(self.seconds > 0.0, self.volume / np.where(self.seconds > 0.0, self.seconds, 1.0), 0.0)
+
+    @property
+    def begin(self) -> float:
+        """The earliest release."""
+        return float(self.release.min())
+
+    def io_load(self, machine: Machine) -> float:
+        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), what the average I/O occupation is at most (001 eq. III.5); 0 for no work."""
+        node_seconds = float((self.nodes * self.seconds).sum())
+        return machine.nodes * float(self.volume.sum()) / machine.bandwidth / node_seconds if node_seconds > 0.0 else 0.0
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs there are, and how many of the kinds that a reader should know of."""
+        return {
+            "jobs": len(self),
+            "without_io": int(np.count_nonzero(self.operations == 0)),
+            "of_no_length": int(np.count_nonzero(self.seconds == 0.0)),
+            "released_later": int(np.count_nonzero(self.release > self.begin)),
+        }
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _refuse_large(applications: tuple[Application, ...], machine: Machine) -> None:
+    large = [index for index, application in enumerate(applications) if application.nodes > machine.nodes]
+    if large:
+        place, asked = f"applications[{large[0]}].nodes", applications[large[0]].nodes
+        more = f" ({len(large):,} jobs are too large)" if len(large) > 1 else ""
+        raise InputError(
+            place, f"{asked} nodes where an I/O node has {machine.nodes}{more}; expected at most {machine.nodes}"
+        )
+
+
+def _known(application: Application, cap: float) -> tuple[float, float, int]:
+    """T_i, V_i and the number of operations."""
+    phases = application.phases
+    seconds = application.lead + float(phases.dedicated_seconds(cap).sum())
+    return seconds, float(phases.amounts[phases.kinds != WORK].sum()), phases.operations

@@ -1,0 +1,163 @@
+"""Conservative backfilling: every waiting job, in order, gets the earliest place that delays none before it (001 §IV.A.4).
+
+The future of an I/O node is a step function: from `time[k]` to `time[k + 1]` so many nodes are free, so much of the
+bandwidth is taken by the averages of running and reserved jobs, so many jobs with I/O run; the last step never ends. The
+first step has no length: it is the present instant, with all that really runs. A running job that should have ended holds
+its nodes there and nowhere else, so a place behind it is planned at the same date but cannot be taken yet.
+
+A job fits into a step if its nodes are free and its average bandwidth, added to the others', is within the limit S · b. A
+job without I/O needs no bandwidth, and one that has the link for itself may exceed the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import types
+
+from penstock.planning.jobs import Jobs
+from penstock.planning.packs import EQUAL
+from penstock.policies.compiled import kernel, part
+from penstock.policies.view import Floats, Ints
+
+SAME_SECONDS: Final = 1e-9
+"""Dates that are no further apart are one date."""
+
+
+class Reservations(NamedTuple):
+    """One entry a planned job: when it begins, and whether that is the present instant; NaN for one that was not planned."""
+
+    begin: Floats
+    at_once: np.ndarray
+
+
+class Steps(NamedTuple):
+    """The step function; all arrays have room for more steps than there are."""
+
+    time: Floats
+    free: Ints
+    taken: Floats
+    with_io: Ints
+
+
+@part
+def _fits(steps: Steps, at: int, nodes: int, bandwidth: float, limit: float) -> bool:
+    """Whether a job fits into a step."""
+    if steps.free[at] < nodes:
+        return False
+    return bool(bandwidth == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + bandwidth <= limit * (1.0 + EQUAL))
+
+
+@part
+def _first_steps(steps: Steps, now: float, most: int, ends: Floats, nodes: Ints, bandwidth: Floats) -> int:
+    """Fill the steps with the running jobs, given in the order of their ends; returns the number of steps."""
+    steps.time[0] = steps.time[1] = now
+    size = 2
+    for k in range(len(ends)):
+        if ends[k] > steps.time[size - 1] + SAME_SECONDS:
+            steps.time[size] = ends[k]
+            size += 1
+    free, taken, with_io = most, 0.0, 0
+    k = len(ends) - 1
+    for step in range(size - 1, -1, -1):
+        while k >= 0 and (step == 0 or ends[k] > steps.time[step] + SAME_SECONDS):
+            free -= nodes[k]
+            taken += bandwidth[k]
+            with_io += bandwidth[k] > 0.0
+            k -= 1
+        steps.free[step], steps.taken[step], steps.with_io[step] = free, taken, with_io
+    return size
+
+
+@part
+def _split(steps: Steps, at: int, size: int, time: float) -> None:
+    """Cut the step before `at` in two at this date."""
+    for step in range(size, at, -1):
+        steps.time[step] = steps.time[step - 1]
+        steps.free[step] = steps.free[step - 1]
+        steps.taken[step] = steps.taken[step - 1]
+        steps.with_io[step] = steps.with_io[step - 1]
+    steps.time[at] = time
+    steps.free[at] = steps.free[at - 1]
+    steps.taken[at] = steps.taken[at - 1]
+    steps.with_io[at] = steps.with_io[at - 1]
+
+
+def _reserve(
+    now: float,
+    most: int,
+    limit: float,
+    running: Ints,
+    ends: Floats,
+    queue: Ints,
+    nodes: Ints,
+    bandwidth: Floats,
+    seconds: Floats,
+    whole: bool,
+    begin: Floats,
+    at_once: np.ndarray,
+) -> None:
+    """Plan the queue behind the running jobs, which should end at `ends`; the last two arrays take the answer.
+
+    Unless the `whole` plan is wanted, it stops where no later job can begin at once: on a busy machine after a few jobs.
+    Time q · (r + q) for q queued and r running jobs.
+    """
+    room = len(running) + len(queue) + 3
+    steps = Steps(np.empty(room), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
+    order = np.argsort(ends)
+    sorted_running = running[order]
+    size = _first_steps(steps, now, most, ends[order], nodes[sorted_running], bandwidth[sorted_running])
+    least = np.empty(len(queue) + 1, np.int64)
+    least[len(queue)] = most + 1
+    for k in range(len(queue) - 1, -1, -1):
+        least[k] = min(least[k + 1], nodes[queue[k]])
+        begin[k], at_once[k] = np.nan, False
+    for k in range(len(queue)):
+        if not whole and steps.free[0] < least[k]:
+            break
+        job = queue[k]
+        first = 0
+        after = 0
+        while True:
+            end = steps.time[first] + seconds[job]
+            after = first
+            while after < size and (after == first or steps.time[after] + SAME_SECONDS < end):
+                if not _fits(steps, after, nodes[job], bandwidth[job], limit):
+                    break
+                after += 1
+            else:
+                break
+            first = after + 1
+        begin[k], at_once[k] = steps.time[first], first == 0
+        if seconds[job] == 0.0 and first > 0:
+            continue
+        if after == size or steps.time[after] > end + SAME_SECONDS:
+            _split(steps, after, size, end)
+            size += 1
+        for step in range(first, after):
+            steps.free[step] -= nodes[job]
+            steps.taken[step] += bandwidth[job]
+            steps.with_io[step] += bandwidth[job] > 0.0
+
+
+@cache
+def compiled_reserve() -> Callable[..., None]:
+    """`_reserve`, compiled."""
+    floats, ints, real, flag = types.float64[::1], types.int64[::1], types.float64, types.boolean
+    arguments: tuple[Any, ...] = (real, types.int64, real, ints, floats, ints, ints, floats, floats, flag, floats, flag[::1])
+    return kernel(_reserve, types.void(*arguments), "the batch scheduler")
+
+
+def reserve(
+    jobs: Jobs, now: float, most: int, limit: float, running: Ints, ends: Floats, queue: Ints, *, whole: bool = True
+) -> Reservations:
+    """Plan the queued jobs, in this order, on an I/O node of `most` nodes and the bandwidth `limit` S · b.
+
+    `ends` are the predicted ends of the running jobs, `now` or later.
+    """
+    answer = Reservations(np.empty(len(queue)), np.empty(len(queue), np.bool_))
+    compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.bandwidth, jobs.seconds, whole, *answer)
+    return answer

@@ -1,0 +1,97 @@
+"""A way to schedule a batch of jobs: which mapping, with what settings (001 §III.C.2, §IV.A)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.model import InputError, units
+from penstock.planning.jobs import Jobs
+from penstock.planning.machine import Machine
+from penstock.planning.packs import ORDERS
+from penstock.policies import REGISTRY
+
+MAPPINGS: Final = ("pack", "first-fit", "list")
+ALPHA: Final = "alpha"
+"""A sensibility of S = α, the I/O load of the workload (001 §III.D.2.c)."""
+DEFAULT_DEPTH: Final = 100
+DEFAULT_POLICY: Final = "fifo" if "fifo" in REGISTRY else "fcfs"
+"""Who is served inside a pack unless said otherwise: first in, first out, as in 001 §III.D.2.c."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """`mapping` is pack, first-fit (make-pack with S = ∞) or list.
+
+    `sensibility` S is a number above 0, infinity, or "alpha"; in list scheduling S · b is what average bandwidths may add up
+    to. `order` is that of make-pack. With `backfill`, the first `depth` waiting jobs are looked at.
+    """
+
+    mapping: str = "pack"
+    sensibility: float | str = 1.0
+    order: str = "max"
+    backfill: bool = False
+    depth: int = DEFAULT_DEPTH
+
+    def __post_init__(self) -> None:
+        if self.mapping not in MAPPINGS:
+            raise InputError("mapping", f"{self.mapping!r} is unknown; expected one of {', '.join(MAPPINGS)}")
+        if self.order not in ORDERS:
+            raise InputError("order", f"{self.order!r} is unknown; expected one of {', '.join(ORDERS)}")
+        object.__setattr__(self, "sensibility", _checked(self.sensibility))
+        units.count(self.depth, "depth", "jobs")
+
+    @property
+    def label(self) -> str:
+        """A short name: ``pack S=1 max``, ``first-fit max``, ``list S=1 + backfill``."""
+        limit = "" if self.mapping == "first-fit" else f" S={self._limit_text()}"
+        order = "" if self.mapping == "list" else f" {self.order}"
+        return f"{self.mapping}{limit}{order}{' + backfill' if self.backfill else ''}"
+
+    def limit(self, jobs: Jobs, machine: Machine) -> float:
+        """S as a number."""
+        if self.mapping == "first-fit":
+            return math.inf
+        return jobs.io_load(machine) if isinstance(self.sensibility, str) else self.sensibility
+
+    def to_dict(self) -> dict[str, Any]:
+        """The strategy as JSON has it; an infinite sensibility is the text "inf"."""
+        infinite = self.mapping == "first-fit" or self.sensibility == math.inf
+        return {
+            "label": self.label,
+            "mapping": self.mapping,
+            "sensibility": "inf" if infinite else self.sensibility,
+            "order": None if self.mapping == "list" else self.order,
+            "backfill": self.backfill,
+            "depth": self.depth if self.backfill else None,
+        }
+
+    def _limit_text(self) -> str:
+        return "α" if isinstance(self.sensibility, str) else f"{self.sensibility:g}"
+
+
+def _checked(value: object) -> float | str:
+    if value == ALPHA:
+        return ALPHA
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever cannot be one is refused
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not number > 0.0:
+        raise InputError("sensibility", f"{value!r} is no sensibility; expected a number above 0, {ALPHA} or inf")
+    return number
+
+
+def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[Strategy, ...]:
+    """The strategies of 001 beside each other; list scheduling only for one I/O node, for which it is defined."""
+    packs = [
+        Strategy("first-fit"),
+        Strategy("pack"),
+        Strategy("pack", ALPHA),
+        Strategy("pack", order="random"),
+        Strategy("pack", order="char"),
+        Strategy("pack", backfill=True, depth=depth),
+    ]
+    lists = [Strategy("list"), Strategy("list", backfill=True, depth=depth)]
+    return tuple(packs + (lists if io_nodes == 1 else []))

@@ -1,0 +1,109 @@
+"""Slow twins, written from the definitions: make-pack in fractions, and a list scheduler that tries every date."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+EQUAL = Fraction(1, 10**12)
+
+
+def naive_packs(jobs, machine, sensibility, order):
+    """Algorithm 2 of 001, the packs as lists of jobs in the order in which they run."""
+    key = {
+        "max": lambda job: -float(jobs.seconds[job]),
+        "char": lambda job: -float(jobs.iteration[job]),
+        "random": lambda job: 0.0,
+    }[order]
+    packs = []  # in the order of creation
+
+    def nodes(pack):
+        return sum(int(jobs.nodes[job]) for job in pack)
+
+    def sorted_packs():
+        return [pack for _, _, pack in sorted((-nodes(pack), born, pack) for born, pack in enumerate(packs))]
+
+    def fits(pack):
+        if nodes(pack) > machine.nodes:
+            return False
+        if math.isinf(sensibility):
+            return True
+        volume = sum(Fraction(float(jobs.volume[job])) for job in pack)
+        longest = max(Fraction(float(jobs.seconds[job])) for job in pack)
+        return volume <= Fraction(sensibility) * Fraction(machine.bandwidth) * longest * (1 + EQUAL)
+
+    for job in sorted(range(len(jobs)), key=key):
+        first = next((pack for pack in sorted_packs() if fits([*pack, job])), None)
+        if first is None:
+            packs.append([job])
+        else:
+            first.append(job)
+    return sorted_packs()
+
+
+class NaiveList:
+    """List scheduling where every waiting job tries every date at which something ends."""
+
+    def __init__(self, jobs, machine, sensibility, depth):
+        self.jobs, self.machine, self.depth = jobs, machine, depth
+        self.limit = sensibility * machine.bandwidth
+
+    def run(self, world):
+        """(start, end, backfilled) of each job, in a world in which all are held."""
+        jobs = self.jobs
+        order = sorted(range(len(jobs)), key=lambda job: (float(jobs.release[job]), job))
+        start, end, passed = {}, {}, {}
+        while len(end) < len(jobs):
+            waiting = [job for job in order if job not in start and jobs.release[job] <= world.now]
+            running = {job: start[job] for job in start if job not in end}
+            for job in self.starting(world.now, waiting, running):
+                passed[job] = any(other not in start for other in waiting[: waiting.index(job)])
+                start[job] = world.now
+                world.start(job)
+            later = [float(jobs.release[job]) for job in order if jobs.release[job] > world.now]
+            for job in world.advance(min(later, default=math.inf)):
+                end[job] = world.now
+        return [(start[job], end[job], passed[job]) for job in range(len(jobs))]
+
+    def starting(self, now, waiting, running):
+        if not self.depth:
+            chosen = []
+            for job in waiting:
+                if not self.room(job, [*running, *chosen]):
+                    break
+                chosen.append(job)
+            return chosen
+        # The passed ones start in the order of the plan, so that "passed" above sees who waits.
+        plan = self.plan(now, waiting[: self.depth], running)
+        return [job for job in waiting[: self.depth] if plan[job][1]]
+
+    def plan(self, now, waiting, running):
+        """For each job its begin and whether that is the present instant."""
+        seconds = self.jobs.seconds
+        # Who holds resources when: begin, end, whether at the present instant.
+        held = {job: (now, max(began + float(seconds[job]), now), True) for job, began in running.items()}
+        plan = {}
+        for job in waiting:
+            dates = sorted({now, *(end for _, end, _ in held.values())})
+            for date, at_once in [(now, True), *((date, False) for date in dates)]:
+                until = date + float(seconds[job])
+                moments = {date, *(begin for begin, _, _ in held.values() if date < begin < until)}
+                moments |= {end for _, end, _ in held.values() if date < end < until}
+                # A moment m stands for the time just after it; a job of no length needs only its own instant.
+                together = [[other for other, (b, e, _) in held.items() if b <= m < e] for m in moments if m < until or m == date]
+                if at_once:
+                    present = [other for other, (_, _, p) in held.items() if p]
+                    together = [present, *(together if until > date else [])]
+                if all(self.room(job, others) for others in together):
+                    plan[job] = (date, at_once)
+                    held[job] = (date, until, at_once)
+                    break
+        return plan
+
+    def room(self, job, others):
+        nodes, bandwidth = self.jobs.nodes, self.jobs.bandwidth
+        if sum(int(nodes[other]) for other in others) + int(nodes[job]) > self.machine.nodes:
+            return False
+        with_io = [float(bandwidth[other]) for other in others if bandwidth[other] > 0.0]
+        own = float(bandwidth[job])
+        return own == 0.0 or not with_io or math.fsum([*with_io, own]) <= self.limit * (1 + 1e-12)

@@ -1,0 +1,196 @@
+"""Packs one after the other on I/O nodes, and backfilling into running packs."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.engine import simulate
+from penstock.model import Platform, Workload
+from penstock.planning.batch import schedule
+from penstock.planning.jobs import Jobs
+from penstock.planning.machine import Machine
+from penstock.planning.pack_scheduling import run_packs
+from penstock.planning.packs import make_packs
+from penstock.planning.strategy import Strategy
+from penstock.planning.world import PredictedWorlds
+from penstock.policies import REGISTRY
+from tests.naive.profiles import examples
+from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, work
+
+BOTH = [("work", 4.0), ("io", 4.0)]
+
+
+def test_by_hand_one_pack() -> None:
+    # Both post at 4; a has the link 4 to 8, b 8 to 12. T = 8 and V = 8: the load is 1, just within S.
+    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), policy="fcfs")
+    assert found.outcome.end.tolist() == [8.0, 12.0]
+    assert found.stretch.tolist() == [1.0, 1.5]
+    assert (found.makespan, found.predicted_makespan, found.packs_run) == (12.0, 8.0, 1)
+    assert (found.max_stretch, found.mean_stretch, found.pack_stretch) == (1.5, 1.25, 1.5)
+    # Of 24 node-seconds 16 are work and transfers, b loses 4, and the node of a is idle for 4.
+    assert (found.capacity, found.executing, found.delayed, found.idle) == (24.0, 16.0, 4.0, 4.0)
+    assert found.utilization == 16 / 24
+    assert found.bandwidth_used == 8 / 12
+    assert found.io_load == 1.0
+    assert found.events == 4
+
+
+def test_by_hand_two_packs() -> None:
+    # With S = 0.5 each has its own pack: nobody waits for the link, and the machine is half empty.
+    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), Strategy("pack", 0.5), policy="fcfs")
+    assert found.outcome.start.tolist() == [0.0, 8.0]
+    assert found.outcome.end.tolist() == [8.0, 16.0]
+    assert (found.packs_run, found.pack_stretch, found.delayed, found.idle) == (2, 1.0, 0.0, 16.0)
+    assert found.outcome.pack.tolist() == [0, 1]
+    # On two I/O nodes they run side by side, each with the whole bandwidth of its own.
+    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), Strategy("pack", 0.5), io_nodes=2, policy="fcfs")
+    assert found.outcome.end.tolist() == [8.0, 8.0]
+    assert found.outcome.io_node.tolist() == [0, 1]
+    assert (found.capacity, found.idle, found.bandwidth_used) == (32.0, 16.0, 0.5)
+
+
+def test_by_hand_packs_of_an_io_node_run_in_the_order_of_nodes_used() -> None:
+    # Packs by nodes: b with 3, then a with 2; on one I/O node b runs first although a is longer.
+    found = schedule(batch((2, work(9.0)), (3, work(5.0))), policy="fcfs")
+    assert found.outcome.start.tolist() == [5.0, 0.0]
+    assert [pack.planned.jobs for pack in found.packs] == [(1,), (0,)]
+
+
+def test_by_hand_a_pack_waits_for_the_release_of_its_jobs() -> None:
+    # a and b are one pack, and b comes at 3; c, the pack of fewer nodes, comes after them although it could start at 0.
+    found = schedule(batch((2, work(9.0)), (2, work(5.0), 3.0), (1, work(4.0))), policy="fcfs")
+    assert found.outcome.start.tolist() == [3.0, 3.0, 12.0]
+    assert found.waiting.tolist() == [3.0, 0.0, 12.0]
+    assert found.predicted_makespan == 16.0
+
+
+FOUR = ((3, work(10.0)), (2, work(6.0)), (1, work(4.0)), (1, work(3.0)))
+
+
+def test_by_hand_backfilling() -> None:
+    # Packs a + c and b + d. When c ends at 4 there is a node for d, which ends at 7, before a does.
+    plain = schedule(batch(*FOUR), policy="fcfs")
+    assert plain.outcome.start.tolist() == [0.0, 10.0, 0.0, 10.0]
+    filled = schedule(batch(*FOUR), Strategy(backfill=True), policy="fcfs")
+    assert filled.outcome.start.tolist() == [0.0, 10.0, 0.0, 4.0]
+    assert filled.outcome.pack.tolist() == [0, 1, 0, 0]
+    assert [pack.joined for pack in filled.packs] == [(3,), ()]
+    assert filled.backfilled == 1
+    # A job of 7 s would end at 11: it may not.
+    late = schedule(batch(*FOUR[:3], (1, work(7.0))), Strategy(backfill=True), policy="fcfs")
+    assert late.backfilled == 0
+
+
+def test_by_hand_backfilling_keeps_the_load_of_the_pack() -> None:
+    # As above, with I/O: a + c have moved 6 of 10 bytes at S = 1, so d may bring 4 and not 5.
+    heavy = (3, [("work", 4.0), ("io", 6.0)])
+    for volume, joins in ((4.0, True), (5.0, False)):
+        light = (1, [("work", 5.0 - volume), ("io", volume)])
+        found = schedule(batch(heavy, (2, work(6.0)), (1, work(4.0)), light), Strategy(backfill=True), policy="fcfs")
+        assert found.outcome.backfilled.tolist() == [False, False, False, joins]
+
+
+def test_by_hand_a_pack_can_be_emptied() -> None:
+    # b and c could not start beside a, but b can when d has ended, and then its own pack is gone.
+    found = schedule(batch((3, work(10.0)), (1, work(4.0)), (1, work(6.0))), Strategy(backfill=True), policy="fcfs")
+    assert [pack.jobs for pack in found.plan] == [(0, 2), (1,)]
+    assert found.outcome.start.tolist() == [0.0, 6.0, 0.0]
+    assert (found.packs_run, len(found.plan)) == (1, 2)
+    assert found.makespan == 10.0
+
+
+def test_by_hand_a_job_joins_when_it_is_released() -> None:
+    # d is released at 5, into the node that c left at 4; its own pack would wait for b.
+    found = schedule(batch(*FOUR[:3], (1, work(3.0), 5.0)), Strategy(backfill=True), policy="fcfs")
+    assert found.outcome.start.tolist() == [0.0, 10.0, 0.0, 5.0]
+
+
+def test_the_depth_is_how_many_may_join() -> None:
+    # a leaves one node, which d has until 1. Then b and c could both join, one after the other.
+    jobs = batch((3, work(10.0)), (1, work(1.0)), (1, work(0.75)), (1, work(0.5)))
+    starts = {}
+    for depth in (1, 2):
+        found = schedule(jobs, Strategy(backfill=True, depth=depth), policy="fcfs")
+        starts[depth] = found.outcome.start.tolist()
+    assert starts == {1: [0.0, 0.0, 1.0, 10.0], 2: [0.0, 0.0, 1.0, 1.75]}
+
+
+@pytest.mark.parametrize("policy", ["fair-share", "fcfs", "greedy-yield", "set-10"])
+@examples(20)
+@given(batches(released=False))
+def test_one_pack_on_one_io_node_is_a_plain_run(policy, workload):
+    everything = sum(application.nodes for application in workload.applications)
+    found = schedule(workload, Strategy("first-fit", order="random"), nodes=everything, policy=policy, trace=True)
+    plain = simulate(Workload(Platform(workload.platform.bandwidth), workload.applications), policy, trace=True)
+    assert found.packs_run == 1
+    assert found.outcome.end.tolist() == [application.end for application in plain.applications]
+    assert found.makespan == plain.makespan
+    assert found.events == plain.events
+    assert [column.tolist() for column in found.trace] == [column.tolist() for column in plain.trace]
+    # From all jobs at 0 on, and with the same answer for the loss: stretch is one over the yield.
+    alone = found.jobs.seconds > 0.0
+    np.testing.assert_allclose(found.stretch[alone], 1.0 / plain.yields[alone], rtol=1e-9)
+
+
+@examples(40)
+@given(batches(released=False), st.sampled_from(SENSIBILITIES))
+def test_stretch_does_not_depend_on_the_number_of_io_nodes(workload, sensibility):
+    one, two, five = (schedule(workload, Strategy("pack", sensibility), io_nodes=r, policy="fcfs") for r in (1, 2, 5))
+    # The durations are bit for bit the same; the dates they are taken from are not.
+    np.testing.assert_allclose(two.stretch, one.stretch, rtol=1e-9)
+    np.testing.assert_allclose(five.stretch, one.stretch, rtol=1e-9)
+    assert one.makespan >= two.makespan - 1e-9
+    assert one.events == two.events == five.events
+
+
+@examples(40)
+@given(batches(), st.sampled_from([1, 3]))
+def test_a_sensibility_without_end_is_first_fit(workload, io_nodes):
+    found = schedule(workload, Strategy("pack", math.inf), io_nodes=io_nodes)
+    first_fit = schedule(workload, Strategy("first-fit"), io_nodes=io_nodes)
+    assert found.outcome.start.tolist() == first_fit.outcome.start.tolist()
+    assert found.outcome.end.tolist() == first_fit.outcome.end.tolist()
+
+
+@examples(100)
+@given(job_tables(), st.sampled_from(SENSIBILITIES), st.integers(1, 3), st.sampled_from([1, 100]))
+def test_by_prediction_backfilling_delays_nobody(instance, sensibility, io_nodes, depth):
+    jobs, one = instance
+    machine = Machine(one.nodes, one.bandwidth, io_nodes)
+    packs = make_packs(jobs, machine, sensibility)
+    plain = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility)
+    filled = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility, depth=depth)
+    assert (filled.start <= plain.start + 1e-8).all()
+    assert (filled.end <= plain.end + 1e-8).all()
+    assert not plain.backfilled.any()
+
+
+@examples(60)
+@given(job_tables(), st.sampled_from(SENSIBILITIES))
+def test_the_predicted_end_is_that_of_the_packs_one_after_the_other(instance, sensibility):
+    jobs, machine = instance
+    packs = make_packs(jobs, machine, sensibility)
+    outcome = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility)
+    now = float(jobs.release.min())
+    for pack in packs:
+        now = max(now, *(float(jobs.release[job]) for job in pack.jobs)) + pack.seconds
+    assert outcome.end.max() == pytest.approx(now)
+
+
+def test_packs_run_under_every_policy() -> None:
+    jobs = [(1, BOTH * 2), (2, [("work", 1.0), ("io", 2.0)] * 3), (1, work(5.0)), (3, [("io", 7.0)])]
+    for name in REGISTRY:
+        found = schedule(batch(*jobs), policy=name)
+        assert found.policy == name
+        assert found.jobs.seconds.max() <= found.makespan < 60.0
+
+
+def test_jobs_of_a_workload_know_their_own_bandwidth() -> None:
+    workload = Workload(Platform(1.0, 0.25, 4), batch((1, BOTH), (4, BOTH)).applications)
+    # a moves 4 bytes at 0.25: 4 + 16 s; b at 1: 4 + 4 s.
+    assert Jobs.of(workload, Machine.of(workload)).seconds.tolist() == [20.0, 8.0]
+    found = schedule(workload, policy="fcfs")
+    assert found.outcome.end.tolist() == [28.0, 8.0]
