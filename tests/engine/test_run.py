@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.engine import Run, dedicated
 from penstock.policies import REGISTRY, find
-from penstock.policies.policy import STATIC
+from penstock.policies.policy import EXCLUSIVE, SHARING, STATIC
 from tests.naive.compare import assert_feasible, assert_same_rates, assert_twins
 from tests.naive.engine import NaiveRun
 from tests.naive.profiles import examples
@@ -33,10 +33,17 @@ def check(workload, result, twin, **options):
     assert_same_rates(result, twin)
 
 
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == SHARING])
 @examples(400)
 @given(workloads())
 def test_equals_the_slow_twin(name, workload):
+    check(workload, run(workload, name), NaiveRun(workload, name).run())
+
+
+@pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == EXCLUSIVE])
+@examples(120)
+@given(workloads())
+def test_exclusive_access_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 

@@ -224,7 +224,7 @@ def figure_iv_9(rows: Rows) -> Figure:
 
 
 def figure_iv_10(rows: Rows) -> Figure:
-    """Figure IV.10: mean stretch against the part of the node time that no job held, MB batches; the shade is utilization."""
+    """Figure IV.10: mean stretch against the part of the node time that no job held, MB batches; shade: utilization."""
     figure, axes = panels(1, len(MAPPINGS), share_y=True)
     for panel, mapping in zip(axes, MAPPINGS, strict=True):
         own = [row for _, row in of_family(rows, "MB", mapping)]
