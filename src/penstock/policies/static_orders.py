@@ -41,7 +41,7 @@ def hierarchical_round_robin(operations: ArrayLike, work: ArrayLike) -> list[int
         if count == longest:
             stacks.append(np.arange(longest))
         else:
-            stacks.append(1 + np.sort((following + np.arange(count)) % (longest - 1)))
+            stacks.append(1 + (following + np.arange(count)) % (longest - 1))
             following = (following + count) % (longest - 1)
     return _sequence(jobs, stacks, -np.arange(len(jobs)))
 
