@@ -56,10 +56,12 @@ class NaiveList:
         while len(end) < len(jobs):
             waiting = [job for job in order if job not in start and jobs.release[job] <= world.now]
             running = {job: start[job] for job in start if job not in end}
-            for job in self.starting(world.now, waiting, running):
-                passed[job] = any(other not in start for other in waiting[: waiting.index(job)])
-                start[job] = world.now
-                world.start(job)
+            while starting := self.starting(world.now, waiting, running):
+                for job in starting:
+                    passed[job] = any(other not in starting for other in waiting[: waiting.index(job)])
+                    start[job] = running[job] = world.now
+                    world.start(job)
+                waiting = [job for job in waiting if job not in start]
             later = [float(jobs.release[job]) for job in order if jobs.release[job] > world.now]
             for job in world.advance(min(later, default=math.inf)):
                 end[job] = world.now
@@ -73,7 +75,6 @@ class NaiveList:
                     break
                 chosen.append(job)
             return chosen
-        # The passed ones start in the order of the plan, so that "passed" above sees who waits.
         plan = self.plan(now, waiting[: self.depth], running)
         return [job for job in waiting[: self.depth] if plan[job][1]]
 

@@ -85,11 +85,11 @@ def test_by_hand_backfilling() -> None:
 
 
 def test_by_hand_backfilling_keeps_the_load_of_the_pack() -> None:
-    # As above, with I/O: a + c have moved 6 of 10 bytes at S = 1, so d may bring 4 and not 5.
+    # As above, with I/O: a + c move 6 of 10 bytes at S = 1, so d, for which c makes room at 5, may bring 4 and not 5.
     heavy = (3, [("work", 4.0), ("io", 6.0)])
     for volume, joins in ((4.0, True), (5.0, False)):
         light = (1, [("work", 5.0 - volume), ("io", volume)])
-        found = schedule(batch(heavy, (2, work(6.0)), (1, work(4.0)), light), Strategy(backfill=True), policy="fcfs")
+        found = schedule(batch(heavy, (2, work(6.0)), (1, work(5.0)), light), Strategy(backfill=True), policy="fcfs")
         assert found.outcome.backfilled.tolist() == [False, False, False, joins]
 
 

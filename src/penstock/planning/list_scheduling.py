@@ -6,7 +6,7 @@ may exceed it.
 
 Without backfilling the first job in the queue starts as soon as it can, and nobody passes it. With backfilling, which is
 conservative, at every end or release of a job the first `depth` of the queue get, in order, the earliest place that delays
-none before them, and those whose place is the present start. It is planned with predicted ends: a running job ends T_i after
+none before them, and those whose place is the present start. That is planned with predicted ends: a running job ends T_i after
 its start, or now if it should have ended already.
 """
 
@@ -45,19 +45,16 @@ class ListScheduler:
         outcome = Outcome.empty(len(self._jobs))
         world = worlds.open(0, range(len(self._jobs)), len(self._jobs), self._jobs.begin)
         left = len(self._jobs)
-        changed = False
         while left:
-            changed = self._arrive(world.now) or changed
-            if changed:
-                for job, passes in self._starting(world.now):
-                    world.start(job)
-                    outcome.start[job], outcome.backfilled[job] = world.now, passes
+            self._arrive(world.now)
+            for job, passes in self._starting(world.now):
+                world.start(job)
+                outcome.start[job], outcome.backfilled[job] = world.now, passes
             ended = world.advance(self._releases[self._arrived])
             for job in ended:
                 outcome.end[job] = world.now
                 self.running.remove(job)
             left -= len(ended)
-            changed = len(ended) > 0
             worlds.stopped(0.0, left == 0)
         return outcome
 
@@ -68,27 +65,28 @@ class ListScheduler:
         queue = np.array(self.queue[: self._depth], np.int64)
         return reserve(self._jobs, now, self._most, self._limit, running, ends, queue, whole=whole)
 
-    def _arrive(self, now: float) -> bool:
-        """Queue the jobs that are released by now; whether one of them is near enough to the front to be looked at."""
-        seen = False
+    def _arrive(self, now: float) -> None:
+        """Queue the jobs that are released by now."""
         while self._releases[self._arrived] <= now:
-            seen = seen or len(self.queue) < max(1, self._depth)
             self.queue.append(self._order[self._arrived])
             self._arrived += 1
-        return seen
 
     def _starting(self, now: float) -> list[tuple[int, bool]]:
         """Take from the queue the jobs that start now; each with whether it passes one that waits."""
-        starting = self._places_now(now) if self._depth else self._heads()
-        for job, _ in starting:
-            self.running.append(job)
-            self._should_end[job] = now + self._jobs.seconds[job]
+        starting: list[tuple[int, bool]] = []
+        while self.queue:
+            unseen = self._depth and len(self.queue) > self._depth
+            more = self._places_now(now) if self._depth else self._heads()
+            for job, _ in more:
+                self.running.append(job)
+                self._should_end[job] = now + self._jobs.seconds[job]
+            starting += more
+            if not (more and unseen):  # nobody has come near enough to the front to be looked at
+                break
         return starting
 
     def _heads(self) -> list[tuple[int, bool]]:
         """The first jobs of the queue as far as they fit."""
-        if not self.queue:
-            return []
         free = self._most - int(self._jobs.nodes[self.running].sum())
         averages = [float(average) for average in self._jobs.bandwidth[self.running] if average > 0.0]
         starting: list[tuple[int, bool]] = []

@@ -17,11 +17,14 @@ from penstock.policies.view import Floats, Ints
 
 @dataclass(frozen=True)
 class Nominal:
-    """One entry an application: operations n_i, seconds of work a_i and of I/O at full bandwidth b_i of an iteration."""
+    """One entry an application: operations n_i, seconds of work a_i and of I/O at full bandwidth b_i of an iteration, and
+    seconds to the first request.
+    """
 
     operations: Ints
     work: Floats
     io: Floats
+    first_work: Floats
 
 
 def nominal(workload: Workload) -> Nominal:
@@ -31,6 +34,7 @@ def nominal(workload: Workload) -> Nominal:
         operations=np.array([application.phases.operations for application in workload.applications], np.int64),
         work=np.array([work for work, _ in couples]),
         io=np.array([io for _, io in couples]),
+        first_work=np.array([application.lead + _first_work(application) for application in workload.applications]),
     )
 
 
@@ -42,3 +46,13 @@ def _couple(application: Application, cap: float) -> tuple[float, float]:
     amounts = application.phases.amounts
     iterations = max(1, application.phases.operations)
     return float(amounts[is_work].sum()) / iterations, float(amounts[~is_work].sum()) / cap / iterations
+
+
+def _first_work(application: Application) -> float:
+    """Seconds of the chain before its first operation that asks for the link."""
+    if application.nominal is not None:
+        return application.nominal[0]
+    kinds, amounts = application.phases.kinds, application.phases.amounts
+    asks = np.flatnonzero((kinds != WORK) & (amounts > 0.0))
+    before = slice(0, int(asks[0]) if len(asks) else len(kinds))
+    return float(amounts[before][kinds[before] == WORK].sum())

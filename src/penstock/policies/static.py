@@ -58,7 +58,7 @@ PERIODIC_FIFO = _static(
     "periodic-fifo",
     "everyone in turn, the first to ask first",
     "001 §II.D.1",
-    lambda known: periodic(known.operations, known.work, known.io, "fifo"),
+    lambda known: periodic(known.operations, known.work, known.io, "fifo", known.first_work),
 )
 PERIODIC_JOHNSON = _static(
     "periodic-johnson",

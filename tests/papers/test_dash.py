@@ -1,0 +1,96 @@
+"""The reproduction of paper 001 on a small scale, and claims that can fail."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from penstock.model import InputError
+from penstock.papers.dash import batch_claims, batch_experiments, chain_claims, reproduction, theory_claims
+from penstock.papers.dash.batch_experiments import Experiment, Scale, Trial
+from penstock.papers.dash.chain_campaigns import EIGHT
+from penstock.papers.dash.reproduction import ITEMS, reproduce
+from penstock.planning.batch import schedule
+from penstock.planning.strategy import Strategy
+from penstock.workloads.uniform import Packs, uniform
+
+TINY = Scale((2.0,), 1, (0.4, 0.7), 1, {"fewest": 8, "most": 12, "shortest": 10, "longest": 20})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dash")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch_experiments, "SCALES", {"smoke": TINY})
+        patch.setattr("penstock.papers.dash.chain_campaigns.INSTANCES", {"smoke": 4})
+        patch.setattr(theory_claims, "INSTANCES", {"smoke": 5})
+        verdicts = reproduce(folder, [], "smoke", progress=False)
+    return folder, verdicts
+
+
+def test_every_figure_and_claim(made):
+    folder, verdicts = made
+    assert [verdict.id for verdict in verdicts] == [f"D{number}" for number in range(1, 13)]
+    for item in ITEMS[:-1]:
+        assert (folder / f"{item}.png").stat().st_size > 5_000, item
+        assert (folder / f"{item}.svg").exists()
+    page = (folder / "index.html").read_text()
+    assert all(f'id="{item}"' in page for item in ITEMS[:-1])
+
+
+def test_the_theorems_hold(made):
+    _, verdicts = made
+    assert [verdict.id for verdict in verdicts if verdict.holds][:4] == ["D1", "D2", "D3", "D4"]
+
+
+def test_a_trial_is_what_the_planner_gives(made):
+    folder, _ = made
+    lines = [json.loads(line) for line in (folder / "smoke" / "packs.jsonl").read_text().splitlines()]
+    assert len(lines) == 4
+    trial = Trial("packs", (("load", 2.0),), 0, Strategy("pack"), "fifo")
+    (row,) = [line["row"] for line in lines if line["key"] == trial.key]
+    own = schedule(uniform(Packs(load=2.0), 0).workload, Strategy("pack"), policy="fifo")
+    assert (row["makespan"], row["max_stretch"], row["packs_run"]) == (own.makespan, own.max_stretch, own.packs_run)
+
+
+def test_an_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
+    computed = []
+    monkeypatch.setattr(
+        batch_experiments, "_computed", lambda trials: [(computed.append(t) or t, {"n": t.seed}) for t in trials]
+    )
+    trials = tuple(Trial("packs", (("load", 1.0),), seed, Strategy("pack")) for seed in range(3))
+    batch_experiments.run(Experiment("e", trials[:2]), tmp_path, progress=False)
+    with (tmp_path / "e.jsonl").open("a") as file:
+        file.write('{"key": "cut sho')
+    rows = batch_experiments.run(Experiment("e", trials), tmp_path, progress=False)
+    assert [trial.seed for trial in computed] == [0, 1, 2]
+    assert [rows[trial] for trial in trials] == [{"n": 0}, {"n": 1}, {"n": 2}]
+
+
+def test_rows_of_another_version_are_refused(tmp_path):
+    (tmp_path / "e.jsonl").write_text('{"key": "k", "identity": {"penstock": "0"}, "row": {}}\n')
+    with pytest.raises(InputError, match=r"e.jsonl: was computed by another version; expected an empty folder$"):
+        batch_experiments.run(Experiment("e", ()), tmp_path, progress=False)
+
+
+def test_an_unknown_item():
+    with pytest.raises(InputError, match=r"^item figureII.3: unknown; expected one of figureII.4"):
+        reproduction.chosen(["figureII.3"], ITEMS)
+
+
+def test_claims_can_fail(made, monkeypatch):
+    folder, verdicts = made
+    monkeypatch.setattr(
+        theory_claims, "optimal_makespan", lambda jobs: 0.4 * max(sum(a + b for a, b in job) for job in jobs)
+    )
+    assert not theory_claims.d1(3).holds
+    assert not theory_claims.d3(3).holds
+    values = {policy: (np.array([1.0, 2.0]), np.array([[1.1, 1.2], [1.1, 1.2]])) for policy in EIGHT}
+    monkeypatch.setattr(chain_claims, "stretches", lambda _, policy: values[policy])
+    assert not chain_claims.d8(None).holds
+    monkeypatch.setattr(batch_claims, "ratios", lambda *_: (np.array([1.0]), np.array([1.0])))
+    assert not batch_claims.d10({}).holds
+    assert folder.exists()
+    assert verdicts
