@@ -6,7 +6,7 @@ import pytest
 
 from penstock import InputError
 from penstock.campaign import grid, read
-from penstock.policies import REGISTRY
+from penstock.policies import REGISTRY, expand
 
 GOOD = """
 campaign: pressure
@@ -32,7 +32,7 @@ def test_a_file_and_code_describe_the_same_campaign(tmp_path: Path) -> None:
 
 def test_what_a_file_leaves_out(tmp_path: Path) -> None:
     campaign = read(written(tmp_path, "campaign: all\nworkload: synthetic\nparameters: {pressure: 2e-1}\n"))
-    assert campaign.policies == tuple(REGISTRY)
+    assert campaign.policies == tuple(expand(["sharing"]))
     assert {(cell.seed, cell.parameters["pressure"]) for cell in campaign.cells} == {(0, 0.2)}
 
 
@@ -42,7 +42,11 @@ def test_seeds_can_be_a_list(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("workload: synthetic", "workload: clay", "workload: 'clay' is unknown; expected one of synthetic, apex, file"),
+    (
+        "workload: synthetic",
+        "workload: clay",
+        "workload: 'clay' is unknown; expected one of synthetic, apex, bicolored, jacobi, packs, uniform, mira, swf, file",
+    ),
     ("workload: synthetic", "workload: [a]", "workload: ['a'] is not a kind of workload; expected a name"),
     ("seeds:", "seed:", "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies"),
     ("workload: synthetic\n", "", "workload: is missing; expected the keys campaign, workload"),
@@ -50,7 +54,8 @@ WRONG = [
     (
         "sigma: 0.5",
         "sigmaa: 0.5",
-        "parameters.sigmaa: unknown; expected one of pressure, small, sigma, noise, horizon, applications, node_share, largest",
+        "parameters.sigmaa: unknown; expected one of "
+        "pressure, small, sigma, noise, horizon, applications, node_share, largest",
     ),
     ("sigma: 0.5", "sigma: wide", "parameters.sigma: 'wide' is not a number; expected a number"),
     ("sigma: 0.5", "sigma: -1", "parameters.sigma: -1.0 is out of range; expected a number, 0 or more"),

@@ -248,4 +248,7 @@ def test_the_bound_stands_beside_the_policies(tmp_path: Path) -> None:
             assert row["command"].endswith("&& penstock bound w.json")
         else:
             assert row["command"].endswith("&& penstock simulate w.json --policy greedy-yield")
-    assert [row["policy"] for row in by_policy(pq.read_table(tmp_path / "out" / "results.parquet"))] == ["greedy-yield", BOUND]
+    assert [row["policy"] for row in by_policy(pq.read_table(tmp_path / "out" / "results.parquet"))] == [
+        "greedy-yield",
+        BOUND,
+    ]

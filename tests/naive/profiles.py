@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, settings
 
 from penstock.policies.compiled import JIT
 
-
 HUNT = "PENSTOCK_HUNT" in os.environ
 """New examples in every run, and all of them: for a long search."""
 

@@ -79,25 +79,28 @@ class NaiveList:
         return [job for job in waiting[: self.depth] if plan[job][1]]
 
     def plan(self, now, waiting, running):
-        """For each job its begin and whether that is the present instant."""
-        seconds = self.jobs.seconds
-        # Who holds resources when: begin, end, whether at the present instant.
-        held = {job: (now, max(began + float(seconds[job]), now), True) for job, began in running.items()}
+        """For each job its begin and whether that is the present instant.
+
+        Moments are pairs of a date and a rank, in the order of pairs: a job that takes no time begins at one moment and ends
+        at the next of the same date. The present is (now, 0), and whoever should have ended ends at (now, 1).
+        """
+        now = round(now, 10)
+
+        def end_of(begin, seconds):
+            return (round(begin[0] + seconds, 10), 0) if seconds > 0.0 else (begin[0], begin[1] + 1)
+
+        held = {}  # job: begin and end
+        for job, began in running.items():
+            end = (round(began + float(self.jobs.seconds[job]), 10), 0)
+            held[job] = ((now, 0), max(end, (now, 1)))
         plan = {}
         for job in waiting:
-            dates = sorted({now, *(end for _, end, _ in held.values())})
-            for date, at_once in [(now, True), *((date, False) for date in dates)]:
-                until = date + float(seconds[job])
-                moments = {date, *(begin for begin, _, _ in held.values() if date < begin < until)}
-                moments |= {end for _, end, _ in held.values() if date < end < until}
-                # A moment m stands for the time just after it; a job of no length needs only its own instant.
-                together = [[other for other, (b, e, _) in held.items() if b <= m < e] for m in moments if m < until or m == date]
-                if at_once:
-                    present = [other for other, (_, _, p) in held.items() if p]
-                    together = [present, *(together if until > date else [])]
-                if all(self.room(job, others) for others in together):
-                    plan[job] = (date, at_once)
-                    held[job] = (date, until, at_once)
+            for begin in sorted({(now, 0), (now, 1), *(end for _, end in held.values())}):
+                end = end_of(begin, float(self.jobs.seconds[job]))
+                moments = [begin, *(moment for times in held.values() for moment in times if begin < moment < end)]
+                if all(self.room(job, [other for other, (b, e) in held.items() if b <= m < e]) for m in moments):
+                    plan[job] = (begin[0], begin == (now, 0))
+                    held[job] = (begin, end)
                     break
         return plan
 

@@ -13,7 +13,6 @@ from penstock.planning import progress
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
 from penstock.planning.strategy import ALPHA, DEFAULT_POLICY, Strategy, comparison
-from penstock.policies import REGISTRY
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import batch, batches, work
@@ -179,9 +178,10 @@ def test_later_dates_are_only_shifted() -> None:
 
 
 def test_first_in_first_out_unless_said_otherwise() -> None:
-    assert DEFAULT_POLICY in REGISTRY
-    assert DEFAULT_POLICY == ("fifo" if "fifo" in REGISTRY else "fcfs")
-    assert schedule(batch((1, work(1.0)))).policy == DEFAULT_POLICY
+    # a posts first, at 1, and b at 2, when the link is a's until 5.
+    found = schedule(batch((1, [("work", 1.0), ("io", 4.0)]), (1, [("work", 2.0), ("io", 1.0)])))
+    assert found.policy == DEFAULT_POLICY == "fifo"
+    assert found.outcome.end.tolist() == [5.0, 6.0]
 
 
 @pytest.mark.parametrize(

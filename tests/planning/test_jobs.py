@@ -6,6 +6,7 @@ from hypothesis import given
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.jobs import Jobs
 from penstock.planning.machine import Machine
+from penstock.workloads.load import io_load
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import batch, batches, work
@@ -28,6 +29,8 @@ def test_time_and_volume_alone(workload: Workload) -> None:
     node_seconds = sum(a.nodes * t for a, t in zip(workload.applications, jobs.seconds, strict=True))
     expected = machine.nodes * jobs.volume.sum() / machine.bandwidth / node_seconds if node_seconds else 0.0
     assert jobs.io_load(machine) == close(expected)
+    if node_seconds:
+        assert jobs.io_load(machine) == close(io_load(workload))
 
 
 def test_a_job_that_cannot_use_the_whole_link_takes_longer() -> None:
@@ -65,7 +68,9 @@ def test_no_such_machine(options: dict[str, int], message: str) -> None:
 
 def test_a_machine_needs_nodes() -> None:
     workload = Workload(Platform(1.0), (Application.of("a", work(1.0)),))
-    with pytest.raises(InputError, match="nodes: the platform of the workload has no number of nodes; expected one there or"):
+    with pytest.raises(
+        InputError, match="nodes: the platform of the workload has no number of nodes; expected one there or"
+    ):
         Machine.of(workload)
 
 

@@ -112,7 +112,7 @@ def test_by_hand_a_job_that_would_delay_the_first_waits() -> None:
 
 
 def test_by_hand_bandwidth() -> None:
-    # Averages: a 4/8, b 6/8, c 2/8. a and b together have 1.25, so b waits until a ends; c fits beside either but comes after b.
+    # Averages: a 4/8, b 6/8, c 2/8. a and b together have 1.25, so b waits until a ends; c fits beside either, after b.
     jobs = [(1, [("work", 8.0 - volume), ("io", volume)]) for volume in (4.0, 6.0, 2.0)]
     found = schedule(batch(*jobs), Strategy("list"), policy="fcfs")
     # From 8 on b (work 2, I/O 6) and c (work 6, I/O 2): c posts at 14, when the link is still b's, until 16, and ends at 18.
@@ -131,7 +131,7 @@ def test_by_hand_bandwidth() -> None:
 
 
 def test_by_hand_releases() -> None:
-    # a runs 0 to 10 on all nodes. b comes at 2, c at 1: c is served first, at 10, and b beside it. d comes on an idle machine.
+    # a runs 0 to 10 on all nodes. b comes at 2, c at 1: c is served first, at 10, and b beside it. d finds all idle.
     jobs = batch((4, work(10.0)), (2, work(3.0), 2.0), (2, work(4.0), 1.0), (1, work(1.0), 50.0))
     for backfill in (False, True):
         found = schedule(jobs, Strategy("list", backfill=backfill), policy="fcfs")

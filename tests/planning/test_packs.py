@@ -107,7 +107,7 @@ def test_the_orders() -> None:
 
 @pytest.mark.parametrize("sensibility", [-1.0, math.nan])
 def test_no_such_sensibility(sensibility: float) -> None:
-    with pytest.raises(InputError, match="sensibility: .* is out of range; expected 0 or more, or inf"):
+    with pytest.raises(InputError, match=r"sensibility: .* is out of range; expected 0 or more, or inf"):
         make_packs(FOUR, Machine(4, 1.0), sensibility)
 
 

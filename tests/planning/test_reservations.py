@@ -40,7 +40,7 @@ def test_places_equal_those_of_the_twin(instance, sensibility, data):
     limit = sensibility * machine.bandwidth
     found = places(jobs, machine, now, ends, queue, limit)
     assert [at_once for _, at_once in found] == [expected[job][1] for job in queue]
-    np.testing.assert_allclose([begin for begin, _ in found], [expected[job][0] for job in queue], rtol=0, atol=1e-9)
+    np.testing.assert_allclose([begin for begin, _ in found], [expected[job][0] for job in queue], rtol=0, atol=1e-8)
     short = places(jobs, machine, now, ends, queue, limit, whole=False)
     assert [at_once for _, at_once in short] == [at_once for _, at_once in found]
 
@@ -84,4 +84,8 @@ def test_without_the_whole_plan_it_stops_when_the_machine_is_full() -> None:
 def test_a_job_of_no_length_needs_only_its_instant() -> None:
     jobs = table([(4, 10.0, 0.0), (2, 0.0, 0.0), (2, 0.0, 0.0), (4, 0.0, 0.0)])
     assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1]) == [(10.0, False)]
+    # Nobody may hold its nodes in that instant: job 2 runs until 10, job 1 has the instant, and job 3 would end at 11.
+    others = table([(3, 4.0, 0.0), (4, 0.0, 0.0), (1, 10.0, 0.0), (3, 1.0, 0.0), (3, 2.0, 0.0)])
+    assert places(others, Machine(4, 1.0), 8.0, {2: 10.0}, [1, 3, 4]) == [(10.0, False), (8.0, True), (10.0, False)]
+    # Two of them share the nodes of an instant, the third has the next, and whoever takes time comes after that.
     assert places(jobs, Machine(4, 1.0), 0.0, {}, [1, 2, 3, 0]) == [(0.0, True), (0.0, True), (0.0, False), (0.0, False)]

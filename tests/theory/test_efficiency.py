@@ -100,6 +100,13 @@ def test_the_largest_is_served(nodes):
     assert bound(posting_at_once(4.0, (0.0, 10.0), nodes)) == pytest.approx(served / (10.0 * sum(nodes)))
 
 
+def test_the_best_interval_lies_between_the_dates_of_the_grid():
+    # Both post at 3.7 and move to the end of the window, 10: one loses 6.3 s. The next date of the grid, 3.75, shows 6.25 s;
+    # the last step from there is 10 / (24 · 2⁸) = 0.0016 s.
+    members = tuple(Application.of(f"a{i}", [("work", 3.7), ("io", 9.0)]) for i in range(2))
+    assert bound(Workload(Platform(1.0), members, (0.0, 10.0))) == pytest.approx(1.0 - 6.3 / 20.0, abs=0.0016 / 20.0)
+
+
 def test_caps_share_the_link():
     # Three at half of the link each, for the whole window: two of them at a time.
     assert bound(posting_at_once(50.0, (0.0, 10.0), (1, 1, 1), bandwidth=0.5)) == pytest.approx(2.0 / 3.0)

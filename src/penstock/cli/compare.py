@@ -28,13 +28,17 @@ def configure(commands: Any) -> None:
     """Declare the command."""
     command = commands.add_parser(
         "compare",
-        help="run a workload under all policies",
-        description="Run a workload under all policies that share the link, or under those named, and compare them with each other and "
-        "with what no schedule can pass.",
+        help="run a workload under many policies",
+        description="Run a workload under all policies that share the link, or under those named, and compare them with "
+        "each other and with what no schedule can pass.",
     )
     command.add_argument("file", metavar="FILE", nargs="?", help=FILE_HELP)
     command.add_argument(
-        "--policy", metavar="NAME", nargs="+", action="extend", help=f"{POLICY_HELP}; can be repeated; a family, as exclusive, or all (default: sharing)"
+        "--policy",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        help=f"{POLICY_HELP}; can be repeated; a family, as exclusive, or all (default: sharing)",
     )
     command.add_argument("--no-bound", action="store_true", help="leave out what no schedule can pass, and the gaps to it")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, console, emit_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from penstock.planning.schedule import Schedule
+    from penstock.planning.strategy import Strategy
 
 MOST_ROWS = 20
 MOST_TRACED = 500_000
@@ -66,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     strategies = comparison(options.io_nodes, depth) if options.compare else (Strategy(**given, depth=depth),)
+    if options.gantt:
+        _check_suffix(options.gantt)
     workload = read(options.file)
     operations = sum(application.phases.operations for application in workload.applications) if options.gantt else 0
     schedules = [
@@ -77,20 +78,33 @@ def run(options: argparse.Namespace) -> int:
             policy=options.policy or DEFAULT_POLICY,
             trace=options.gantt is not None and operations <= MOST_TRACED,
         )
-        for strategy in strategies
+        for strategy in _shown(strategies)
     ]
     if options.json or options.output:
         emit_json(
             {"runs": [one.to_dict() for one in schedules]} if options.compare else schedules[0].to_dict(), options.output
         )
     elif options.compare:
-        console().print(_comparison(schedules))
+        _print_comparison(schedules)
         _print_notes(schedules)
     else:
         _print_one(schedules[0])
     if options.gantt:
         _draw(options.gantt, schedules[0], options.file)
     return 0
+
+
+def _shown(strategies: Sequence[Strategy]) -> Iterator[Strategy]:
+    """The strategies one by one; a terminal says which one is under way."""
+    if not sys.stderr.isatty():
+        yield from strategies
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        for strategy in strategies:
+            status.update(f"{strategy.label} …")
+            yield strategy
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
@@ -109,6 +123,13 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         )
 
 
+def _check_suffix(path: str) -> None:
+    """Refuse a drawing of an unknown kind before anything is run."""
+    from penstock.report.gantt import check_suffix
+
+    check_suffix(Path(path))
+
+
 def _draw(path: str, schedule: Schedule, source: str) -> None:
     from penstock.report.gantt import write_gantt
 
@@ -117,127 +138,129 @@ def _draw(path: str, schedule: Schedule, source: str) -> None:
 
 
 def _print_one(schedule: Schedule) -> None:
-    out = console()
-    out.print(_packs(schedule) if schedule.plan else _jobs(schedule))
-    out.print()
-    out.print(_measures(schedule))
+    """Print the packs, or the jobs of a list, and the measures."""
+    if schedule.plan:
+        _print_packs(schedule)
+    else:
+        _print_jobs(schedule)
+    print()
+    _print_measures(schedule)
     _print_notes([schedule])
 
 
-def _packs(schedule: Schedule) -> Table:
+def _print_packs(schedule: Schedule) -> None:
     """The packs that ran: what was planned, and what they took."""
     from penstock.report.units import duration
 
-    table = _table("pack", "I/O node", "jobs", "nodes", "I/O load", "predicted", "start", "took", "max stretch")
-    table.add_column("who", overflow="ellipsis", no_wrap=True)
-    for pack in schedule.packs[:MOST_ROWS]:
-        members = [*pack.planned.jobs, *pack.joined]
-        table.add_row(
-            str(pack.number + 1),
-            str(pack.io_node + 1),
-            f"{len(pack.planned.jobs)} + {len(pack.joined)}" if schedule.strategy.backfill else str(len(members)),
-            f"{pack.planned.nodes:,}",
-            f"{pack.planned.load:.3f}",
-            duration(pack.planned.seconds),
-            duration(pack.start),
-            duration(pack.end - pack.start),
-            f"{schedule.stretch[members].max():.3f}",
-            _names(schedule, members),
-        )
-    if len(schedule.packs) > MOST_ROWS:
-        table.caption = f"the first {MOST_ROWS} of {len(schedule.packs):,} packs"
-    return table
+    shown = schedule.packs[:MOST_ROWS]
+    members = [[*pack.planned.jobs, *pack.joined] for pack in shown]
+    columns = {
+        "pack": [str(pack.number + 1) for pack in shown],
+        "I/O node": [str(pack.io_node + 1) for pack in shown],
+        "jobs": [str(len(pack.planned.jobs)) for pack in shown],
+        "joined": [str(len(pack.joined)) for pack in shown],
+        "nodes": [f"{pack.planned.nodes:,}" for pack in shown],
+        "I/O load": [f"{pack.planned.load:.3f}" for pack in shown],
+        "predicted": [duration(pack.planned.seconds) for pack in shown],
+        "start": [duration(pack.start) for pack in shown],
+        "took": [duration(pack.end - pack.start) for pack in shown],
+        "max stretch": [f"{schedule.stretch[inside].max():.3f}" for inside in members],
+        "who": [_names(schedule, inside) for inside in members],
+    }
+    if not schedule.strategy.backfill:
+        del columns["joined"]
+    more = f"the first {MOST_ROWS} of {len(schedule.packs):,} packs" if len(schedule.packs) > MOST_ROWS else None
+    _print_table(columns, ("who", "start", "I/O node", "joined"), more)
 
 
-def _jobs(schedule: Schedule) -> Table:
+def _print_jobs(schedule: Schedule) -> None:
     """The jobs in the order of their starts."""
-    from rich.text import Text
-
     from penstock.report.units import duration
 
-    table = _table("job", "nodes", "bandwidth", "predicted", "start", "took", "stretch", "waiting", "backfilled")
     outcome, jobs = schedule.outcome, schedule.jobs
-    for job in outcome.start.argsort(kind="stable")[:MOST_ROWS].tolist():
-        table.add_row(
-            Text(jobs.names[job]),
-            f"{jobs.nodes[job]:,}",
-            f"{jobs.bandwidth[job] / schedule.machine.bandwidth:.3f}",
-            duration(jobs.seconds[job]),
-            duration(outcome.start[job]),
-            duration(outcome.end[job] - outcome.start[job]),
-            f"{schedule.stretch[job]:.3f}",
-            duration(schedule.waiting[job]),
-            "yes" if outcome.backfilled[job] else "",
-        )
-    if len(jobs) > MOST_ROWS:
-        table.caption = f"the first {MOST_ROWS} of {len(jobs):,} jobs to start; bandwidth is V/T over that of the I/O node"
-    return table
+    shown = outcome.start.argsort(kind="stable")[:MOST_ROWS]
+    columns = {
+        "job": [jobs.names[job] for job in shown],
+        "nodes": [f"{nodes:,}" for nodes in jobs.nodes[shown]],
+        "average I/O": [f"{share:.3f}" for share in jobs.bandwidth[shown] / schedule.machine.bandwidth],
+        "predicted": [duration(seconds) for seconds in jobs.seconds[shown]],
+        "start": [duration(date) for date in outcome.start[shown]],
+        "took": [duration(seconds) for seconds in (outcome.end - outcome.start)[shown]],
+        "stretch": [f"{stretch:.3f}" for stretch in schedule.stretch[shown]],
+        "waiting": [duration(seconds) for seconds in schedule.waiting[shown]],
+        "backfilled": ["yes" if early else "" for early in outcome.backfilled[shown]],
+    }
+    more = f"the first {MOST_ROWS} of {len(jobs):,} jobs to start" if len(jobs) > MOST_ROWS else None
+    _print_table(columns, ("waiting", "predicted", "backfilled"), more)
 
 
-def _measures(schedule: Schedule) -> Table:
+def _print_measures(schedule: Schedule) -> None:
     """Name and value of each measure."""
     from penstock.report.units import duration
 
-    table = _table(schedule.strategy.label, schedule.policy)
-    shares = (
-        {name: getattr(schedule, name) / schedule.capacity for name in ("executing", "delayed", "idle")}
-        if schedule.capacity
-        else {}
-    )
-    rows = {
+    whole = schedule.capacity or 1.0
+    values = {
         "I/O load α": f"{schedule.io_load:.3f}",
-        "packs": "–" if schedule.packs_run is None else f"{schedule.packs_run:,}",
+        "packs": _or_none(schedule.packs_run, ","),
         "makespan": duration(schedule.makespan),
         "predicted makespan": duration(schedule.predicted_makespan),
         "largest stretch": f"{schedule.max_stretch:.3f}",
         "mean stretch": f"{schedule.mean_stretch:.3f}",
-        "mean of the packs' largest": "–" if schedule.pack_stretch is None else f"{schedule.pack_stretch:.3f}",
+        "mean of the packs' largest": _or_none(schedule.pack_stretch, ".3f"),
         "mean waiting time": duration(schedule.mean_waiting),
         "longest waiting time": duration(schedule.max_waiting),
-        **{f"nodes {name}": f"{share:.4f}" for name, share in shares.items()},
+        "nodes executing": f"{schedule.executing / whole:.4f}",
+        "nodes delayed": f"{schedule.delayed / whole:.4f}",
+        "nodes idle": f"{schedule.idle / whole:.4f}",
         "bandwidth used": f"{schedule.bandwidth_used:.4f}",
         "backfilled jobs": f"{schedule.backfilled:,}",
         "I/O events": f"{schedule.events:,}",
         "time": duration(schedule.seconds),
     }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    _print_table({schedule.strategy.label: list(values), schedule.policy: list(values.values())})
 
 
-def _comparison(schedules: Sequence[Schedule]) -> Table:
+def _print_comparison(schedules: Sequence[Schedule]) -> None:
     """One row a strategy."""
     from penstock.report.units import duration
 
-    columns = (
-        "packs",
-        "makespan",
-        "predicted",
-        "max stretch",
-        "mean",
-        "of packs",
-        "waiting",
-        "executing",
-        "delayed",
-        "idle",
-        "time",
-    )
-    table = _table("strategy", *columns)
-    for one in schedules:
-        capacity = one.capacity or 1.0
-        table.add_row(
-            one.strategy.label,
-            "–" if one.packs_run is None else f"{one.packs_run:,}",
-            duration(one.makespan),
-            duration(one.predicted_makespan),
-            f"{one.max_stretch:.3f}",
-            f"{one.mean_stretch:.3f}",
-            "–" if one.pack_stretch is None else f"{one.pack_stretch:.3f}",
-            duration(one.mean_waiting),
-            *(f"{amount / capacity:.4f}" for amount in (one.executing, one.delayed, one.idle)),
-            duration(one.seconds),
-        )
-    return table
+    columns = {
+        "strategy": [one.strategy.label for one in schedules],
+        "packs": [_or_none(one.packs_run, ",") for one in schedules],
+        "makespan": [duration(one.makespan) for one in schedules],
+        "predicted": [duration(one.predicted_makespan) for one in schedules],
+        "max stretch": [f"{one.max_stretch:.3f}" for one in schedules],
+        "mean": [f"{one.mean_stretch:.3f}" for one in schedules],
+        "of packs": [_or_none(one.pack_stretch, ".3f") for one in schedules],
+        "waiting": [duration(one.mean_waiting) for one in schedules],
+        "executing": [f"{one.utilization:.4f}" for one in schedules],
+        "delayed": [f"{one.delayed / (one.capacity or 1.0):.4f}" for one in schedules],
+        "idle": [f"{one.idle / (one.capacity or 1.0):.4f}" for one in schedules],
+        "time": [duration(one.seconds) for one in schedules],
+    }
+    _print_table(columns, ("time", "predicted", "of packs", "waiting", "delayed", "idle"))
+
+
+def _print_table(columns: Mapping[str, Sequence[str]], optional: Sequence[str] = (), caption: str | None = None) -> None:
+    """Print the columns; where they are too wide for the terminal, without the first few of the optional ones."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    left = dict(columns)
+    for dropped in (None, *optional):
+        left.pop(dropped or "", None)
+        table = Table(header_style="", show_edge=False, pad_edge=False, caption=caption)
+        for number, name in enumerate(left):
+            if number and name != "who":
+                table.add_column(name, justify="right", no_wrap=True)
+            else:
+                table.add_column(name, overflow="fold")
+        for row in zip(*left.values(), strict=True):
+            table.add_row(*map(Text, row))
+        if out.measure(table, options=out.options.update(max_width=1_000)).maximum <= out.width:
+            break
+    out.print(table)
 
 
 def _print_notes(schedules: Sequence[Schedule]) -> None:
@@ -264,18 +287,11 @@ def _notes(schedules: Sequence[Schedule]) -> Iterator[str]:
         yield "list scheduling is left out: it is for one I/O node"
 
 
-def _names(schedule: Schedule, members: Sequence[int], most: int = 3) -> Any:
-    from rich.text import Text
-
+def _names(schedule: Schedule, members: Sequence[int], most: int = 3) -> str:
+    """The first names and how many more there are."""
     more = f" and {len(members) - most:,} more" if len(members) > most else ""
-    return Text(", ".join(schedule.jobs.names[job] for job in members[:most]) + more)
+    return ", ".join(schedule.jobs.names[job] for job in members[:most]) + more
 
 
-def _table(name: str, *numbers: str) -> Table:
-    from rich.table import Table
-
-    table = Table(header_style="", show_edge=False, pad_edge=False)
-    table.add_column(name, overflow="fold")
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
+def _or_none(value: float | None, style: str) -> str:
+    return "–" if value is None else format(value, style)

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from penstock.model import Application, InputError, Workload
-from penstock.model.phases import WORK
 from penstock.planning.machine import Machine
 from penstock.policies.view import Floats, Ints
+from penstock.workloads.load import seconds_alone, volume
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +41,14 @@ class Jobs:
         applications = workload.applications
         _refuse_large(applications, machine)
         platform = machine.platform(workload)
-        rows = [_known(application, application.cap(platform)) for application in applications]
-        seconds, volume, operations = (np.array(column) for column in zip(*rows, strict=True))
+        seconds = np.array([seconds_alone(application, application.cap(platform)) for application in applications])
         lead = np.array([application.lead for application in applications])
+        operations = np.array([application.phases.operations for application in applications], np.int64)
         return cls(
             names=tuple(application.name for application in applications),
             nodes=np.array([application.nodes for application in applications], np.int64),
             seconds=seconds,
-            volume=volume,
+            volume=np.array([volume(application) for application in applications]),
             iteration=(seconds - lead) / np.maximum(1, operations),
             operations=operations,
             release=np.array([application.release for application in applications]),
@@ -90,10 +90,3 @@ def _refuse_large(applications: tuple[Application, ...], machine: Machine) -> No
         raise InputError(
             place, f"{asked} nodes where an I/O node has {machine.nodes}{more}; expected at most {machine.nodes}"
         )
-
-
-def _known(application: Application, cap: float) -> tuple[float, float, int]:
-    """T_i, V_i and the number of operations."""
-    phases = application.phases
-    seconds = application.lead + float(phases.dedicated_seconds(cap).sum())
-    return seconds, float(phases.amounts[phases.kinds != WORK].sum()), phases.operations

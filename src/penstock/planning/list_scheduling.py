@@ -6,8 +6,8 @@ may exceed it.
 
 Without backfilling the first job in the queue starts as soon as it can, and nobody passes it. With backfilling, which is
 conservative, at every end or release of a job the first `depth` of the queue get, in order, the earliest place that delays
-none before them, and those whose place is the present start. That is planned with predicted ends: a running job ends T_i after
-its start, or now if it should have ended already.
+none before them, and those whose place is the present start. That is planned with predicted ends: a running job ends T_i
+after its start, or now if it should have ended already.
 """
 
 from __future__ import annotations

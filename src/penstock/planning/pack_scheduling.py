@@ -30,7 +30,7 @@ def run_packs(
 ) -> Outcome:
     """Run the packs, placed on I/O nodes by LPT, those of an I/O node in the given order.
 
-    With a `depth`, a pack may be joined by the first so many waiting jobs that are small enough for it when it starts.
+    With a `depth`, a pack may be joined by the first so many waiting jobs that could join it at some time.
     """
     outcome = Outcome.empty(len(jobs))
     limit = sensibility * machine.bandwidth
@@ -46,7 +46,7 @@ def run_packs(
                 continue
             pack = Pack.of(members, jobs, machine)
             since = max(now, float(jobs.release[members].max()))
-            candidates = _candidates(jobs, pack, since, waiting, limit)[:depth]
+            candidates = _candidates(jobs, machine, pack, since, waiting, limit)[:depth] if depth else []
             world = worlds.open(io_node, [*members, *candidates], len(candidates), 0.0)
             run = _PackInside(jobs, machine, pack, candidates, since, limit)
             run.run(world, worlds, outcome)
@@ -59,11 +59,18 @@ def run_packs(
     return outcome
 
 
-def _candidates(jobs: Jobs, pack: Pack, since: float, waiting: Ints, limit: float) -> list[int]:
-    """The waiting jobs that are short, light and early enough to join the pack at some time."""
-    latest = since + pack.seconds + SAME_SECONDS - jobs.seconds[waiting]
+def _candidates(jobs: Jobs, machine: Machine, pack: Pack, since: float, waiting: Ints, limit: float) -> list[int]:
+    """The waiting jobs that are short, early, light and small enough to join the pack at some time.
+
+    A job that takes T must start within T^Pack − T. Until then the members that take longer hold their nodes.
+    """
+    latest = pack.seconds + SAME_SECONDS - jobs.seconds[waiting]
     light = math.isinf(limit) | (pack.volume + jobs.volume[waiting] <= limit * pack.seconds * (1.0 + EQUAL))
-    able = light & (latest >= since) & (jobs.release[waiting] <= latest)
+    members = np.array(pack.jobs, np.int64)
+    members = members[np.argsort(jobs.seconds[members])]
+    freed = np.concatenate([[0], np.cumsum(jobs.nodes[members])])
+    free = machine.nodes - pack.nodes + freed[np.searchsorted(jobs.seconds[members], latest, "right")]
+    able = light & (latest >= 0.0) & (jobs.release[waiting] - since <= latest) & (jobs.nodes[waiting] <= free)
     return [int(job) for job in waiting[able]]
 
 

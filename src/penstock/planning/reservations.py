@@ -5,6 +5,8 @@ bandwidth is taken by the averages of running and reserved jobs, so many jobs wi
 first step has no length: it is the present instant, with all that really runs. A running job that should have ended holds
 its nodes there and nowhere else, so a place behind it is planned at the same date but cannot be taken yet.
 
+The place of a job that takes no time is a step without length too: those who come after it may begin at the same date.
+
 A job fits into a step if its nodes are free and its average bandwidth, added to the others', is within the limit S · b. A
 job without I/O needs no bandwidth, and one that has the link for itself may exceed the limit.
 """
@@ -110,13 +112,15 @@ def _reserve(
     order = np.argsort(ends)
     sorted_running = running[order]
     size = _first_steps(steps, now, most, ends[order], nodes[sorted_running], bandwidth[sorted_running])
-    least = np.empty(len(queue) + 1, np.int64)
-    least[len(queue)] = most + 1
+    # The fewest nodes and the least bandwidth that a job from k on asks for.
+    fewest = np.full(len(queue) + 1, most + 1)
+    least = np.full(len(queue) + 1, np.inf)
     for k in range(len(queue) - 1, -1, -1):
-        least[k] = min(least[k + 1], nodes[queue[k]])
+        fewest[k] = min(fewest[k + 1], nodes[queue[k]])
+        least[k] = min(least[k + 1], bandwidth[queue[k]])
         begin[k], at_once[k] = np.nan, False
     for k in range(len(queue)):
-        if not whole and steps.free[0] < least[k]:
+        if not whole and not _fits(steps, 0, fewest[k], least[k], limit):
             break
         job = queue[k]
         first = 0
@@ -132,8 +136,6 @@ def _reserve(
                 break
             first = after + 1
         begin[k], at_once[k] = steps.time[first], first == 0
-        if seconds[job] == 0.0 and first > 0:
-            continue
         if after == size or steps.time[after] > end + SAME_SECONDS:
             _split(steps, after, size, end)
             size += 1

@@ -10,13 +10,12 @@ from penstock.model import InputError, units
 from penstock.planning.jobs import Jobs
 from penstock.planning.machine import Machine
 from penstock.planning.packs import ORDERS
-from penstock.policies import REGISTRY
 
 MAPPINGS: Final = ("pack", "first-fit", "list")
 ALPHA: Final = "alpha"
 """A sensibility of S = α, the I/O load of the workload (001 §III.D.2.c)."""
 DEFAULT_DEPTH: Final = 100
-DEFAULT_POLICY: Final = "fifo" if "fifo" in REGISTRY else "fcfs"
+DEFAULT_POLICY: Final = "fifo"
 """Who is served inside a pack unless said otherwise: first in, first out, as in 001 §III.D.2.c."""
 
 

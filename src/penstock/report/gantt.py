@@ -59,8 +59,7 @@ class Box(NamedTuple):
 
 def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
     """Draw the schedule into a file whose suffix is one of SUFFIXES, by way of a temporary file."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(str(path), f"cannot tell the format from {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
+    check_suffix(path)
     kind = "png" if path.suffix == ".png" else "svg"
     picture = draw(schedule, title, kind)
     if path.suffix == ".html":
@@ -69,6 +68,12 @@ def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
         return
     with replacing(path) as temporary:
         temporary.write_bytes(picture)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file whose format is none of ours."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(str(path), f"cannot tell the format from {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
 
 
 def draw(schedule: Schedule, title: str, kind: str) -> bytes:
@@ -229,7 +234,7 @@ def _utilization(axes: Axes, schedule: Schedule, size: float) -> None:
     axes.set_ylim(0, 1.05)
     axes.set_ylabel("utilization")
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower left", fontsize=7, ncols=3)
+    axes.legend(loc="best", fontsize=7, ncols=3)
 
 
 def _rectangle(left: float, right: float, bottom: float, top: float) -> list[tuple[float, float]]:

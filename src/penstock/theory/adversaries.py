@@ -4,8 +4,8 @@ The paper prints Example 2; the others are constructed here from what Table 2 sa
 p_i = 1. Ties go to the application listed first, so the adversary lists first whom the strategy should not serve, and
 `LAST_LISTED_FIRST` is the strategy that knows better.
 
-Not constructed: Example 5 (no strategy is closer than 3/2 to the best minimum yield) and Example 6 (best-next-event is m/2 − 4
-from it).
+Not constructed: Example 5 (no strategy is closer than 3/2 to the best minimum yield) and Example 6 (best-next-event is
+m/2 − 4 from it).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LAST_LISTED_FIRST = Policy(
 def late_comer(m: int, epsilon: float) -> Workload:
     """Example 1: fair-share is m from the best minimum yield.
 
-    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O; the last one is released at 1 − ε and posts I/O
-    at once. An equal share leaves the late-comer a yield of 1/m; if it is served alone it has 1 and the others 1 − ε.
+    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O; the last one is released at 1 − ε and posts
+    I/O at once. An equal share leaves the late-comer a yield of 1/m; if it is served alone it has 1 and the others 1 − ε.
     """
     _require(m, 2)
     early = [Application.of(f"early{i}", [("work", 1.0 - epsilon), ("io", 1.0)]) for i in range(m - 1)]
@@ -51,8 +51,9 @@ def late_comer(m: int, epsilon: float) -> Workload:
 def two_categories(m: int, epsilon: float, starved: Iterable[int] | None = None) -> Workload:
     """Example 2, printed in the paper: m/2 applications of category A, m/2 of category B, all with I/O of 2/m at time 0.
 
-    A then works for 1; B works for ε/(m/2 − 1) and has I/O of volume 1. Only m/2 operations can complete in the window [0, 1];
-    the positions not in `starved` are B (default: the first m/2), and a strategy that completes those gains nearly nothing.
+    A then works for 1; B works for ε/(m/2 − 1) and has I/O of volume 1. Only m/2 operations can complete in the window
+    [0, 1]; the positions not in `starved` are B (default: the first m/2), and a strategy that completes those gains nearly
+    nothing.
     """
     _require(m, 4, even=True)
     short = epsilon / (m / 2 - 1)
@@ -101,4 +102,5 @@ def in_step(m: int, cycles: int) -> Workload:
 
 def _require(m: int, least: int, *, even: bool = False) -> None:
     if m < least or (even and m % 2):
-        raise InputError("m", f"{m} applications do not make this instance; expected {least} or more{', even' if even else ''}")
+        expected = f"{least} or more{', even' if even else ''}"
+        raise InputError("m", f"{m} applications do not make this instance; expected {expected}")

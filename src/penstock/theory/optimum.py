@@ -140,8 +140,7 @@ def _min_yield(chains: list[_Chain], end: float) -> float:
         for chain in chains:
             wanted = min(chain.total, lowest * (end - chain.release))
             target.append(max(0.0, wanted - chain.history))
-            # What was done before the start is in time whenever that was.
-            due.append(min(end, chain.release + chain.total / lowest) if wanted >= chain.history else math.inf)
+            due.append(min(end, chain.release + chain.total / lowest))
         return lowest_cost(_arranged(chains, target, due), math.inf, late, 0.0) < late
 
     return 1.0 if reachable(1.0) else bisect(reachable, 0.0, 1.0, PRECISION)[0]

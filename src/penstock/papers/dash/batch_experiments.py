@@ -37,6 +37,8 @@ class Trial:
     strategy: Strategy
     policy: str = "fifo"
     io_nodes: int = 1
+    wanted: float = 0.0
+    """The I/O load that the batch was to have, where that is not its parameter."""
 
     @property
     def key(self) -> str:
@@ -111,10 +113,24 @@ def several_io_nodes(scale: Scale) -> Experiment:
     return Experiment("io-nodes", tuple(trials))
 
 
+def parameter(kind: str, load: float) -> float:
+    """The parameter `load` of the generator for which the I/O load α is about the wanted one.
+
+    That of Mira batches is f, the part of the time that is I/O on average, which makes α near f / (1 − f).
+    """
+    return load / (1.0 + load) if kind == "mira" else load
+
+
 def mapping(scale: Scale) -> Experiment:
     """Figures IV.3 to IV.10: list scheduling and three kinds of packs on four families of batches."""
     trials = [
-        Trial(kind, (("load", load), ("profile", profile), *scale.smaller.items()), seed, strategy)
+        Trial(
+            kind,
+            (("load", parameter(kind, load)), ("profile", profile), *scale.smaller.items()),
+            seed,
+            strategy,
+            wanted=load,
+        )
         for kind, profile in FAMILIES.values()
         for load in scale.mapping_loads
         for seed in range(scale.mapping_batches)

@@ -129,19 +129,19 @@ def of_family(rows: Rows, family: str, mapping: str) -> Iterator[tuple[float, Ma
     """The wanted I/O load and what was measured, for each batch of the family."""
     kind, profile = FAMILIES[family]
     for trial, row in rows.items():
-        parameters = dict(trial.parameters)
-        if (trial.kind, parameters.get("profile"), trial.strategy) == (kind, profile, MAPPINGS[mapping]):
-            yield float(parameters["load"]), row
+        if (trial.kind, dict(trial.parameters).get("profile"), trial.strategy) == (kind, profile, MAPPINGS[mapping]):
+            yield trial.wanted, row
 
 
 def over_time(rows: Rows, family: str, mapping: str, load: float, column: str) -> Floats:
     """The mean over the batches of a column over time, at equal parts of each one's makespan."""
-    return np.mean([row["over_time"][column] for wanted, row in of_family(rows, family, mapping) if wanted == load], axis=0)
+    columns = [row["over_time"][column] for wanted, row in of_family(rows, family, mapping) if wanted == load]
+    return np.asarray(np.mean(columns, axis=0))
 
 
 def loads_of(rows: Rows) -> list[float]:
     """The wanted I/O loads."""
-    return sorted({dict(trial.parameters)["load"] for trial in rows})
+    return sorted({trial.wanted for trial in rows})
 
 
 def _utilization(rows: Rows, family: str) -> Figure:
