@@ -224,6 +224,18 @@ def test_list_scheduling_is_for_one_io_node() -> None:
         schedule(batch((1, work(1.0))), Strategy("list"), io_nodes=2)
 
 
+@pytest.mark.parametrize("strategy", [Strategy("list"), Strategy(backfill=True)], ids=lambda strategy: strategy.label)
+def test_an_order_that_is_fixed_at_the_start_is_for_packs(strategy: Strategy) -> None:
+    jobs = batch((1, work(1.0)))
+    message = (
+        "policy periodic-fifo: its order is fixed when a pack starts, and jobs start later; expected packs, no backfilling"
+    )
+    with pytest.raises(InputError) as error:
+        schedule(jobs, strategy, policy="periodic-fifo")
+    assert str(error.value) == message
+    assert schedule(jobs, policy="periodic-fifo").makespan == 1.0
+
+
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(InputError, match="policy best: unknown; expected one of fair-share"):
         schedule(batch((1, work(1.0))), policy="best")

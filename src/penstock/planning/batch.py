@@ -24,6 +24,7 @@ from penstock.planning.schedule import Schedule
 from penstock.planning.strategy import DEFAULT_POLICY, Strategy
 from penstock.planning.world import PredictedWorlds, Worlds
 from penstock.policies import Policy, find
+from penstock.policies.policy import STATIC
 
 
 def schedule(
@@ -45,8 +46,7 @@ def schedule(
     _compile(policy)
     begun = time.perf_counter()
     machine = Machine.of(workload, nodes, io_nodes)
-    if strategy.mapping == "list" and machine.io_nodes > 1:
-        raise InputError("io-nodes", f"list scheduling is for one I/O node, not for {io_nodes}; expected 1, or packs")
+    _refuse(strategy, machine, policy)
     jobs = Jobs.of(workload, machine)
     sensibility = strategy.limit(jobs, machine)
     plan = () if strategy.mapping == "list" else make_packs(jobs, machine, sensibility, strategy.order)
@@ -68,6 +68,19 @@ def schedule(
         seconds=time.perf_counter() - begun,
         trace=worlds.trace(),
     )
+
+
+def _refuse(strategy: Strategy, machine: Machine, policy: Policy) -> None:
+    """Refuse what does not go together."""
+    if strategy.mapping == "list" and machine.io_nodes > 1:
+        raise InputError(
+            "io-nodes", f"list scheduling is for one I/O node, not for {machine.io_nodes}; expected 1, or packs"
+        )
+    if policy.family == STATIC and (strategy.mapping == "list" or strategy.backfill):
+        raise InputError(
+            f"policy {policy.name}",
+            "its order is fixed when a pack starts, and jobs start later; expected packs, no backfilling",
+        )
 
 
 def _compile(policy: Policy) -> None:
