@@ -32,7 +32,7 @@ SUFFIXES: Final = (".svg", ".png", ".html")
 MOST_LABELS: Final = 60
 """Jobs that have their names on them."""
 MOST_SHAPES: Final = 4_000
-"""Beyond, shapes are pixels also in an SVG, and bandwidth is drawn as means."""
+"""Beyond, shapes are pixels also in an SVG, without edges and hatches (5,000 jobs: 3 s, not 18), and bandwidth is means."""
 MOST_BINS: Final = 600
 MOST_IO_NODES: Final = 16
 """Panels; of more I/O nodes the first are drawn, and the title says so."""
@@ -164,12 +164,13 @@ def _figure(schedule: Schedule, title: str) -> Figure:
 def _nodes(axes: Axes, schedule: Schedule, io_node: int, size: float) -> None:
     """Jobs over nodes."""
     placed = list(boxes(schedule, io_node))
-    hatched = schedule.outcome.backfilled
-    for backfilled in (False, True):
-        some = [box for box in placed if bool(hatched[box.job]) == backfilled]
+    hatched = schedule.outcome.backfilled & (len(placed) <= MOST_SHAPES)
+    width = 0.4 if len(placed) <= MOST_SHAPES else 0.0
+    for hatch in (False, True):
+        some = [box for box in placed if bool(hatched[box.job]) == hatch]
         corners = [_rectangle(box.start / size, box.end / size, box.low, box.high) for box in some]
         colours = [_colour(box.job) for box in some]
-        _add(axes, corners, colours, edgecolor="white", hatch="////" if backfilled else None, linewidth=0.4)
+        _add(axes, corners, colours, edgecolor="white", hatch="////" if hatch else None, linewidth=width)
     largest = {box.job: box for box in sorted(placed, key=lambda box: box.high - box.low)}
     if len(largest) <= MOST_LABELS:
         for box in largest.values():
