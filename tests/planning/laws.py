@@ -43,6 +43,8 @@ def _assert_packs(schedule: Schedule) -> None:
     members = [job for pack in schedule.packs for job in (*pack.planned.jobs, *pack.joined)]
     assert sorted(members) == list(range(len(jobs)))
     assert sorted(job for pack in schedule.plan for job in pack.jobs) == list(range(len(jobs)))
+    numbers = [pack.number for pack in schedule.packs]
+    assert numbers == sorted(set(numbers))
     last = dict.fromkeys(range(machine.io_nodes), -math.inf)
     for pack in schedule.packs:
         planned = list(pack.planned.jobs)

@@ -114,6 +114,8 @@ def test_utilization_over_time_by_hand() -> None:
     assert line.window_bandwidth.tolist() == [0.0, 0.0, 0.0, 0.0]
     assert line.running.tolist() == [1.0, 1.0, 1.0, 1.0]
     assert line.nodes.tolist() == [0.5, 0.5, 1.0, 1.0]
+    # A window that would begin earlier begins with the first job.
+    assert found.over_time(4, window=100.0).window_utilization.tolist() == line.utilization.tolist()
     # The default window is a twentieth of the makespan.
     assert found.over_time(8).window_utilization.tolist() == [0.5] * 4 + [1.0] * 4
 

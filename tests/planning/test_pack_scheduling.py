@@ -93,6 +93,16 @@ def test_by_hand_backfilling_keeps_the_load_of_the_pack() -> None:
         assert found.outcome.backfilled.tolist() == [False, False, False, joins]
 
 
+def test_by_hand_who_would_end_too_late_may_not_join() -> None:
+    # a has the link 2 to 8, so c, which asks for it at 3, ends at 9 and not at 4. For d, of 4 s, that is too late.
+    a, c = [("work", 2.0), ("io", 6.0), ("work", 2.0)], [("work", 3.0), ("io", 1.0)]
+    found = schedule(batch((2, a), (2, c), (2, work(4.0))), Strategy(backfill=True), policy="fcfs")
+    assert [pack.jobs for pack in found.plan] == [(0, 1), (2,)]
+    assert found.outcome.end.tolist() == [10.0, 9.0, 14.0]
+    # By prediction it could have joined.
+    assert found.predicted_makespan == 10.0
+
+
 def test_by_hand_a_pack_can_be_emptied() -> None:
     # b and c could not start beside a, but b can when d has ended, and then its own pack is gone.
     found = schedule(batch((3, work(10.0)), (1, work(4.0)), (1, work(6.0))), Strategy(backfill=True), policy="fcfs")
