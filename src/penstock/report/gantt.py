@@ -92,7 +92,9 @@ def boxes(schedule: Schedule, io_node: int) -> Iterator[Box]:
     mine = np.flatnonzero(outcome.io_node == io_node)
     free = [(0, schedule.machine.nodes)]
     busy: list[tuple[float, int, list[tuple[int, int]]]] = []
-    for job in mine[np.lexsort((mine, outcome.start[mine]))].tolist():
+    # Of those that start at one date, who takes no time comes first and has gone when the others come.
+    lasts = outcome.end[mine] > outcome.start[mine]
+    for job in mine[np.lexsort((mine, lasts, outcome.start[mine]))].tolist():
         start, end = float(outcome.start[job]), float(outcome.end[job])
         while busy and busy[0][0] <= start:
             free = _merged(free, heapq.heappop(busy)[2])

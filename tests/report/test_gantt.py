@@ -53,6 +53,12 @@ def test_a_job_is_drawn_in_one_piece_where_it_can_be() -> None:
     ]
 
 
+def test_a_job_that_takes_no_time_has_all_its_nodes() -> None:
+    # b, with more nodes, is the first pack, and has gone when a starts at the same date.
+    found = schedule(batch((1, work(1.0)), (2, work(0.0)), nodes=2))
+    assert [(box.job, box.low, box.high) for box in boxes(found, 0)] == [(1, 0, 2), (0, 0, 1)]
+
+
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_the_same_schedule_makes_the_same_file(kind: str) -> None:
     found = schedule(SMALL, policy="fcfs", trace=True)
