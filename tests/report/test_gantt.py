@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.naive.profiles import examples
+from tests.planning.instances import batch, batches, work
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.batch import schedule
 from penstock.planning.strategy import Strategy, comparison
 from penstock.report import gantt
 from penstock.report.gantt import boxes, draw, printable, write_gantt
-from tests.naive.profiles import examples
-from tests.planning.instances import batch, batches, work
 
 BOTH = [("work", 4.0), ("io", 4.0)]
 SMALL = batch((1, BOTH), (1, BOTH), (2, work(3.0)), nodes=2)
