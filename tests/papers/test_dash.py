@@ -67,6 +67,17 @@ def test_an_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
     rows = batch_experiments.run(Experiment("e", trials), tmp_path, progress=False)
     assert [trial.seed for trial in computed] == [0, 1, 2]
     assert [rows[trial] for trial in trials] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    batch_experiments.run(Experiment("e", trials), tmp_path, progress=False)
+    assert len(computed) == 3, "a line after the one that was cut short counts"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_experiments, "_computed", lambda trials: [(trial, {}) for trial in trials])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot be written: Not a directory; the trials so far are kept$"):
+        batch_experiments.run(
+            Experiment("e", (Trial("packs", (), 0, Strategy("pack")),)), tmp_path / "file" / "folder", progress=False
+        )
 
 
 def test_rows_of_another_version_are_refused(tmp_path):

@@ -8,12 +8,12 @@ import pytest
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.claims import Verdict
-from penstock.papers.drawing import encoded
 from penstock.papers.revisiting import campaigns, figures
 from penstock.papers.revisiting.apex_claims import apex_claims
 from penstock.papers.revisiting.campaigns import POLICIES, SCALES, Scale
 from penstock.papers.revisiting.reproduction import reproduce
 from penstock.papers.revisiting.synthetic_claims import synthetic_claims
+from penstock.report.figures import encoded
 from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
 
 PNG = b"\x89PNG"

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.workloads import Jacobi, io_load, io_weight, jacobi, seconds_alone
+from penstock.workloads import Jacobi, io_load, io_weight, jacobi
 
 
 def test_the_table() -> None:
@@ -20,7 +20,7 @@ def test_the_table() -> None:
 def test_the_load_of_all_is_the_same() -> None:
     # 250 · 42 = 500 · 21 = 1000 · 10.5 = 10,500 s, of which 10 / 42 are I/O: W = α = 50 / 42.
     workload = jacobi(Jacobi())
-    assert {seconds_alone(application, 1.0) for application in workload.applications} == {10_500.0}
+    assert {application.seconds_alone(1.0) for application in workload.applications} == {10_500.0}
     assert io_weight(workload) == pytest.approx(50.0 / 42.0)
     assert io_load(workload) == pytest.approx(50.0 / 42.0)
 

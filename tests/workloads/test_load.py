@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.workloads import Bicolored, Packs, bicolored, io_load, io_weight, seconds_alone, uniform
+from penstock.workloads import Bicolored, Packs, bicolored, io_load, io_weight, uniform
 
 amounts = st.floats(0.0, 1e6)
 caps = st.floats(1e-3, 1e6)
@@ -48,9 +48,9 @@ def test_two_applications_by_hand() -> None:
     a = Application.of("a", [("work", 6), ("io", 8)])
     b = Application.of("b", [("work", 4), ("read", 20), ("write", 30)], nodes=3, lead=1.0)
     workload = Workload(platform, (a, b))
-    assert seconds_alone(a, 4.0) == 8.0
-    assert seconds_alone(b, 10.0) == 10.0
-    assert seconds_alone(b, 5.0) == 15.0
+    assert a.seconds_alone(4.0) == 8.0
+    assert b.seconds_alone(10.0) == 10.0
+    assert b.seconds_alone(5.0) == 15.0
     assert io_weight(workload) == pytest.approx(2 / 8 + 5 / 10)
     assert io_load(workload) == pytest.approx(8 * (58 / 10) / (1 * 8 + 3 * 10))
 

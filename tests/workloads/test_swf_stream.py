@@ -11,7 +11,7 @@ from penstock.model import InputError
 from penstock.model.files import read
 from penstock.model.files import write as write_workload
 from penstock.model.phases import IO, WORK
-from penstock.workloads import Stream, Swf, io_load, seconds_alone, stream
+from penstock.workloads import Stream, Swf, io_load, stream
 from penstock.workloads.load import volume
 from tests.workloads.traces import line, real, write
 
@@ -19,7 +19,7 @@ from tests.workloads.traces import line, real, write
 def fractions(made: Stream) -> np.ndarray:
     """The part of each job's time alone that is I/O."""
     platform = made.workload.platform
-    return np.array([volume(a) / a.cap(platform) / seconds_alone(a, a.cap(platform)) for a in made.workload.applications])
+    return np.array([volume(a) / a.cap(platform) / a.seconds_alone(a.cap(platform)) for a in made.workload.applications])
 
 
 def test_the_run_time_is_that_of_the_job_alone(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_run_time_is_that_of_the_job_alone(tmp_path: Path) -> None:
         assert np.array_equal(kinds, np.tile([WORK, IO], 7))
         assert np.array_equal(amounts, np.tile(amounts[:2], 7))
         assert (application.nodes, application.release) == (nodes, release)
-        assert seconds_alone(application, application.cap(platform)) == pytest.approx(run)
+        assert application.seconds_alone(application.cap(platform)) == pytest.approx(run)
 
 
 def test_a_quarter_of_the_machine_fills_the_link_unless_said_otherwise(tmp_path: Path) -> None:
@@ -128,6 +128,6 @@ def test_a_month_of_a_real_trace() -> None:
     assert [application.release for application in applications] == sorted(rows[:, 1] - begin)
     assert sorted(application.nodes for application in applications) == sorted(rows[:, 4])
     platform = made.workload.platform
-    alone = sum(application.nodes * seconds_alone(application, application.cap(platform)) for application in applications)
+    alone = sum(application.nodes * application.seconds_alone(application.cap(platform)) for application in applications)
     assert alone == pytest.approx(float(np.sum(rows[:, 3] * rows[:, 4])), rel=1e-9)
     assert 0.2 < io_load(made.workload) < 0.6

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from penstock.campaign.cells import Cell, canonical
 from penstock.engine.result import MEASURES, Result
 from penstock.model import Application, PenstockError, Workload
-from penstock.model.phases import WORK
 from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(
@@ -121,7 +120,7 @@ def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
 def _dedicated_sums(workload: Workload, application: Application) -> tuple[float, float, int]:
     """Dedicated seconds of all phases and of the I/O phases, and how many I/O operations there are."""
     seconds = application.phases.dedicated_seconds(application.cap(workload.platform))
-    is_io = (application.phases.kinds != WORK) & (application.phases.amounts > 0.0)
+    is_io = application.phases.asks
     return float(seconds.sum()), float(seconds[is_io].sum()), int(np.count_nonzero(is_io))
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.model import Application, Workload
-from penstock.model.phases import WORK
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def dedicated(workload: Workload) -> Dedicated:
     end = workload.window[1] if workload.window else max(float(ends[-1]) for ends, _ in chains)
     volume, operations = 0.0, 0
     for application, (ends, durations) in zip(workload.applications, chains, strict=True):
-        is_io = (application.phases.kinds != WORK) & (application.phases.amounts > 0.0)
+        is_io = application.phases.asks
         under_way = np.clip(end - (ends - durations)[is_io], 0.0, durations[is_io])
         volume += float(under_way.sum()) * application.cap(workload.platform)
         operations += int(np.count_nonzero((ends - durations)[is_io] < end))

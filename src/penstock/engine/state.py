@@ -185,9 +185,7 @@ def new_state(workload: Workload, held: frozenset[int], plan: Plan) -> State:
     )
     columns["cursor"] = columns["first"][:-1].copy()
     columns["history"] = columns["done"].copy()
-    columns["whole"] = columns["done"] + of(
-        a.lead + float(a.phases.dedicated_seconds(a.cap(workload.platform)).sum()) for a in applications
-    )
+    columns["whole"] = columns["done"] + of(a.seconds_alone(a.cap(workload.platform)) for a in applications)
     for name, column in columns.items():
         if column is None:
             columns[name] = np.zeros(size, np.int64 if name in _INTEGERS else np.float64)

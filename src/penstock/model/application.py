@@ -56,6 +56,10 @@ class Application:
             return min(self.bandwidth, platform.bandwidth)
         return platform.cap(self.nodes)
 
+    def seconds_alone(self, bandwidth: float) -> float:
+        """T_i(b): how long it takes with nobody in its way, at `bandwidth` bytes/s, the lead included (001 eq. III.1)."""
+        return self.lead + float(self.phases.dedicated_seconds(bandwidth).sum())
+
 
 def _checked_couple(couple: object) -> tuple[float, float]:
     if not isinstance(couple, list | tuple) or len(couple) != 2:

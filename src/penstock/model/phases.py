@@ -58,9 +58,15 @@ class Phases:
         return cls(np.frombuffer(kinds, np.uint8), np.frombuffer(amounts, np.float64))
 
     @property
+    def asks(self) -> NDArray[np.bool_]:
+        """Which phases ask for the link: I/O operations of volume above 0."""
+        asks: NDArray[np.bool_] = (self.kinds != WORK) & (self.amounts > 0.0)
+        return asks
+
+    @property
     def operations(self) -> int:
-        """The number of I/O operations that ask for the link: those of volume above 0."""
-        return int(np.count_nonzero((self.kinds != WORK) & (self.amounts > 0.0)))
+        """The number of I/O operations that ask for the link."""
+        return int(np.count_nonzero(self.asks))
 
     def dedicated_seconds(self, cap: float) -> NDArray[np.float64]:
         """How long each phase lasts on an idle machine at bandwidth `cap`: w, or d_min = v / b_i (000 eq. 3)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -69,11 +68,3 @@ def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int 
     means = np.array([y[which == interval].mean() for interval in filled])
     deviations = np.array([y[which == interval].std() for interval in filled])
     axes.errorbar(middles, means, yerr=deviations, color=colour, label=label, linewidth=1.1, elinewidth=0.5, capsize=1.5)
-
-
-def encoded(figure: Figure, kind: str) -> bytes:
-    """The figure as the bytes of a PNG or SVG file, the same for the same data."""
-    buffer = io.BytesIO()
-    metadata = {"Date": None} if kind == "svg" else {"Software": None}
-    figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)
-    return buffer.getvalue()

@@ -12,8 +12,8 @@ from penstock.campaign import Campaign, run
 from penstock.model import InputError
 from penstock.model.files import replacing
 from penstock.papers.claims import Verdict
-from penstock.papers.drawing import encoded
 from penstock.papers.results import Results
+from penstock.report.figures import encoded
 from penstock.report.findings import Picture, write_page
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.model import Application, InputError, Workload
 from penstock.planning.machine import Machine
 from penstock.policies.view import Floats, Ints
-from penstock.workloads.load import seconds_alone, volume
+from penstock.workloads.load import volume
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Jobs:
         applications = workload.applications
         _refuse_large(applications, machine)
         platform = machine.platform(workload)
-        seconds = np.array([seconds_alone(application, application.cap(platform)) for application in applications])
+        seconds = np.array([application.seconds_alone(application.cap(platform)) for application in applications])
         lead = np.array([application.lead for application in applications])
         operations = np.array([application.phases.operations for application in applications], np.int64)
         return cls(

@@ -53,6 +53,6 @@ def _first_work(application: Application) -> float:
     if application.nominal is not None:
         return application.nominal[0]
     kinds, amounts = application.phases.kinds, application.phases.amounts
-    asks = np.flatnonzero((kinds != WORK) & (amounts > 0.0))
+    asks = np.flatnonzero(application.phases.asks)
     before = slice(0, int(asks[0]) if len(asks) else len(kinds))
     return float(amounts[before][kinds[before] == WORK].sum())

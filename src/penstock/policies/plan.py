@@ -9,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 
 from penstock.model import Workload
-from penstock.model.phases import WORK
 from penstock.policies.view import Floats, Ints
 
 
@@ -29,10 +28,7 @@ Planner: TypeAlias = Callable[[Workload], Plan]
 
 def in_sequence(workload: Workload, sequence: Sequence[int]) -> Plan:
     """The plan in which operations run in this sequence of applications, one entry an operation that asks for the link."""
-    operations = [
-        np.flatnonzero((application.phases.kinds != WORK) & (application.phases.amounts > 0.0))
-        for application in workload.applications
-    ]
+    operations = [np.flatnonzero(application.phases.asks) for application in workload.applications]
     first = np.concatenate([[0], np.cumsum([len(application.phases) for application in workload.applications])])
     turns = np.full(int(first[-1]), -1, np.int64)
     places: list[list[int]] = [[] for _ in operations]

@@ -7,7 +7,6 @@ enough, or on several where none is. Dotted lines are the starts of packs, hatch
 from __future__ import annotations
 
 import heapq
-import io
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from matplotlib.figure import Figure
 from penstock.model import InputError
 from penstock.model.files import replacing
 from penstock.report.binning import Bins, means
+from penstock.report.figures import encoded
 from penstock.report.findings import Picture, write_page
 
 if TYPE_CHECKING:
@@ -78,12 +78,9 @@ def check_suffix(path: Path) -> None:
 
 def draw(schedule: Schedule, title: str, kind: str) -> bytes:
     """The drawing as the bytes of an SVG or PNG file, the same for the same schedule."""
-    buffer = io.BytesIO()
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # a name in a script the font lacks
-        figure = _figure(schedule, title)
-        figure.savefig(buffer, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else {"Software": None})
-    return buffer.getvalue()
+        return encoded(_figure(schedule, title), kind)
 
 
 def boxes(schedule: Schedule, io_node: int) -> Iterator[Box]:

@@ -72,9 +72,7 @@ def demand(workload: Workload, pieces: int = PIECES) -> Demand:
         release=np.array([application.release for application in applications]),
         start=np.array([workload.start(application) for application in applications]),
         history=np.array([workload.history(application) for application in applications]),
-        chain=np.array(
-            [a.lead + float(a.phases.dedicated_seconds(cap).sum()) for a, cap in zip(applications, caps, strict=True)]
-        ),
+        chain=np.array([a.seconds_alone(cap) for a, cap in zip(applications, caps, strict=True)]),
         share=caps / platform.bandwidth,
         nodes=np.array([float(application.nodes) for application in applications]),
         begin=workload.begin,

@@ -6,7 +6,7 @@ from penstock.workloads.batch import Batch
 from penstock.workloads.bicolored import Bicolored, bicolored
 from penstock.workloads.demo import demo
 from penstock.workloads.jacobi import Jacobi, jacobi
-from penstock.workloads.load import io_load, io_weight, seconds_alone
+from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.mira import Mira, mira
 from penstock.workloads.swf_stream import Stream, Swf, stream
 from penstock.workloads.synthetic import Synthetic, synthetic
@@ -34,7 +34,6 @@ __all__ = [
     "jacobi",
     "mira",
     "schedule",
-    "seconds_alone",
     "stream",
     "synthetic",
     "uniform",

@@ -17,11 +17,6 @@ from penstock.model import Application, InputError, Workload
 from penstock.model.phases import WORK
 
 
-def seconds_alone(application: Application, bandwidth: float) -> float:
-    """T_i(b): how long the application takes with nobody in its way, at `bandwidth` bytes/s."""
-    return application.lead + float(application.phases.dedicated_seconds(bandwidth).sum())
-
-
 def volume(application: Application) -> float:
     """Σ_j b_ij, the bytes of all its I/O."""
     phases = application.phases
@@ -33,7 +28,7 @@ def io_weight(workload: Workload) -> float:
     weight = 0.0
     for application in workload.applications:
         cap = application.cap(workload.platform)
-        seconds = seconds_alone(application, cap)
+        seconds = application.seconds_alone(cap)
         weight += volume(application) / cap / seconds if seconds > 0.0 else 0.0
     return weight
 
@@ -44,7 +39,7 @@ def io_load(workload: Workload) -> float:
     if platform.nodes is None:
         raise InputError("platform.nodes", "is not given; expected the nodes of the machine, for the I/O load")
     link_seconds = sum(volume(application) for application in workload.applications) / platform.bandwidth
-    node_seconds = sum(a.nodes * seconds_alone(a, a.cap(platform)) for a in workload.applications)
+    node_seconds = sum(a.nodes * a.seconds_alone(a.cap(platform)) for a in workload.applications)
     if node_seconds == 0.0:
         raise InputError("applications", "take no time at all; expected work or I/O, for the I/O load")
     return platform.nodes * link_seconds / node_seconds

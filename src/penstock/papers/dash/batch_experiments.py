@@ -141,20 +141,30 @@ def mapping(scale: Scale) -> Experiment:
 
 def run(experiment: Experiment, folder: Path, progress: bool | None = None) -> dict[Trial, dict[str, Any]]:
     """Compute the trials that the folder does not hold yet, on all cores; returns what was measured of each."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{experiment.name}.jsonl"
     known = _read(path)
     missing = [trial for trial in experiment.trials if trial.key not in known]
-    with (
-        path.open("a") as file,
-        bar(experiment.name, len(experiment.trials) - len(missing), len(experiment.trials), progress) as report,
-    ):
-        for done, (trial, row) in enumerate(_computed(missing), len(experiment.trials) - len(missing) + 1):
+    total = len(experiment.trials)
+    begun = total - len(missing)
+    with bar(experiment.name, begun, total, progress) as report:
+        for done, (trial, row) in enumerate(_computed(missing), begun + 1):
             known[trial.key] = row
-            file.write(json.dumps({"key": trial.key, "identity": identity(PLANNING), "row": row}) + "\n")
-            file.flush()
+            _append(path, {"key": trial.key, "identity": identity(PLANNING), "row": row})
             report(done)
     return {trial: known[trial.key] for trial in experiment.trials}
+
+
+def _append(path: Path, entry: dict[str, Any]) -> None:
+    """Add a line to the file, after ending one that an interruption has cut short."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            if file.seek(0, os.SEEK_END) > 0:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"" if file.read() == b"\n" else b"\n")
+            file.write(json.dumps(entry).encode() + b"\n")
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror}; the trials so far are kept") from None
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
