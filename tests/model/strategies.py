@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from penstock.model import Application, Phases, Platform, Workload
+from penstock.model import Application, Buffer, Curve, Phases, Platform, Workload
 
 amounts = st.floats(min_value=0.0, max_value=1e300)
 positive = st.floats(min_value=1e-300, max_value=1e300)
@@ -22,13 +22,36 @@ def applications(draw: st.DrawFn, name: str, before: float) -> Application:
         lead=draw(amounts),
         bandwidth=draw(st.none() | positive),
         nominal=draw(st.none() | st.tuples(amounts, amounts)),
+        read_bandwidth=draw(st.none() | positive),
+        write_bandwidth=draw(st.none() | positive),
+        curve=draw(st.none() | curves()),
+        best_count=draw(st.none() | st.integers(1, 64)),
+        directory=draw(st.none() | names),
     )
+
+
+def curves() -> st.SearchStrategy[Curve]:
+    return st.dictionaries(st.integers(2, 64), positive, max_size=4).flatmap(
+        lambda points: positive.map(lambda first: Curve.of({1: first, **points}))
+    )
+
+
+def buffers() -> st.SearchStrategy[Buffer]:
+    return st.builds(Buffer, size=st.none() | amounts, bandwidth=st.none() | positive)
 
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
     window = draw(st.none() | st.tuples(dates, dates).filter(lambda dates: dates[0] < dates[1]))
     before = window[1] if window else np.inf
-    platform = Platform(draw(positive), draw(st.none() | positive), draw(st.none() | st.integers(64, 10_000)))
+    platform = Platform(
+        draw(positive),
+        draw(st.none() | positive),
+        nodes=draw(st.none() | st.integers(64, 10_000)),
+        resources=draw(st.none() | st.integers(1, 1000)),
+        read_bandwidth=draw(st.none() | positive),
+        write_bandwidth=draw(st.none() | positive),
+        buffer=draw(st.none() | buffers()),
+    )
     unique = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     return Workload(platform, tuple(draw(applications(name, before)) for name in unique), window)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from penstock.model import Application, InputError, Phases, Platform, Workload
+from penstock.model import Application, Curve, InputError, Phases, Platform, Workload
 from penstock.model.files import read, replacing, write
 from tests.model.strategies import workloads
 
@@ -64,6 +64,21 @@ def test_the_nominal_couple_is_kept(tmp_path: Path, suffix: str) -> None:
     assert [application.nominal for application in again.applications] == [(10.0, 2.0), None]
 
 
+def test_the_link_of_a_platform_of_resources_may_be_left_out_where_all_have_curves(tmp_path: Path) -> None:
+    curve = {"1": "1 GB/s", "4": "3 GB/s", "8": "2 GB/s"}
+    document = {
+        "penstock": 1,
+        "platform": {"resources": 20},
+        "applications": [{"curve": curve, "phases": [["io", 1]]}, {"curve": {"1": 5e8}, "phases": [["io", 1]]}],
+    }
+    workload = read(write_text(tmp_path / "w.json", json.dumps(document)))
+    assert workload.platform == Platform(3.5e9, resources=20)
+    assert workload.applications[0].curve == Curve((1, 4, 8), (1e9, 3e9, 2e9))
+    del document["applications"][1]["curve"]  # type: ignore[index]
+    with pytest.raises(InputError, match="platform: the key 'bandwidth' is missing"):
+        read(write_text(tmp_path / "w.json", json.dumps(document)))
+
+
 def test_a_nominal_couple_may_carry_units(tmp_path: Path) -> None:
     path = write_text(tmp_path / "w.json", changed(("applications", 0, "nominal"), ["2 min", "3 kB"]))
     assert [application.nominal for application in read(path).applications] == [(120.0, 3000.0), None]
@@ -113,6 +128,33 @@ WRONG = [
     (changed(("platform", "bandwidth"), 0), "platform.bandwidth: 0 is not a bandwidth"),
     (changed(("platform", "bandwidth"), ...), "platform: the key 'bandwidth' is missing"),
     (changed(("platform",), ...), "the key 'platform' is missing"),
+    (changed(("platform", "resources"), 0), "platform.resources: 0 is not a number of I/O resources"),
+    (changed(("platform", "buffer"), {"size": "-1 TB"}), "platform.buffer.size: '-1 TB' is negative"),
+    (
+        changed(("platform", "buffer"), {"bytes": 1}),
+        "platform.buffer: {'bytes': 1} is not a buffer; expected an object with",
+    ),
+    (changed(("platform", "buffer"), 5), "platform.buffer: 5 is not a buffer"),
+    (changed(("platform", "write_bandwidth"), 0), "platform.write_bandwidth: 0 is not a bandwidth"),
+    (changed(("applications", 0, "read_bandwidth"), "fast"), "applications[0].read_bandwidth: 'fast' is not an amount"),
+    (changed(("applications", 0, "curve"), {}), "applications[0].curve: the counts [] lack 1"),
+    (
+        changed(("applications", 0, "curve"), {"2": 1}),
+        "applications[0].curve: the counts [2] lack 1; expected the bandwidth",
+    ),
+    (
+        changed(("applications", 0, "curve"), {"0": 1, "1": 1}),
+        "applications[0].curve.0: direct access without I/O resources",
+    ),
+    (changed(("applications", 0, "curve"), {"1": 5, "2": 0}), "applications[0].curve.2: 0 is not a bandwidth"),
+    (changed(("applications", 0, "curve"), {"1": 5, "01": 6}), "applications[0].curve: a count stands twice in ['1', '01']"),
+    (
+        changed(("applications", 0, "curve"), {"1": 5, "x": 6}),
+        "applications[0].curve.x: 'x' is not a number of I/O resources",
+    ),
+    (changed(("applications", 0, "curve"), [1, 2]), "applications[0].curve: [1, 2] is not a curve; expected {"),
+    (changed(("applications", 0, "best_count"), 0), "applications[0].best_count: 0 is not a number of I/O resources"),
+    (changed(("applications", 0, "directory"), ""), "applications[0].directory: '' is not a directory"),
     (changed(("penstock",), 2), "penstock: format 2 is unknown; expected 1"),
     (changed(("penstock",), ...), "the key 'penstock' is missing"),
     (changed(("window",), [5, 4]), "window: the end 4.0 is not after the begin 5.0"),

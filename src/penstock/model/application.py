@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.model import units
+from penstock.model.curve import Curve
 from penstock.model.errors import InputError
 from penstock.model.phases import Phases
 from penstock.model.platform import Platform
@@ -19,6 +20,9 @@ class Application:
     no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
     dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1). `nominal` is
     what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
+    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction, for a burst buffer (004 §3.2). `curve` is
+    its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest, where
+    that is all that is known; `directory` is where its files lie, for placing them.
     """
 
     name: str
@@ -29,6 +33,11 @@ class Application:
     bandwidth: float | None = None
     progress: float | None = None
     nominal: tuple[float, float] | None = None
+    read_bandwidth: float | None = None
+    write_bandwidth: float | None = None
+    curve: Curve | None = None
+    best_count: int | None = None
+    directory: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -38,12 +47,22 @@ class Application:
         units.count(self.nodes, "nodes", "nodes")
         object.__setattr__(self, "release", units.instant(self.release, "release"))
         object.__setattr__(self, "lead", units.seconds(self.lead, "lead"))
-        if self.bandwidth is not None:
-            object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
+        for name in ("bandwidth", "read_bandwidth", "write_bandwidth"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, units.bandwidth(getattr(self, name), name))
         if self.progress is not None:
             object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
         if self.nominal is not None:
             object.__setattr__(self, "nominal", _checked_couple(self.nominal))
+        if self.curve is not None:
+            try:
+                object.__setattr__(self, "curve", Curve.of(self.curve))
+            except InputError as error:
+                raise error.within("curve") from None
+        if self.best_count is not None:
+            units.count(self.best_count, "best_count", "I/O resources")
+        if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
+            raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
 
     @classmethod
     def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:

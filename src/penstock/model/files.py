@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.model.application import Application
+from penstock.model.curve import Curve
 from penstock.model.errors import InputError, short
 from penstock.model.phases import Phases
-from penstock.model.platform import Platform
+from penstock.model.platform import Buffer, Platform
 from penstock.model.workload import Workload
 
 FORMAT: Final = 1
@@ -33,8 +34,29 @@ SUFFIXES: Final = (".json", ".yaml", ".yml", ".parquet")
 LARGEST_TEXT: Final = 512 * 2**20
 """A larger text file would take many times its size in memory to parse; Parquet has no such limit."""
 
-_PLATFORM_KEYS: Final = ("bandwidth", "node_bandwidth", "nodes")
-_APPLICATION_KEYS: Final = ("name", "nodes", "release", "lead", "bandwidth", "progress", "nominal")
+_PLATFORM_KEYS: Final = (
+    "bandwidth",
+    "node_bandwidth",
+    "nodes",
+    "resources",
+    "read_bandwidth",
+    "write_bandwidth",
+    "buffer",
+)
+_APPLICATION_KEYS: Final = (
+    "name",
+    "nodes",
+    "release",
+    "lead",
+    "bandwidth",
+    "progress",
+    "nominal",
+    "read_bandwidth",
+    "write_bandwidth",
+    "curve",
+    "best_count",
+    "directory",
+)
 
 
 def read(path: str | os.PathLike[str]) -> Workload:
@@ -102,16 +124,25 @@ def from_document(document: object) -> Workload:
     fields = _object(document, "", ("penstock", "platform", "window", "applications"), needed=("penstock", "platform"))
     if fields["penstock"] != FORMAT or isinstance(fields["penstock"], bool):
         raise InputError("penstock", f"format {fields['penstock']!r} is unknown; expected {FORMAT}")
-    platform = read_platform(fields["platform"])
     entries = fields.get("applications")
     if not isinstance(entries, list):
         raise InputError("applications", f"{short(entries)} is not a list; expected a list of applications")
-    return Workload(platform, tuple(_application(entry, index) for index, entry in enumerate(entries)), fields.get("window"))
+    applications = tuple(_application(entry, index) for index, entry in enumerate(entries))
+    return Workload(read_platform(fields["platform"], applications), applications, fields.get("window"))
 
 
-def read_platform(document: object) -> Platform:
-    """The platform that a parsed object describes."""
-    fields = _object(document, "platform", _PLATFORM_KEYS, needed=("bandwidth",))
+def read_platform(document: object, applications: tuple[Application, ...] = ()) -> Platform:
+    """The platform that a parsed object describes.
+
+    One of I/O resources may leave out its `bandwidth` if all `applications` have a curve: it is then what they can use
+    together, so that the link between the resources and the rest never counts.
+    """
+    fields = dict(_object(document, "platform", _PLATFORM_KEYS, needed=()))
+    curves = [application.curve for application in applications if application.curve is not None]
+    if "resources" in fields and curves and len(curves) == len(applications):
+        fields.setdefault("bandwidth", sum(curve.largest for curve in curves))
+    if "bandwidth" not in fields:
+        raise InputError("platform", "the key 'bandwidth' is missing; expected bandwidth")
     try:
         return Platform(**fields)
     except InputError as error:
@@ -187,7 +218,8 @@ def _object(document: object, place: str, known: tuple[str, ...], needed: tuple[
 
 def _given(thing: object, keys: tuple[str, ...]) -> dict[str, Any]:
     """The fields of the object that have a value; a file leaves out the others."""
-    return {key: value for key in keys if (value := getattr(thing, key)) is not None}
+    given = {key: value for key in keys if (value := getattr(thing, key)) is not None}
+    return {key: value.document() if isinstance(value, Buffer | Curve) else value for key, value in given.items()}
 
 
 def _check_readable(path: Path) -> None:

@@ -5,25 +5,70 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.model import units
+from penstock.model.errors import InputError, short
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A burst buffer between the nodes and the I/O system: its `size` S in bytes, and the `bandwidth` B_BB in bytes/s at which
+    it can be filled, unbounded if not given (004 §3.1).
+    """
+
+    size: float | None = None
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            object.__setattr__(self, "size", units.volume(self.size, "size"))
+        if self.bandwidth is not None:
+            object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
+
+    @classmethod
+    def of(cls, fields: object) -> Buffer:
+        """A buffer from a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``."""
+        if isinstance(fields, Buffer):
+            return fields
+        if not isinstance(fields, dict) or not set(fields) <= {"size", "bandwidth"}:
+            raise InputError("", f"{short(fields)} is not a buffer; expected an object with the keys size, bandwidth")
+        return cls(**fields)
+
+    def document(self) -> dict[str, float]:
+        """The buffer as a file has it."""
+        fields = {"size": self.size, "bandwidth": self.bandwidth}
+        return {key: value for key, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Platform:
     """`bandwidth` B of the I/O system and `node_bandwidth` b of one node, in bytes/s; `nodes` of the machine.
 
-    Without `node_bandwidth` every application can use all of B by itself.
+    Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or storage
+    targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound each
+    direction, B if not given, and `buffer` is the burst buffer (004 §3.1); the planning of buffers reads these three.
     """
 
     bandwidth: float
     node_bandwidth: float | None = None
     nodes: int | None = None
+    resources: int | None = None
+    read_bandwidth: float | None = None
+    write_bandwidth: float | None = None
+    buffer: Buffer | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
-        if self.node_bandwidth is not None:
-            object.__setattr__(self, "node_bandwidth", units.bandwidth(self.node_bandwidth, "node_bandwidth"))
+        for name in ("node_bandwidth", "read_bandwidth", "write_bandwidth"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, units.bandwidth(getattr(self, name), name))
         if self.nodes is not None:
             units.count(self.nodes, "nodes", "nodes")
+        if self.resources is not None:
+            units.count(self.resources, "resources", "I/O resources")
+        if self.buffer is not None:
+            try:
+                object.__setattr__(self, "buffer", Buffer.of(self.buffer))
+            except InputError as error:
+                raise error.within("buffer") from None
 
     def cap(self, nodes: int) -> float:
         """The largest bandwidth that `nodes` nodes can use: b_i = min(p_i · b, B) (000 eq. 1)."""

@@ -1,0 +1,71 @@
+"""The bandwidth of an application as a function of how many I/O resources it uses, b_j(n) (002 §III.B)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.model import units
+from penstock.model.errors import InputError, short
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Bandwidths in bytes/s at measured counts of I/O resources, ascending from 1.
+
+    Between two measured counts it is linear, beyond the last one constant. Going without I/O resources, which some systems
+    allow, is no point of the curve.
+    """
+
+    counts: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", tuple(units.count(count, "", "I/O resources") for count in self.counts))
+        if len(self.counts) != len(self.bandwidths):
+            raise InputError("", f"{len(self.counts)} counts for {len(self.bandwidths)} bandwidths; expected one for each")
+        if self.counts[:1] != (1,):
+            raise InputError("", f"the counts {short(list(self.counts))} lack 1; expected the bandwidth with 1 I/O resource")
+        if any(later <= earlier for earlier, later in zip(self.counts, self.counts[1:], strict=False)):
+            raise InputError("", f"the counts {short(list(self.counts))} do not ascend; expected each count once")
+        rates = (units.bandwidth(rate, str(n)) for n, rate in zip(self.counts, self.bandwidths, strict=True))
+        object.__setattr__(self, "bandwidths", tuple(rates))
+
+    @classmethod
+    def of(cls, points: object) -> Curve:
+        """A curve from a mapping of counts to bandwidths: ``Curve.of({1: "1 GB/s", 2: "1.8 GB/s"})``."""
+        if isinstance(points, Curve):
+            return points
+        if not isinstance(points, Mapping):
+            raise InputError("", f'{short(points)} is not a curve; expected {{"1": bytes/s, "2": bytes/s, …}}')
+        measured = {_count(key): value for key, value in points.items()}
+        if len(measured) != len(points):
+            raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
+        counts = tuple(sorted(measured))
+        return cls(counts, tuple(measured[count] for count in counts))
+
+    def document(self) -> dict[str, float]:
+        """The curve as a file has it."""
+        return {str(count): rate for count, rate in zip(self.counts, self.bandwidths, strict=True)}
+
+    def upto(self, resources: int) -> NDArray[np.float64]:
+        """b(1), …, b(N) in bytes/s: entry n − 1 is the bandwidth with n of the N resources."""
+        return np.interp(np.arange(1, resources + 1), self.counts, self.bandwidths)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest bandwidth it has at a measured count, and so at any."""
+        return max(self.bandwidths)
+
+
+def _count(key: object) -> int:
+    """A count, which JSON writes as a string."""
+    if isinstance(key, str) and key.isascii() and key.isdigit():
+        key = int(key)
+    if key == 0 and not isinstance(key, bool):
+        raise InputError("0", "direct access without I/O resources is no point of a curve; expected counts from 1 on")
+    return units.count(key, str(key), "I/O resources")
