@@ -115,3 +115,19 @@ def test_wrong_values_are_refused_with_their_place(make: Callable[[], object], m
         make()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_speeds_of_a_direction_may_pass_the_link_and_its_limits_do_not() -> None:
+    plain = Platform(10.0, node_bandwidth=2.0)
+    assert (plain.read_limit, plain.write_limit) == (10.0, 10.0)
+    one_way = Platform(10.0, read_bandwidth=20.0, write_bandwidth=4.0)
+    assert (one_way.read_limit, one_way.write_limit) == (10.0, 4.0)
+    for options, read, write in (
+        ({"nodes": 3}, 6.0, 6.0),
+        ({"nodes": 30}, 10.0, 10.0),
+        ({"bandwidth": 50.0}, 50.0, 50.0),
+        ({"bandwidth": 50.0, "read_bandwidth": 1.0}, 1.0, 50.0),
+        ({"nodes": 30, "write_bandwidth": 70.0}, 10.0, 70.0),
+    ):
+        application = Application.of("a", [("io", 1.0)], **options)
+        assert (application.read_speed(plain), application.write_speed(plain)) == (read, write)

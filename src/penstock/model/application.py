@@ -20,9 +20,9 @@ class Application:
     no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
     dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1). `nominal` is
     what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
-    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction, for a burst buffer (004 §3.2). `curve` is
-    its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest, where
-    that is all that is known; `directory` is where its files lie, for placing them.
+    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction, for a burst buffer (004 §3.2). `curve`
+    is its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest,
+    where that is all that is known; `directory` is where its files lie, for placing them.
     """
 
     name: str
@@ -74,6 +74,14 @@ class Application:
         if self.bandwidth is not None:
             return min(self.bandwidth, platform.bandwidth)
         return platform.cap(self.nodes)
+
+    def read_speed(self, platform: Platform) -> float:
+        """b_r, how fast it can read from a buffer, in bytes/s; it may be more than the I/O system gives (004 §3.2)."""
+        return self.read_bandwidth or self.bandwidth or self.cap(platform)
+
+    def write_speed(self, platform: Platform) -> float:
+        """b_w, how fast it can write to a buffer, in bytes/s; it may be more than the I/O system takes (004 §3.2)."""
+        return self.write_bandwidth or self.bandwidth or self.cap(platform)
 
     def seconds_alone(self, bandwidth: float) -> float:
         """T_i(b): how long it takes with nobody in its way, at `bandwidth` bytes/s, the lead included (001 eq. III.1)."""

@@ -10,8 +10,8 @@ from penstock.model.errors import InputError, short
 
 @dataclass(frozen=True)
 class Buffer:
-    """A burst buffer between the nodes and the I/O system: its `size` S in bytes, and the `bandwidth` B_BB in bytes/s at which
-    it can be filled, unbounded if not given (004 §3.1).
+    """A burst buffer between the nodes and the I/O system: its `size` S in bytes, and the `bandwidth` B_BB in bytes/s at
+    which it can be filled, unbounded if not given (004 §3.1).
     """
 
     size: float | None = None
@@ -42,9 +42,9 @@ class Buffer:
 class Platform:
     """`bandwidth` B of the I/O system and `node_bandwidth` b of one node, in bytes/s; `nodes` of the machine.
 
-    Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or storage
-    targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound each
-    direction, B if not given, and `buffer` is the burst buffer (004 §3.1); the planning of buffers reads these three.
+    Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or
+    storage targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound
+    each direction, B if not given, and `buffer` is the burst buffer (004 §3.1); the planning of buffers reads these three.
     """
 
     bandwidth: float
@@ -69,6 +69,16 @@ class Platform:
                 object.__setattr__(self, "buffer", Buffer.of(self.buffer))
             except InputError as error:
                 raise error.within("buffer") from None
+
+    @property
+    def read_limit(self) -> float:
+        """B_r, what can be read from the I/O system at once, in bytes/s; never above B."""
+        return min(self.read_bandwidth or self.bandwidth, self.bandwidth)
+
+    @property
+    def write_limit(self) -> float:
+        """B_w, what can be written to the I/O system at once, in bytes/s; never above B."""
+        return min(self.write_bandwidth or self.bandwidth, self.bandwidth)
 
     def cap(self, nodes: int) -> float:
         """The largest bandwidth that `nodes` nodes can use: b_i = min(p_i · b, B) (000 eq. 1)."""
