@@ -19,8 +19,8 @@ import numpy as np
 from numba import types
 
 from penstock.engine.chain import account, end_work, next_phase
+from penstock.engine.slots import compiled_view, keep_rates, occupy, refused, relocate
 from penstock.engine.state import (
-    COMPLETED,
     DECISIONS,
     ENDS,
     EVENTS,
@@ -35,24 +35,18 @@ from penstock.engine.state import (
     TICKS,
     State,
 )
-from penstock.policies.compiled import kernel, part, read_only, subroutine, unowned
-from penstock.policies.order import TIME_GRAIN
+from penstock.policies.compiled import kernel, part, unowned
 from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
 
 COMPLETE: Final = 1e-12
 """An operation with no more than this part of its volume left is complete."""
-SLACK: Final = 1e-9
-"""Relative tolerance on caps and on B before a policy's rates are refused."""
 
 # Why the loop came back.
 LIMIT: Final = 0
 APPLICATION_ENDED: Final = 1
 NOTHING_LEFT: Final = 2
 TRACE_FULL: Final = 3
-RATE_NOT_A_NUMBER: Final = 4
-RATE_NEGATIVE: Final = 5
-RATE_ABOVE_CAP: Final = 6
-RATES_ABOVE_BANDWIDTH: Final = 7
+# 4 to 7: what `penstock.engine.slots` refuses.
 STARVED: Final = 8
 """Applications are active, none has a rate, and nothing else will ever happen."""
 INVARIANT_VOLUME: Final = 9
@@ -93,37 +87,13 @@ class Terms(NamedTuple):
 
 
 @part
-def _post(state: State, index: int, volume: float, now: float) -> None:
-    """Make the application active with an operation of this volume."""
-    slot = state.counts[SLOTS]
-    state.counts[SLOTS] += 1
-    state.slot_index[slot] = index
-    state.slot_remaining[slot] = volume
-    state.slot_volume[slot] = volume
-    state.slot_cap[slot] = state.cap[index]
-    state.slot_posted[slot] = np.rint(now * TIME_GRAIN) / TIME_GRAIN
-    state.slot_began[slot] = now
-    state.slot_done[slot] = state.done[index]
-    state.slot_progress[slot] = state.done[index]
-    state.slot_release[slot] = state.release[index]
-    state.slot_nodes[slot] = state.nodes[index]
-    iterations = state.iterations[index]
-    state.slot_mean_iteration[slot] = state.in_iterations[index] / iterations if iterations > 0 else 0.0
-    state.slot_whole[slot] = state.whole[index]
-    state.slot_rank[slot] = state.rank[index]
-    state.slot_turn[slot] = state.turns[state.cursor[index] - 1] if len(state.turns) > 0 else -1
-    state.slot_rate[slot] = 0.0
-    state.slot_transfer[slot] = state.transfer_seconds[index]
-    state.slot_segment_begin[slot] = now
-    state.slot_segment_rate[slot] = 0.0
-
-
-@part
 def _go_on(state: State, index: int, now: float) -> None:
     """Begin what the application does next."""
     volume = next_phase(state, index, now)
     if volume > 0.0:
-        _post(state, index, volume, now)
+        slot = state.counts[SLOTS]
+        state.counts[SLOTS] += 1
+        occupy(state, slot, index, volume, now)
 
 
 @part
@@ -135,82 +105,8 @@ def _complete(state: State, slot: int, now: float) -> None:
     last = state.counts[SLOTS] - 1
     state.counts[SLOTS] = last
     if slot != last:
-        state.slot_index[slot] = state.slot_index[last]
-        state.slot_remaining[slot] = state.slot_remaining[last]
-        state.slot_volume[slot] = state.slot_volume[last]
-        state.slot_cap[slot] = state.slot_cap[last]
-        state.slot_posted[slot] = state.slot_posted[last]
-        state.slot_began[slot] = state.slot_began[last]
-        state.slot_done[slot] = state.slot_done[last]
-        state.slot_progress[slot] = state.slot_progress[last]
-        state.slot_release[slot] = state.slot_release[last]
-        state.slot_nodes[slot] = state.slot_nodes[last]
-        state.slot_mean_iteration[slot] = state.slot_mean_iteration[last]
-        state.slot_whole[slot] = state.slot_whole[last]
-        state.slot_rank[slot] = state.slot_rank[last]
-        state.slot_turn[slot] = state.slot_turn[last]
-        state.slot_rate[slot] = state.slot_rate[last]
-        state.slot_transfer[slot] = state.slot_transfer[last]
-        state.slot_segment_begin[slot] = state.slot_segment_begin[last]
-        state.slot_segment_rate[slot] = state.slot_segment_rate[last]
+        relocate(state, last, slot)
     _go_on(state, index, now)
-
-
-def view_of(state: State, terms: Terms) -> View:
-    """What the policy sees."""
-    size = state.counts[SLOTS]
-    return View(
-        read_only(state.slot_index[:size]),
-        read_only(state.slot_remaining[:size]),
-        read_only(state.slot_cap[:size]),
-        read_only(state.slot_posted[:size]),
-        read_only(state.slot_progress[:size]),
-        read_only(state.slot_release[:size]),
-        read_only(state.slot_nodes[:size]),
-        read_only(state.slot_mean_iteration[:size]),
-        read_only(state.slot_volume[:size]),
-        read_only(state.slot_before[:size]),
-        read_only(state.slot_transfer[:size]),
-        read_only(state.slot_whole[:size]),
-        read_only(state.slot_rank[:size]),
-        read_only(state.slot_turn[:size]),
-        state.slot_scratch[:size],
-        state.slot_order[:size],
-        state.clock[NOW],
-        terms.bandwidth,
-        terms.window_end,
-        terms.parameter,
-        state.counts[COMPLETED],
-    )
-
-
-_compiled_view = subroutine(view_of)
-
-
-@part
-def _keep_rates(state: State) -> None:
-    """Keep the rates apart from those that the policy is going to write: it is shown them."""
-    for slot in range(state.counts[SLOTS]):
-        state.slot_before[slot] = state.slot_rate[slot]
-
-
-@part
-def _refused(state: State, terms: Terms) -> int:
-    """Why the rates cannot be, or 0; the slot and the value go into the state."""
-    total = 0.0
-    for slot in range(state.counts[SLOTS]):
-        rate = state.slot_rate[slot]
-        if not 0.0 <= rate <= state.slot_cap[slot] * (1.0 + SLACK):
-            state.counts[FAULT_SLOT] = slot
-            state.clock[FAULT_VALUE] = rate
-            if rate < 0.0:
-                return RATE_NEGATIVE
-            return RATE_ABOVE_CAP if rate > 0.0 else RATE_NOT_A_NUMBER
-        total += rate
-    if total > terms.bandwidth * (1.0 + SLACK):
-        state.clock[FAULT_VALUE] = total
-        return RATES_ABOVE_BANDWIDTH
-    return 0
 
 
 @part
@@ -342,9 +238,9 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             return NOTHING_LEFT  # whatever periodic decisions would still come
         if state.counts[STALE] != 0 and size > 0:
             state.counts[DECISIONS] += 1
-            _keep_rates(state)
-            policy(_compiled_view(state, terms), state.slot_rate[:size])
-            fault = _refused(state, terms)
+            keep_rates(state, 0, size)
+            policy(compiled_view(state, 0, size, terms.bandwidth, terms.window_end, terms.parameter), state.slot_rate[:size])
+            fault = refused(state, 0, size, terms.bandwidth)
             if fault != 0:
                 return fault
             if len(trace.application) > 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine import loop
+from penstock.engine import loop, slots
 from penstock.engine.dedicated import dedicated
 from penstock.engine.loop import Terms, Trace, new_trace
 from penstock.engine.result import Result, accounts, measure
@@ -138,12 +138,12 @@ class Run:
         application = self.workload.applications[int(state.slot_index[slot])]
         who, cap = f"application {application.name!r}", float(state.slot_cap[slot])
         bandwidth = self.workload.platform.bandwidth
-        if outcome == loop.RATE_NOT_A_NUMBER:
+        if outcome == slots.RATE_NOT_A_NUMBER:
             return self._failure() or f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
         texts = {
-            loop.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-            loop.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-            loop.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
+            slots.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+            slots.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+            slots.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
             loop.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
             loop.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.slot_volume[slot]} bytes",
             loop.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",
@@ -153,7 +153,9 @@ class Run:
 
     def _failure(self) -> str | None:
         """The exception that the policy raises for the present view when called from Python, if it does."""
-        view = loop.view_of(self._state, self._terms(math.inf, False))
+        terms = self._terms(math.inf, False)
+        size = int(self._state.counts[SLOTS])
+        view = slots.view_of(self._state, 0, size, terms.bandwidth, terms.window_end, terms.parameter)
         try:
             self.policy.rates(view, np.full(len(view.cap), np.nan))
         except Exception as error:  # whatever a user's function raises
@@ -169,12 +171,12 @@ class Run:
         """All segments so far, those still open closed at the present date, ordered by begin."""
         self._flush()
         state = self._state
-        slots = np.flatnonzero(state.slot_segment_begin[: state.counts[SLOTS]] < self.now)
+        active = np.flatnonzero(state.slot_segment_begin[: state.counts[SLOTS]] < self.now)
         still_open = Trace(
-            state.slot_index[slots],
-            state.slot_segment_begin[slots],
-            np.full(len(slots), self.now),
-            state.slot_segment_rate[slots],
+            state.slot_index[active],
+            state.slot_segment_begin[active],
+            np.full(len(active), self.now),
+            state.slot_segment_rate[active],
         )
         parts = [*self._segments, still_open]
         trace = Trace(

@@ -156,8 +156,11 @@ _TYPES: Final = {"kinds": types.uint8[::1], "status": types.int8[::1], **dict.fr
 STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) for name in State._fields], State)
 
 
-def new_state(workload: Workload, held: frozenset[int], plan: Plan) -> State:
-    """The state at the begin of a run; the `held` applications wait for their start, the `plan` is the policy's."""
+def new_state(workload: Workload, held: frozenset[int], plan: Plan, slots: int | None = None) -> State:
+    """The state at the begin of a run; the `held` applications wait for their start, the `plan` is the policy's.
+
+    There are as many `slots` as applications unless told otherwise.
+    """
     applications = workload.applications
     size = len(applications)
     lengths = [len(application.phases) for application in applications]
@@ -188,7 +191,8 @@ def new_state(workload: Workload, held: frozenset[int], plan: Plan) -> State:
     columns["whole"] = columns["done"] + of(a.seconds_alone(a.cap(workload.platform)) for a in applications)
     for name, column in columns.items():
         if column is None:
-            columns[name] = np.zeros(size, np.int64 if name in _INTEGERS else np.float64)
+            room = slots if slots is not None and name.startswith("slot_") else size
+            columns[name] = np.zeros(room, np.int64 if name in _INTEGERS else np.float64)
     state = State(**columns)
     state.clock[NOW] = workload.begin
     state.counts[STALE] = 1
