@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from penstock.model import Workload
     from penstock.policies import Policy
     from penstock.theory import Bounds
+
+T = TypeVar("T")
 
 FILE_HELP = "the workload: JSON, YAML or Parquet; - reads standard input"
 POLICY_HELP = (
@@ -39,8 +41,12 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 
 def emit_json(document: Any, output: str | None) -> None:
-    """Write the document to standard output or, by way of a temporary file, to a file."""
-    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    """Write the document to standard output or to a file."""
+    emit_text(json.dumps(document, indent=1, allow_nan=False) + "\n", output)
+
+
+def emit_text(text: str, output: str | None) -> None:
+    """Write the text to standard output or, by way of a temporary file, to a file."""
     if output in (None, "-"):
         sys.stdout.write(text)
         return
@@ -69,6 +75,36 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160)
+
+
+def print_table(
+    columns: Mapping[str, Sequence[str]],
+    optional: Sequence[str] = (),
+    caption: str | None = None,
+    wide: Sequence[str] = (),
+) -> None:
+    """Print the columns; where they are too wide for the terminal, without the first few of the optional ones.
+
+    The first column and the `wide` ones are text, folded where there is no room; the others are numbers.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    left = dict(columns)
+    for dropped in (None, *optional):
+        left.pop(dropped or "", None)
+        table = Table(header_style="", show_edge=False, pad_edge=False, caption=caption)
+        for number, name in enumerate(left):
+            if number and name not in wide:
+                table.add_column(name, justify="right", no_wrap=True)
+            else:
+                table.add_column(name, overflow="fold")
+        for row in zip(*left.values(), strict=True):
+            table.add_row(*map(Text, row))
+        if out.measure(table, options=out.options.update(max_width=1_000)).maximum <= out.width:
+            break
+    out.print(table)
 
 
 def run_all(workload: Workload, policies: Sequence[Policy], *, trace: bool, check: bool) -> list[Result]:
@@ -108,6 +144,19 @@ def print_notes(results: Sequence[Result]) -> None:
             f"note: {len(early)} of {len(results[0].applications)} applications ended inside the window ({names}): "
             "not a steady state; their yields are taken at their ends"
         )
+
+
+def one_by_one(things: Sequence[T], name: Callable[[T], str]) -> Iterator[T]:
+    """The things one by one; a terminal says which one is under way."""
+    if not sys.stderr.isatty():
+        yield from things
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        for thing in things:
+            status.update(f"{name(thing)} …")
+            yield thing
 
 
 def _saying(text: str) -> AbstractContextManager[object]:

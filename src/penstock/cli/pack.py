@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, console, emit_json
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, one_by_one, print_table
 
 if TYPE_CHECKING:
     from penstock.planning.schedule import Schedule
-    from penstock.planning.strategy import Strategy
 
 MOST_ROWS = 20
 MOST_TRACED = 500_000
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             policy=options.policy or DEFAULT_POLICY,
             trace=options.gantt is not None and operations <= MOST_TRACED,
         )
-        for strategy in _shown(strategies)
+        for strategy in one_by_one(strategies, lambda strategy: strategy.label)
     ]
     if options.json or options.output:
         emit_json(
@@ -92,19 +91,6 @@ def run(options: argparse.Namespace) -> int:
     if options.gantt:
         _draw(options.gantt, schedules[0], options.file)
     return 0
-
-
-def _shown(strategies: Sequence[Strategy]) -> Iterator[Strategy]:
-    """The strategies one by one; a terminal says which one is under way."""
-    if not sys.stderr.isatty():
-        yield from strategies
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
-        for strategy in strategies:
-            status.update(f"{strategy.label} …")
-            yield strategy
 
 
 def _refuse_contradictions(options: argparse.Namespace) -> None:
@@ -125,7 +111,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 def _check_suffix(path: str) -> None:
     """Refuse a drawing of an unknown kind before anything is run."""
-    from penstock.report.gantt import check_suffix
+    from penstock.report.figures import check_suffix
 
     check_suffix(Path(path))
 
@@ -170,7 +156,7 @@ def _print_packs(schedule: Schedule) -> None:
     if not schedule.strategy.backfill:
         del columns["joined"]
     more = f"the first {MOST_ROWS} of {len(schedule.packs):,} packs" if len(schedule.packs) > MOST_ROWS else None
-    _print_table(columns, ("who", "start", "I/O node", "joined"), more)
+    print_table(columns, ("who", "start", "I/O node", "joined"), more, wide=("who",))
 
 
 def _print_jobs(schedule: Schedule) -> None:
@@ -191,7 +177,7 @@ def _print_jobs(schedule: Schedule) -> None:
         "backfilled": ["yes" if early else "" for early in outcome.backfilled[shown]],
     }
     more = f"the first {MOST_ROWS} of {len(jobs):,} jobs to start" if len(jobs) > MOST_ROWS else None
-    _print_table(columns, ("waiting", "predicted", "backfilled"), more)
+    print_table(columns, ("waiting", "predicted", "backfilled"), more)
 
 
 def _print_measures(schedule: Schedule) -> None:
@@ -217,7 +203,7 @@ def _print_measures(schedule: Schedule) -> None:
         "I/O events": f"{schedule.events:,}",
         "time": duration(schedule.seconds),
     }
-    _print_table({schedule.strategy.label: list(values), schedule.policy: list(values.values())})
+    print_table({schedule.strategy.label: list(values), schedule.policy: list(values.values())})
 
 
 def _print_comparison(schedules: Sequence[Schedule]) -> None:
@@ -238,29 +224,7 @@ def _print_comparison(schedules: Sequence[Schedule]) -> None:
         "idle": [f"{one.idle / (one.capacity or 1.0):.4f}" for one in schedules],
         "time": [duration(one.seconds) for one in schedules],
     }
-    _print_table(columns, ("time", "predicted", "of packs", "waiting", "delayed", "idle"))
-
-
-def _print_table(columns: Mapping[str, Sequence[str]], optional: Sequence[str] = (), caption: str | None = None) -> None:
-    """Print the columns; where they are too wide for the terminal, without the first few of the optional ones."""
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    left = dict(columns)
-    for dropped in (None, *optional):
-        left.pop(dropped or "", None)
-        table = Table(header_style="", show_edge=False, pad_edge=False, caption=caption)
-        for number, name in enumerate(left):
-            if number and name != "who":
-                table.add_column(name, justify="right", no_wrap=True)
-            else:
-                table.add_column(name, overflow="fold")
-        for row in zip(*left.values(), strict=True):
-            table.add_row(*map(Text, row))
-        if out.measure(table, options=out.options.update(max_width=1_000)).maximum <= out.width:
-            break
-    out.print(table)
+    print_table(columns, ("time", "predicted", "of packs", "waiting", "delayed", "idle"))
 
 
 def _print_notes(schedules: Sequence[Schedule]) -> None:

@@ -18,17 +18,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from penstock.model import InputError
-from penstock.model.files import replacing
 from penstock.report.binning import Bins, means
-from penstock.report.figures import encoded
-from penstock.report.findings import Picture, write_page
+from penstock.report.figures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 
 if TYPE_CHECKING:
     from penstock.engine import Trace
     from penstock.planning.schedule import Schedule
 
-SUFFIXES: Final = (".svg", ".png", ".html")
 MOST_LABELS: Final = 60
 """Jobs that have their names on them."""
 MOST_SHAPES: Final = 4_000
@@ -36,14 +32,6 @@ MOST_SHAPES: Final = 4_000
 MOST_BINS: Final = 600
 MOST_IO_NODES: Final = 16
 """Panels; of more I/O nodes the first are drawn, and the title says so."""
-_COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
-_STYLE: Final[Any] = {
-    "svg.hashsalt": "penstock",
-    "font.size": 9,
-    "axes.axisbelow": True,
-    "hatch.linewidth": 0.4,
-    "text.parse_math": False,  # a name may have dollars in it
-}
 _TIMES: Final = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
@@ -58,27 +46,16 @@ class Box(NamedTuple):
 
 
 def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
-    """Draw the schedule into a file whose suffix is one of SUFFIXES, by way of a temporary file."""
+    """Draw the schedule into a file whose suffix is one of `figures.SUFFIXES`, by way of a temporary file."""
     check_suffix(path)
-    kind = "png" if path.suffix == ".png" else "svg"
-    picture = draw(schedule, title, kind)
-    if path.suffix == ".html":
-        caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
-        write_page(path, printable(title), _subtitle(schedule), [Picture("gantt", caption, picture)], [])
-        return
-    with replacing(path) as temporary:
-        temporary.write_bytes(picture)
-
-
-def check_suffix(path: Path) -> None:
-    """Refuse a file whose format is none of ours."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(str(path), f"cannot tell the format from {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
+    caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
+    page = Page(printable(title), _subtitle(schedule), "gantt", caption)
+    write_picture(path, draw(schedule, title, kind_of(path)), page)
 
 
 def draw(schedule: Schedule, title: str, kind: str) -> bytes:
     """The drawing as the bytes of an SVG or PNG file, the same for the same schedule."""
-    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+    with mpl.rc_context({**STYLE, "hatch.linewidth": 0.4}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # a name in a script the font lacks
         return encoded(_figure(schedule, title), kind)
 
@@ -99,12 +76,6 @@ def boxes(schedule: Schedule, io_node: int) -> Iterator[Box]:
         heapq.heappush(busy, (end, job, taken))
         for low, high in taken:
             yield Box(job, start, end, low, high)
-
-
-def printable(name: str) -> str:
-    """The name without characters that a drawing cannot hold."""
-    whole = name.encode("utf-8", "replace").decode()
-    return "".join(character if character.isprintable() else "?" for character in whole)
 
 
 def _take(free: list[tuple[int, int]], count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -201,7 +172,7 @@ def _bandwidth(axes: Axes, schedule: Schedule, trace: Trace, io_node: int, size:
     else:
         bins = Bins(schedule.begin, schedule.end, MOST_BINS)
         rate, _ = means(np.zeros(len(chosen), np.int64), 1, mine, bins)
-        axes.stairs(rate[0] / schedule.machine.bandwidth, bins.edges / size, fill=True, color=_COLOURS[0])
+        axes.stairs(rate[0] / schedule.machine.bandwidth, bins.edges / size, fill=True, color=COLOURS[0])
     axes.set_ylim(0, 1.05)
     axes.set_yticks([0.0, 1.0])
     axes.set_ylabel("I/O")
@@ -227,10 +198,10 @@ def _stacked(trace: Trace, bandwidth: float) -> Iterator[tuple[int, float, float
 def _utilization(axes: Axes, schedule: Schedule, size: float) -> None:
     """Cumulative, and in a sliding window."""
     line = schedule.over_time()
-    axes.plot(line.date / size, line.window_utilization, color=_COLOURS[4], linewidth=1.0, label="sliding window")
+    axes.plot(line.date / size, line.window_utilization, color=COLOURS[4], linewidth=1.0, label="sliding window")
     axes.plot(line.date / size, line.utilization, color="black", linewidth=1.2, label="since the begin")
     if schedule.trace is None:
-        axes.plot(line.date / size, line.window_bandwidth, color=_COLOURS[1], linewidth=1.0, label="bandwidth used")
+        axes.plot(line.date / size, line.window_bandwidth, color=COLOURS[1], linewidth=1.0, label="bandwidth used")
     axes.set_ylim(0, 1.05)
     axes.set_ylabel("utilization")
     axes.grid(alpha=0.3)
@@ -248,4 +219,4 @@ def _add(axes: Axes, corners: Sequence[Any], colours: Sequence[str], **style: An
 
 
 def _colour(job: int) -> str:
-    return _COLOURS[job % len(_COLOURS)]
+    return COLOURS[job % len(COLOURS)]

@@ -1,0 +1,232 @@
+"""``penstock place FILE``: how many I/O resources for each application, and which."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
+
+if TYPE_CHECKING:
+    from penstock.planning.placement.heuristics import Heuristic
+    from penstock.planning.placement.planner import Plan
+
+MOST_ROWS = 20
+MOST_BARS = 64
+BAR = 40
+"""Characters of a full bar."""
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "place",
+        help="say how many I/O nodes or storage targets each application should use, and which",
+        description="Propose which I/O resources (I/O nodes, storage targets) each application uses: run the heuristics of "
+        "002 on the workload, compare them, and take the best. Applications have a curve, their bandwidth by number of "
+        "resources; without curves a placement is proposed from what is known, and not measured.",
+    )
+    command.add_argument("file", metavar="FILE", help=FILE_HELP)
+    command.add_argument("--resources", metavar="N", type=int, help="I/O resources to use (those of the platform)")
+    command.add_argument(
+        "--allocation",
+        metavar="A",
+        help="only this way to say how many: random, static, best-bdw, n-sys, tcpu, mckp (its own for each), mckp-shared",
+    )
+    command.add_argument(
+        "--placement", metavar="P", help="only this way to say which: random, greedy-non-clairvoyant, greedy-clairvoyant"
+    )
+    command.add_argument(
+        "--knows",
+        metavar="LEVEL",
+        help="what may be known of the applications: nodes, totals (also work and "
+        "volume), best (also the fastest count) or curves (all that the file has)",
+    )
+    command.add_argument(
+        "--objective",
+        metavar="O",
+        default="mean-slowdown",
+        help="what to make small: mean-slowdown, max-slowdown or idle-time (mean-slowdown)",
+    )
+    command.add_argument(
+        "--policy",
+        metavar="NAME",
+        default="best-effort",
+        help=f"how a resource is shared, its time equally if not said: {POLICY_HELP}",
+    )
+    command.add_argument(
+        "--horizon",
+        metavar="SECONDS",
+        type=float,
+        default=5000.0,
+        help="how long chains are repeated and measured at least (5000)",
+    )
+    command.add_argument(
+        "--interval",
+        metavar="I",
+        default="steady",
+        help="what is measured: steady, the horizon and a "
+        "first operation of everyone; first-end, until one application ends (steady)",
+    )
+    command.add_argument("--oracle", action="store_true", help="also find the best of all placements, for few applications")
+    command.add_argument("--seed", metavar="N", type=int, default=0, help="for the random heuristics (0)")
+    add_json(command)
+    command.add_argument("--csv", metavar="OUT", help="write the proposal as a table of jobs and their I/O nodes")
+    command.add_argument("--setstripe", metavar="OUT", help="write it as lfs setstripe commands for the jobs' directories")
+    command.add_argument("--plot", metavar="OUT", help="draw the occupancy: a name ending in .svg, .png or .html")
+    command.set_defaults(run=run, parser=command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    from penstock.model.files import read
+    from penstock.planning.placement.characteristics import LEVELS, Information
+    from penstock.planning.placement.planner import Planner, with_resources
+    from penstock.report.figures import check_suffix
+
+    if options.knows is not None and options.knows not in LEVELS:
+        options.parser.error(f"--knows {options.knows}: unknown; expected one of {', '.join(LEVELS)}")
+    if options.plot:
+        check_suffix(Path(options.plot))
+    planner = Planner(
+        level=Information(options.knows) if options.knows else None,
+        objective=options.objective,
+        policy=options.policy,
+        horizon=options.horizon,
+        interval=options.interval,
+        seed=options.seed,
+    )
+    workload = with_resources(read(options.file), options.resources)
+    plan = planner.plan(
+        workload,
+        _wanted(options),
+        oracle=options.oracle,
+        shown=lambda usable: one_by_one(usable, lambda heuristic: heuristic.name),
+    )
+    if options.json or options.output:
+        emit_json(plan.to_dict(), options.output)
+    elif "-" not in (options.csv, options.setstripe):
+        _print(plan)
+    _write_files(options, plan)
+    return 0
+
+
+def _wanted(options: argparse.Namespace) -> Sequence[Heuristic]:
+    """The heuristics that the options name; none if they leave it open."""
+    from penstock.planning.placement.heuristics import named
+
+    return named(options.allocation, options.placement) if options.allocation or options.placement else ()
+
+
+def _write_files(options: argparse.Namespace, plan: Plan) -> None:
+    from penstock.planning.placement.site import csv_lines, setstripe_lines
+
+    if options.csv:
+        emit_text(csv_lines(plan.workload, plan.chosen.placement), options.csv)
+    if options.setstripe:
+        emit_text(setstripe_lines(plan.workload, plan.chosen.placement), options.setstripe)
+    if options.plot:
+        from penstock.report.occupancy import write_occupancy
+
+        source = "standard input" if options.file == "-" else Path(options.file).name
+        write_occupancy(Path(options.plot), plan.chosen, plan.workload, source)
+        sys.stderr.write(f"plot: {options.plot}\n")
+
+
+def _print(plan: Plan) -> None:
+    """Print the heuristics beside each other, who gets what, and how busy each resource is."""
+    _print_comparison(plan)
+    print(f"\n{plan.chosen.name}:")
+    _print_applications(plan)
+    if plan.chosen.result is not None:
+        print()
+        _print_occupancy(plan)
+    for note in _notes(plan):
+        print(f"note: {note}")
+
+
+def _print_comparison(plan: Plan) -> None:
+    """One row a heuristic; without curves there is nothing to compare."""
+    rows = [(one, one.result) for one in plan.proposals if one.result is not None]
+    if not rows:
+        return
+    columns = {
+        "heuristic": [f"{one.name} *" if one is plan.chosen else one.name for one, _ in rows],
+        "knows": [", ".join(one.heuristic.needs) or "nothing" if one.heuristic else "all" for one, _ in rows],
+        "I/O load": [f"{one.io_load:.3f}" for one, _ in rows],
+        "mean slowdown": [f"{result.mean_slowdown:.3f}" for _, result in rows],
+        "max": [f"{result.max_slowdown:.3f}" for _, result in rows],
+        "ρ_io": [f"{result.mean_allocation_slowdown:.3f}" for _, result in rows],
+        "ρ_con": [f"{result.mean_congestion_slowdown:.3f}" for _, result in rows],
+        "spread": [f"{result.spread:.3f}" for _, result in rows],
+        "idle time": [f"{result.idle_time:.4f}" for _, result in rows],
+    }
+    print_table(columns, ("knows", "spread", "max"), f"* proposed: the smallest {plan.objective}")
+
+
+def _print_applications(plan: Plan) -> None:
+    """Who gets what; of many, those that fare worst."""
+    applications, placement, result = plan.workload.applications, plan.chosen.placement, plan.chosen.result
+    shown = list(range(len(applications)))
+    if result is not None:
+        shown.sort(key=lambda index: -(result.applications[index].slowdown or 0.0))
+    shown = sorted(shown[:MOST_ROWS])
+    columns = {
+        "application": [applications[index].name for index in shown],
+        "nodes": [f"{applications[index].nodes:,}" for index in shown],
+        "resources": [str(len(placement[index])) for index in shown],
+        "who": [" ".join(map(str, placement[index])) for index in shown],
+    }
+    if result is not None:
+        measured = [result.applications[index] for index in shown]
+        columns["slowdown"] = [_or_none(one.slowdown) for one in measured]
+        columns["ρ_io"] = [_or_none(one.allocation_slowdown) for one in measured]
+        columns["ρ_con"] = [_or_none(one.congestion_slowdown) for one in measured]
+    columns["which"] = columns.pop("who")
+    which = "those with the largest slowdown" if result is not None else "the first"
+    more = f"{len(shown)} of {len(applications):,} applications, {which}" if len(shown) < len(applications) else None
+    print_table(columns, ("nodes",), more, wide=("which",))
+
+
+def _print_occupancy(plan: Plan) -> None:
+    """A bar for each resource; of many, the busiest."""
+    result = plan.chosen.result
+    assert result is not None
+    on = [sum(resource in used for used in plan.chosen.placement) for resource in range(len(result.occupancy))]
+    busiest = sorted(range(len(on)), key=lambda resource: -result.occupancy[resource])[:MOST_BARS]
+    shown = sorted(busiest)
+    columns = {
+        "I/O resource": [str(resource) for resource in shown],
+        "applications": [str(on[resource]) for resource in shown],
+        "occupancy": [f"{result.occupancy[resource]:.3f}" for resource in shown],
+        "of the time": ["█" * round(BAR * result.occupancy[resource]) for resource in shown],
+    }
+    more = f"the {len(shown)} busiest of {len(on):,} I/O resources" if len(shown) < len(on) else None
+    print_table(columns, (), more, wide=("of the time",))
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    """What a reader of the figures must know."""
+    chosen = plan.chosen
+    if chosen.result is None:
+        yield "without the curves of all applications nothing is measured; the placement is made from what is known"
+        return
+    if chosen.saturated:
+        least = min(one.io_load for one in plan.proposals if one.io_load is not None)
+        also = "every heuristic" if least > 1.0 else "others stay below 1"
+        yield f"the I/O load is {chosen.io_load:.3f}, above 1: the I/O resources are saturated ({also})"
+    if not chosen.result.valid:
+        yield "not every application completed an operation before the first one ended: the slowdowns are of no use"
+    without = sum(application.slowdown is None for application in chosen.result.applications)
+    if without:
+        yield f"{without} of {len(chosen.result.applications)} applications do no I/O and have no slowdown"
+    oracle = [one.result for one in plan.proposals if one.heuristic is None]
+    if oracle and oracle[0] is not None:
+        yield f"the best of all placements has a {plan.objective} of {plan.measure(oracle[0]):.4f}"
+
+
+def _or_none(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,1 @@
+"""How many I/O resources for each application, and which (002)."""

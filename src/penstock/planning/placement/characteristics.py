@@ -1,0 +1,142 @@
+"""What is known of the applications that are to share I/O resources, and what follows from it (002 Table I, §III.B).
+
+With n resources and nobody else, application j works for T_cpu seconds and transfers for T_io(n) = V_io / b(n) seconds. Its
+I/O-Stress is n · T_io(n) / (T_cpu + T_io(n)), the number of resources it occupies on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from penstock.engine.placed import resources_of
+from penstock.model import Application, Curve, InputError, Workload
+from penstock.model.phases import WORK
+from penstock.policies.view import Floats, Ints
+
+
+class Information(StrEnum):
+    """What a heuristic must know of the applications (002 Table II)."""
+
+    NODES = "nodes"
+    TOTALS = "totals"
+    BEST = "best"
+    CURVES = "curves"
+
+
+LEVELS: Final = tuple(Information)
+"""From what a resource manager always knows to what takes many runs to measure; each level includes those before."""
+
+
+@dataclass(frozen=True)
+class Characteristics:
+    """The applications, one entry each, on `resources` I/O resources of a machine of `machine` nodes."""
+
+    resources: int
+    """N."""
+    machine: int
+    """Q_cpu."""
+    nodes: Ints
+    """Q_j."""
+    work: Floats
+    """T_cpu in seconds, of one run through the chain."""
+    volume: Floats
+    """V_io in bytes, likewise."""
+    measured: tuple[tuple[int, ...], ...]
+    """The counts up to N at which the bandwidth was measured; empty where it was not."""
+    curves: Floats | None
+    """b_j(n) in bytes/s: row j for 1, …, N resources; None where not all are known."""
+    best: Ints | None
+    """n_perf: how many resources give the largest bandwidth, the fewest on ties; None where not all are known."""
+
+    @classmethod
+    def of(cls, workload: Workload, believed: Sequence[Curve] | None = None) -> Characteristics:
+        """The characteristics of the workload, with the `believed` curves in place of its own if there are some."""
+        size = resources_of(workload)
+        applications = workload.applications
+        curves = tuple(application.curve for application in applications) if believed is None else tuple(believed)
+        known = all(curve is not None for curve in curves)
+        rows = np.array([curve.upto(size) for curve in curves if curve is not None])
+        return cls(
+            resources=size,
+            machine=workload.platform.nodes or sum(application.nodes for application in applications),
+            nodes=np.array([application.nodes for application in applications]),
+            work=np.array([_total(application, work=True) for application in applications]),
+            volume=np.array([_total(application, work=False) for application in applications]),
+            measured=tuple(tuple(n for n in curve.counts if n <= size) if curve else () for curve in curves),
+            curves=rows if known else None,
+            best=_best(workload, curves, size),
+        )
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def level(self) -> Information:
+        """The most that is known of all applications."""
+        if self.curves is not None:
+            return Information.CURVES
+        return Information.BEST if self.best is not None else Information.TOTALS
+
+    @cached_property
+    def io_seconds(self) -> Floats:
+        """T_io: row j for 1, …, N resources, nobody else on them."""
+        assert self.curves is not None, "asked only by what needs curves"
+        return self.volume[:, None] / self.curves
+
+    @cached_property
+    def io_ratio(self) -> Floats:
+        """T_io / (T_cpu + T_io), likewise; 0 for an application that does nothing."""
+        whole = self.work[:, None] + self.io_seconds
+        return np.divide(self.io_seconds, whole, out=np.zeros_like(whole), where=whole > 0.0)
+
+    @cached_property
+    def stress(self) -> Floats:
+        """I/O-Stress, likewise, in resources."""
+        return self.io_ratio * np.arange(1, self.resources + 1)
+
+    @cached_property
+    def least_stress(self) -> Ints:
+        """n_sys: the counts that stress the system least, the fewest resources on ties (002 eq. 2)."""
+        counts: Ints = np.argmin(self.stress, axis=1) + 1
+        return counts
+
+    @cached_property
+    def cpu_load(self) -> Floats:
+        """CPUload = Q · T_cpu / (T_cpu + T_io), the nodes that compute on average (002 §IV.A)."""
+        return self.nodes[:, None] * (1.0 - self.io_ratio)
+
+    def at(self, table: Floats, counts: Ints) -> Floats:
+        """The entry of each application for its number of resources."""
+        return table[np.arange(len(self)), np.asarray(counts) - 1]
+
+    def io_load(self, counts: Ints) -> float:
+        """I/O-load of an allocation: the part of the resources it occupies; above 1 the system is saturated (002 eq. 3)."""
+        return float(self.at(self.stress, counts).sum()) / self.resources
+
+
+def _total(application: Application, *, work: bool) -> float:
+    phases = application.phases
+    return float(phases.amounts[(phases.kinds == WORK) == work].sum())
+
+
+def _best(workload: Workload, curves: Sequence[Curve | None], size: int) -> Ints | None:
+    found = []
+    for index, (application, curve) in enumerate(zip(workload.applications, curves, strict=True)):
+        if curve is not None:
+            found.append(int(np.argmax(curve.upto(size))) + 1)
+        elif application.best_count is None:
+            return None
+        elif application.best_count > size:
+            raise InputError(
+                f"applications[{index}].best_count",
+                f"{application.best_count} of {size} I/O resources; expected at most {size}",
+            )
+        else:
+            found.append(application.best_count)
+    return np.array(found)

@@ -1,0 +1,93 @@
+"""The heuristics: an allocation with a placement, or MCKP, which is both (002 §IV, §V.B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from penstock.engine.placed import Placement
+from penstock.model import InputError
+from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation
+from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
+from penstock.planning.placement.mckp import mckp
+from penstock.planning.placement.placing import PLACINGS, find_placing
+from penstock.policies.view import Ints
+
+MCKP: Final = "mckp"
+MCKP_SHARED: Final = "mckp-shared"
+BOTH_STEPS: Final = (MCKP, MCKP_SHARED)
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """`allocation` and `placement` by name; MCKP and its shared form have no placement apart."""
+
+    allocation: str
+    placement: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.allocation in BOTH_STEPS:
+            if self.placement is not None:
+                raise InputError(
+                    f"placement {self.placement}", f"{self.allocation} places by itself; expected no placement with it"
+                )
+        elif self.allocation not in ALLOCATIONS:
+            raise InputError(
+                f"allocation {self.allocation}", f"unknown; expected one of {', '.join([*ALLOCATIONS, *BOTH_STEPS])}"
+            )
+        elif self.placement is None:
+            raise InputError(f"allocation {self.allocation}", f"no placement; expected one of {', '.join(PLACINGS)}")
+        else:
+            find_placing(self.placement)
+
+    @property
+    def name(self) -> str:
+        """Both names in one."""
+        return self.allocation if self.placement is None else f"{self.allocation} + {self.placement}"
+
+    @property
+    def needs(self) -> tuple[Information, ...]:
+        """What it must know of the applications, in the order of the levels."""
+        if self.placement is None:
+            return (Information.CURVES,)
+        needed = {*find_allocation(self.allocation).needs, *find_placing(self.placement).needs}
+        return tuple(level for level in LEVELS if level in needed)
+
+    @property
+    def baseline(self) -> bool:
+        """Whether it is there to be compared with only: one of its steps is random."""
+        return "random" in (self.allocation, self.placement)
+
+    def known_at(self, level: Information) -> bool:
+        """Whether a scheduler that knows this much of all applications can use it."""
+        return all(LEVELS.index(need) <= LEVELS.index(level) for need in self.needs)
+
+    def place(self, known: Characteristics, seed: int = 0) -> Placement:
+        """The resources of each application; the `seed` is for the random steps."""
+        if self.placement is None:
+            return mckp(known, shared=self.allocation == MCKP_SHARED)
+        generator = np.random.default_rng(seed)
+        counts = find_allocation(self.allocation).counts(known, generator)
+        return find_placing(self.placement).place(known, counts, generator)
+
+
+def heuristics(applications: int, resources: int) -> tuple[Heuristic, ...]:
+    """Those of the paper that work for so many applications and resources."""
+    pairs = [Heuristic(allocation, placement) for allocation in ALLOCATIONS for placement in PLACINGS]
+    return (*pairs, Heuristic(MCKP if applications <= resources else MCKP_SHARED))
+
+
+def named(allocation: str | None, placement: str | None) -> tuple[Heuristic, ...]:
+    """The heuristics with this allocation, this placement, or both."""
+    if allocation in BOTH_STEPS:
+        return (Heuristic(allocation, placement),)
+    allocations = ALLOCATIONS if allocation is None else (allocation,)
+    placements = PLACINGS if placement is None else (placement,)
+    return tuple(Heuristic(one, other) for one in allocations for other in placements)
+
+
+def counts_of(placement: Placement) -> Ints:
+    """How many resources each application uses."""
+    return np.array([len(used) for used in placement])

@@ -1,0 +1,160 @@
+"""A proposal of who uses which I/O resources: every heuristic that can be used is run, and the best one chosen.
+
+Heuristics see no more than the level of information says; what their placements are worth is measured with the curves of
+the workload. Where these are not known, nothing can be measured, and the choice follows the paper: the fastest count of
+each application, or a number in proportion to its nodes, placed in turn (002 §VI.A, §VIII).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from penstock.engine.placed import HORIZON, STEADY, PlacedResult, Placement, resources_of, simulate_placement
+from penstock.model import InputError, Workload
+from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
+from penstock.planning.placement.heuristics import Heuristic, counts_of, heuristics
+from penstock.planning.placement.oracle import best_placement
+from penstock.policies.policy import Policy
+
+OBJECTIVES: Final[dict[str, Callable[[PlacedResult], float]]] = {
+    "mean-slowdown": lambda result: result.mean_slowdown,
+    "max-slowdown": lambda result: result.max_slowdown,
+    "idle-time": lambda result: result.idle_time,
+}
+"""What a proposal makes small: what users see on average, what the worst one sees, what the machine loses (002 §III.C.2)."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A placement, where it comes from (None: the best of all), and what it is worth where that can be measured."""
+
+    heuristic: Heuristic | None
+    placement: Placement
+    io_load: float | None
+    result: PlacedResult | None
+
+    @property
+    def name(self) -> str:
+        """The heuristic's, or that of the oracle."""
+        return self.heuristic.name if self.heuristic else "best of all"
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the applications ask for more than the resources can give (002 §III.C.1)."""
+        return self.io_load is not None and self.io_load > 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The proposal as JSON has it."""
+        return {
+            "heuristic": self.name,
+            "allocation": self.heuristic.allocation if self.heuristic else None,
+            "placement": self.heuristic.placement if self.heuristic else None,
+            "io_load": self.io_load,
+            "saturated": self.saturated,
+            "counts": counts_of(self.placement).tolist(),
+            "resources": [list(used) for used in self.placement],
+            "result": self.result.to_dict() if self.result else None,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The proposals for a workload at a level of information, and the one to take."""
+
+    workload: Workload
+    level: Information
+    objective: str
+    chosen: Proposal
+    proposals: tuple[Proposal, ...]
+
+    def measure(self, result: PlacedResult) -> float:
+        """What the objective says of a run."""
+        return OBJECTIVES[self.objective](result)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as ``--json`` prints it."""
+        return {
+            "resources": resources_of(self.workload),
+            "knows": str(self.level),
+            "objective": self.objective,
+            "chosen": self.chosen.to_dict(),
+            "proposals": [proposal.to_dict() for proposal in self.proposals],
+        }
+
+
+@dataclass(frozen=True)
+class Planner:
+    """How placements are proposed and measured."""
+
+    level: Information | None = None
+    """What heuristics may know; by default all that the workload tells."""
+    objective: str = "mean-slowdown"
+    policy: Policy | str = "best-effort"
+    horizon: float = HORIZON
+    interval: str = STEADY
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            raise InputError("objective", f"{self.objective!r} is unknown; expected one of {', '.join(OBJECTIVES)}")
+
+    def plan(
+        self, workload: Workload, only: Sequence[Heuristic] = (), *, oracle: bool = False, shown: Callable[..., Any] = iter
+    ) -> Plan:
+        """The proposals of the heuristics, all that can be used or `only` these, and with `oracle` the best of all.
+
+        `shown` goes over the heuristics one by one, for a progress display.
+        """
+        known = Characteristics.of(workload)
+        level = self.level or known.level
+        if LEVELS.index(level) > LEVELS.index(known.level):
+            raise InputError("applications", f"{_unknown(workload, level)}; expected it for --knows {level}")
+        usable = [one for one in only or heuristics(len(known), known.resources) if one.known_at(level)]
+        if not usable:
+            needs = ", ".join(only[0].needs)
+            raise InputError(f"heuristic {only[0].name}", f"needs {needs}; expected one that knows {level} at most")
+        proposals = [self._proposal(workload, known, heuristic) for heuristic in shown(usable)]
+        if oracle:
+            proposals.append(self._best(workload, known))
+        return Plan(workload, level, self.objective, self._chosen(proposals), tuple(proposals))
+
+    def _proposal(self, workload: Workload, known: Characteristics, heuristic: Heuristic) -> Proposal:
+        placement = heuristic.place(known, self.seed)
+        if known.curves is None:
+            return Proposal(heuristic, placement, None, None)
+        result = simulate_placement(workload, placement, self.policy, horizon=self.horizon, interval=self.interval)
+        return Proposal(heuristic, placement, known.io_load(counts_of(placement)), result)
+
+    def _best(self, workload: Workload, known: Characteristics) -> Proposal:
+        result = best_placement(workload, self.policy, horizon=self.horizon, objective=OBJECTIVES[self.objective])
+        placement = tuple(application.resources for application in result.applications)
+        return Proposal(None, placement, known.io_load(counts_of(placement)), result)
+
+    def _chosen(self, proposals: Sequence[Proposal]) -> Proposal:
+        """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn."""
+        serious = [one for one in proposals if one.heuristic is None or not one.heuristic.baseline] or list(proposals)
+        measured = [(OBJECTIVES[self.objective](one.result), one) for one in serious if one.result]
+        if measured:
+            return min(measured, key=lambda pair: pair[0])[1]
+        return serious[-1]
+
+
+def with_resources(workload: Workload, resources: int | None) -> Workload:
+    """The workload on so many of the platform's I/O resources, all of them by default."""
+    existing = workload.platform.resources
+    if resources is None:
+        return workload
+    if existing is not None and resources > existing:
+        raise InputError("resources", f"{resources} I/O resources on a platform of {existing}; expected at most {existing}")
+    return replace(workload, platform=replace(workload.platform, resources=resources))
+
+
+def _unknown(workload: Workload, level: Information) -> str:
+    """What the first application lacks that heuristics of this level must know."""
+    missing: Iterable[int] = (index for index, one in enumerate(workload.applications) if one.curve is None)
+    if level == Information.BEST:
+        missing = (index for index in missing if workload.applications[index].best_count is None)
+    what = "best_count" if level == Information.BEST else "curve"
+    return f"applications[{next(iter(missing))}] has no {what!r}"
