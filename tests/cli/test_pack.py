@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from penstock import read
-from penstock.cli import pack
+from penstock.cli import output, pack
 from penstock.cli.main import main, parser
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
@@ -97,7 +97,7 @@ def test_the_tables_fit_the_terminal(
 ) -> None:
     assert main(["pack", jobs, *options]) == 0
     wide = cells(capsys.readouterr().out)[0]
-    monkeypatch.setattr(pack, "console", lambda: Console(width=80))
+    monkeypatch.setattr(output, "console", lambda: Console(width=80))
     assert main(["pack", jobs, *options]) == 0
     out = capsys.readouterr().out
     narrow = cells(out)[0]

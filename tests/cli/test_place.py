@@ -1,0 +1,170 @@
+"""``penstock place`` as a user calls it."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+CURVES = ({"1": "1 GB/s", "2": "1.8 GB/s", "4": "3 GB/s"}, {"1": "1 GB/s", "2": "1.2 GB/s"}, {"1": "2 GB/s", "2": "1 GB/s"})
+
+
+def written(path: Path, *, platform=None, phases=None, curves=CURVES, **common) -> str:
+    applications = [
+        {
+            "name": f"[b]{name}$x$",
+            "nodes": 10,
+            "phases": phases or [["work", 100 * (i + 1)], ["io", "100 GB"]],
+            **({"curve": curves[i]} if curves else {}),
+            **common,
+        }
+        for i, name in enumerate("abc")
+    ]
+    platform = platform or {"bandwidth": "10 GB/s", "resources": 4, "nodes": 40}
+    path.write_text(json.dumps({"penstock": 1, "platform": platform, "applications": applications}))
+    return str(path)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return written(tmp_path / "w.json", directory="/scratch/a")
+
+
+def test_the_tables(file: str, capsys: Capture) -> None:
+    assert main(["place", file, "--oracle"]) == 0
+    text = capsys.readouterr().out
+    assert "tcpu + greedy-clairvoyant" in text
+    assert "best of all" in text
+    assert "* proposed: the smallest mean-slowdown" in text
+    assert "[b]a$x$" in text
+    assert "█" in text
+    assert "note: the best of all placements has a mean-slowdown of" in text
+    assert len([line for line in text.splitlines() if " * " in line and "│" in line]) == 1
+
+
+def test_json_has_everything(file: str, capsys: Capture) -> None:
+    assert main(["place", file, "--json", "--objective", "idle-time"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["resources"] == 4
+    assert document["knows"] == "curves"
+    assert len(document["proposals"]) == 16
+    best = min(
+        (one for one in document["proposals"] if "random" not in (one["allocation"], one["placement"])),
+        key=lambda one: one["result"]["idle_time"],
+    )
+    assert document["chosen"] == best
+    for application, used in zip(best["result"]["applications"], best["resources"], strict=True):
+        assert application["resources"] == used
+        parts = application["allocation_slowdown"] + application["congestion_slowdown"]
+        assert application["slowdown"] == pytest.approx(parts)
+
+
+def test_lines_for_a_site(file: str, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["place", file, "--allocation", "mckp", "--csv", "-", "--setstripe", str(tmp_path / "stripes")]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "job,count,resources"
+    assert len(out.splitlines()) == 4
+    stripes = (tmp_path / "stripes").read_text().splitlines()
+    assert all(line.startswith("lfs setstripe -c ") and line.endswith(" /scratch/a") for line in stripes)
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])
+def test_the_drawing(file: str, tmp_path: Path, suffix: str) -> None:
+    drawn = tmp_path / f"occupancy{suffix}"
+    assert main(["place", file, "--plot", str(drawn), "--json", "-o", str(tmp_path / "plan.json")]) == 0
+    content = drawn.read_bytes()
+    if suffix == ".svg":
+        texts = " ".join(ElementTree.fromstring(content).itertext())
+        assert "I/O resource" in texts or b"<path" in content
+    assert len(content) > 5_000
+    again = tmp_path / f"again{suffix}"
+    assert main(["place", file, "--plot", str(again), "--json", "-o", str(tmp_path / "plan.json")]) == 0
+    assert again.read_bytes() == content
+
+
+def test_what_can_be_done_without_curves(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", curves=None)
+    assert main(["place", file]) == 0
+    text = capsys.readouterr().out
+    assert "static + greedy-non-clairvoyant:" in text
+    assert "note: without the curves of all applications nothing is measured" in text
+    assert main(["place", file, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chosen"]["result"] is None
+
+
+def test_notes(tmp_path: Path, capsys: Capture) -> None:
+    busy = written(tmp_path / "busy.json", platform={"resources": 1}, phases=[["io", "100 GB"]])
+    assert main(["place", busy]) == 0
+    assert "above 1: the I/O resources are saturated (every heuristic)" in capsys.readouterr().out
+    idle = written(tmp_path / "idle.json", phases=[["work", 10]])
+    assert main(["place", idle]) == 0
+    assert "note: 3 of 3 applications do no I/O and have no slowdown" in capsys.readouterr().out
+    long = written(tmp_path / "long.json", phases=[["work", 1], ["io", "1 GB"]])
+    Path(long).write_text(Path(long).read_text().replace('["work", 1]', '["work", 9000]', 1))
+    assert main(["place", long, "--interval", "first-end"]) == 0
+    assert "before the first one ended: the slowdowns are of no use" in capsys.readouterr().out
+
+
+def test_other_policies_on_the_resources(file: str, capsys: Capture) -> None:
+    assert main(["place", file, "--policy", "greedy-yield", "--json", "--allocation", "best-bdw"]) == 0
+    assert json.loads(capsys.readouterr().out)["chosen"]["result"]["policy"] == "greedy-yield"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--resources", "5"], "resources: 5 I/O resources on a platform of 4; expected at most 4"),
+        (["--resources", "0"], "resources: 0 is not a number of I/O resources"),
+        (["--knows", "future"], "--knows future: unknown; expected one of nodes, totals, best, curves"),
+        (["--objective", "money"], "objective: 'money' is unknown"),
+        (["--allocation", "most"], "allocation most: unknown; expected one of random, static, best-bdw, n-sys, tcpu, mckp"),
+        (["--placement", "left"], "placement left: unknown"),
+        (["--allocation", "mckp", "--placement", "random"], "placement random: mckp places by itself"),
+        (["--allocation", "mckp", "--resources", "2"], "mckp: 3 applications on 2 I/O resources"),
+        (["--allocation", "tcpu", "--knows", "best"], "heuristic tcpu + random: needs nodes, totals, curves"),
+        (["--policy", "periodic-fifo"], "policy periodic-fifo: chains repeat without end"),
+        (["--horizon", "-1"], "horizon: -1.0 s are no horizon"),
+        (["--interval", "now"], "interval: 'now' is unknown; expected steady or first-end"),
+        (["--plot", "x.gif"], "x.gif: cannot tell the format from '.gif'"),
+    ],
+)
+def test_one_line_for_a_wrong_option(file: str, capsys: Capture, options: list[str], message: str) -> None:
+    try:
+        code = main(["place", file, *options])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    error_text = capsys.readouterr().err
+    assert code == 2
+    assert message in error_text
+    assert len(error_text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"platform": {"bandwidth": 1}}, "the key 'resources' is missing"),
+        ({"phases": [["work", 0]]}, "applications[0]: it neither works nor transfers"),
+        ({"phases": [["work", 1e-9]]}, "applications[0]: its chain of 1e-09 s is too short to be repeated for 5000 s"),
+    ],
+)
+def test_one_line_for_a_wrong_workload(tmp_path: Path, capsys: Capture, change: dict, message: str) -> None:
+    assert main(["place", written(tmp_path / "w.json", **change)]) == 2
+    error_text = capsys.readouterr().err
+    assert message in error_text
+    assert len(error_text.strip().splitlines()) == 1
+
+
+def test_an_empty_workload(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "w.json"
+    path.write_text('{"penstock": 1, "platform": {"bandwidth": 1, "resources": 3}, "applications": []}')
+    assert main(["place", str(path)]) == 2
+    assert "applications: the workload is empty" in capsys.readouterr().err
+
+
+def test_a_missing_directory_is_named(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["place", written(tmp_path / "w.json"), "--setstripe", "-"]) == 2
+    assert "applications[0]: the key 'directory' is missing" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Tests of the placement of applications on I/O resources."""
