@@ -9,9 +9,10 @@ import pytest
 
 from penstock.model import InputError
 from penstock.papers.dash import batch_claims, batch_experiments, chain_claims, reproduction, theory_claims
-from penstock.papers.dash.batch_experiments import Experiment, Scale, Trial
+from penstock.papers.dash.batch_experiments import Scale, Trial
 from penstock.papers.dash.chain_campaigns import EIGHT
 from penstock.papers.dash.reproduction import ITEMS, reproduce
+from penstock.papers.trials import key_of
 from penstock.planning.batch import schedule
 from penstock.planning.strategy import Strategy
 from penstock.workloads.uniform import Packs, uniform
@@ -50,40 +51,9 @@ def test_a_trial_is_what_the_planner_gives(made):
     lines = [json.loads(line) for line in (folder / "smoke" / "packs.jsonl").read_text().splitlines()]
     assert len(lines) == 4
     trial = Trial("packs", (("load", 2.0),), 0, Strategy("pack"), "fifo")
-    (row,) = [line["row"] for line in lines if line["key"] == trial.key]
+    (row,) = [line["row"] for line in lines if line["key"] == key_of(trial)]
     own = schedule(uniform(Packs(load=2.0), 0).workload, Strategy("pack"), policy="fifo")
     assert (row["makespan"], row["max_stretch"], row["packs_run"]) == (own.makespan, own.max_stretch, own.packs_run)
-
-
-def test_an_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
-    computed = []
-    monkeypatch.setattr(
-        batch_experiments, "_computed", lambda trials: [(computed.append(t) or t, {"n": t.seed}) for t in trials]
-    )
-    trials = tuple(Trial("packs", (("load", 1.0),), seed, Strategy("pack")) for seed in range(3))
-    batch_experiments.run(Experiment("e", trials[:2]), tmp_path, progress=False)
-    with (tmp_path / "e.jsonl").open("a") as file:
-        file.write('{"key": "cut sho')
-    rows = batch_experiments.run(Experiment("e", trials), tmp_path, progress=False)
-    assert [trial.seed for trial in computed] == [0, 1, 2]
-    assert [rows[trial] for trial in trials] == [{"n": 0}, {"n": 1}, {"n": 2}]
-    batch_experiments.run(Experiment("e", trials), tmp_path, progress=False)
-    assert len(computed) == 3, "a line after the one that was cut short counts"
-
-
-def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch_experiments, "_computed", lambda trials: [(trial, {}) for trial in trials])
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be written: Not a directory; the trials so far are kept$"):
-        batch_experiments.run(
-            Experiment("e", (Trial("packs", (), 0, Strategy("pack")),)), tmp_path / "file" / "folder", progress=False
-        )
-
-
-def test_rows_of_another_version_are_refused(tmp_path):
-    (tmp_path / "e.jsonl").write_text('{"key": "k", "identity": {"penstock": "0"}, "row": {}}\n')
-    with pytest.raises(InputError, match=r"e.jsonl: was computed by another version; expected an empty folder$"):
-        batch_experiments.run(Experiment("e", ()), tmp_path, progress=False)
 
 
 def test_an_unknown_item():

@@ -1,28 +1,17 @@
-"""What is run for 001 §III.D.2 and chapter IV: batches of jobs, mapped by packs or lists.
-
-An experiment is a list of trials; each is computed once and kept as a line of JSON, so that an interrupted one goes on where
-it was.
-"""
+"""What is run for 001 §III.D.2 and chapter IV: batches of jobs, mapped by packs or lists."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.campaign.identity import identity
-from penstock.campaign.progress import bar
 from penstock.campaign.sources import source
-from penstock.model import InputError
+from penstock.papers.trials import Experiment
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
 from penstock.planning.strategy import ALPHA, Strategy
 
-PLANNING: Final = "planning/*"
 POINTS: Final = 50
 """Dates at which utilization over time is kept."""
 
@@ -39,19 +28,6 @@ class Trial:
     io_nodes: int = 1
     wanted: float = 0.0
     """The I/O load that the batch was to have, where that is not its parameter."""
-
-    @property
-    def key(self) -> str:
-        """The same for the same trial."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A named list of trials."""
-
-    name: str
-    trials: tuple[Trial, ...]
 
 
 FIRST_FIT: Final = Strategy("first-fit")
@@ -90,7 +66,7 @@ SCALES: Final[Mapping[str, Scale]] = {
 }
 
 
-def packs(scale: Scale) -> Experiment:
+def packs(scale: Scale) -> Experiment[Trial]:
     """Figures III.8 to III.12: one I/O node."""
     trials = [
         Trial("packs", (("load", load),), seed, strategy, policy)
@@ -98,10 +74,10 @@ def packs(scale: Scale) -> Experiment:
         for seed in range(scale.batches)
         for strategy, policy in ((FIRST_FIT, "fifo"), (ONE, "fifo"), (LOAD, "fifo"), (ONE, "longest-remaining"))
     ]
-    return Experiment("packs", tuple(trials))
+    return Experiment("packs", tuple(trials), measure)
 
 
-def several_io_nodes(scale: Scale) -> Experiment:
+def several_io_nodes(scale: Scale) -> Experiment[Trial]:
     """Figure III.13: the same on 1, 3 and 5 I/O nodes."""
     trials = [
         Trial("packs", (("load", load),), seed, strategy, io_nodes=count)
@@ -110,7 +86,7 @@ def several_io_nodes(scale: Scale) -> Experiment:
         for strategy in (FIRST_FIT, ONE)
         for count in (1, 3, 5)
     ]
-    return Experiment("io-nodes", tuple(trials))
+    return Experiment("io-nodes", tuple(trials), measure)
 
 
 def parameter(kind: str, load: float) -> float:
@@ -121,7 +97,7 @@ def parameter(kind: str, load: float) -> float:
     return load / (1.0 + load) if kind == "mira" else load
 
 
-def mapping(scale: Scale) -> Experiment:
+def mapping(scale: Scale) -> Experiment[Trial]:
     """Figures IV.3 to IV.10: list scheduling and three kinds of packs on four families of batches."""
     trials = [
         Trial(
@@ -136,58 +112,7 @@ def mapping(scale: Scale) -> Experiment:
         for seed in range(scale.mapping_batches)
         for strategy in MAPPINGS.values()
     ]
-    return Experiment("mapping", tuple(trials))
-
-
-def run(experiment: Experiment, folder: Path, progress: bool | None = None) -> dict[Trial, dict[str, Any]]:
-    """Compute the trials that the folder does not hold yet, on all cores; returns what was measured of each."""
-    path = folder / f"{experiment.name}.jsonl"
-    known = _read(path)
-    missing = [trial for trial in experiment.trials if trial.key not in known]
-    total = len(experiment.trials)
-    begun = total - len(missing)
-    with bar(experiment.name, begun, total, progress) as report:
-        for done, (trial, row) in enumerate(_computed(missing), begun + 1):
-            known[trial.key] = row
-            _append(path, {"key": trial.key, "identity": identity(PLANNING), "row": row})
-            report(done)
-    return {trial: known[trial.key] for trial in experiment.trials}
-
-
-def _append(path: Path, entry: dict[str, Any]) -> None:
-    """Add a line to the file, after ending one that an interruption has cut short."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+") as file:
-            if file.seek(0, os.SEEK_END) > 0:
-                file.seek(-1, os.SEEK_END)
-                file.write(b"" if file.read() == b"\n" else b"\n")
-            file.write(json.dumps(entry).encode() + b"\n")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be written: {error.strerror}; the trials so far are kept") from None
-
-
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """What the file holds; a line that was cut short by an interruption is computed again."""
-    known: dict[str, dict[str, Any]] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        if entry["identity"] != identity(PLANNING):
-            raise InputError(str(path), "was computed by another version; expected an empty folder")
-        known[entry["key"]] = entry["row"]
-    return known
-
-
-def _computed(trials: Sequence[Trial]) -> Any:
-    if not trials:
-        return
-    with ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1)) as pool:
-        futures = {pool.submit(measure, trial): trial for trial in trials}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
+    return Experiment("mapping", tuple(trials), measure)
 
 
 def measure(trial: Trial) -> dict[str, Any]:

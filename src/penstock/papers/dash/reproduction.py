@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from penstock.papers import trials
 from penstock.papers.claims import Verdict
 from penstock.papers.dash import batch_experiments, batch_figures, chain_figures, theory_claims
 from penstock.papers.dash.batch_claims import d9, d10, d11
@@ -42,7 +43,7 @@ def reproduce(
     @cache
     def rows(name: str) -> Rows:
         experiment = EXPERIMENTS[name](batch_experiments.SCALES[scale])
-        return batch_experiments.run(experiment, out / scale, progress)
+        return trials.run(experiment, out / scale, progress)
 
     for item in wanted:
         if item in chain_figures.FIGURES:

@@ -1,0 +1,88 @@
+"""Experiments that are no campaigns: a list of trials, each computed once and kept as a line of JSON, so that an interrupted
+experiment goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from penstock.campaign.identity import identity
+from penstock.campaign.progress import bar
+from penstock.model import InputError
+
+SOURCES: Final = ("engine/**/*", "planning/**/*")
+"""The modules that decide what a row says, beside those of campaigns."""
+
+T = TypeVar("T")
+"""A frozen dataclass of all that a trial depends on."""
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[T]):
+    """A named list of trials, and what computes the row of one."""
+
+    name: str
+    trials: tuple[T, ...]
+    measure: Callable[[T], dict[str, Any]]
+
+
+def run(experiment: Experiment[T], folder: Path, progress: bool | None = None) -> dict[T, dict[str, Any]]:
+    """Compute the trials that the folder does not hold yet, on all cores; returns what was measured of each."""
+    path = folder / f"{experiment.name}.jsonl"
+    known = _read(path)
+    missing = [trial for trial in experiment.trials if key_of(trial) not in known]
+    total = len(experiment.trials)
+    begun = total - len(missing)
+    with bar(experiment.name, begun, total, progress) as report:
+        for done, (trial, row) in enumerate(_computed(missing, experiment.measure), begun + 1):
+            known[key_of(trial)] = row
+            _append(path, {"key": key_of(trial), "identity": identity(*SOURCES), "row": row})
+            report(done)
+    return {trial: known[key_of(trial)] for trial in experiment.trials}
+
+
+def key_of(trial: Any) -> str:
+    """The same for the same trial."""
+    return json.dumps(asdict(trial), sort_keys=True)
+
+
+def _append(path: Path, entry: dict[str, Any]) -> None:
+    """Add a line to the file, after ending one that an interruption has cut short."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            if file.seek(0, os.SEEK_END) > 0:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"" if file.read() == b"\n" else b"\n")
+            file.write(json.dumps(entry).encode() + b"\n")
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror}; the trials so far are kept") from None
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    """What the file holds; a line that was cut short by an interruption is computed again."""
+    known: dict[str, dict[str, Any]] = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if entry["identity"] != identity(*SOURCES):
+            raise InputError(str(path), "was computed by another version; expected an empty folder")
+        known[entry["key"]] = entry["row"]
+    return known
+
+
+def _computed(trials: Sequence[T], measure: Callable[[T], dict[str, Any]]) -> Iterator[tuple[T, dict[str, Any]]]:
+    if not trials:
+        return
+    with ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1)) as pool:
+        futures = {pool.submit(measure, trial): trial for trial in trials}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
