@@ -106,11 +106,11 @@ def run(options: argparse.Namespace) -> int:
         oracle=options.oracle,
         shown=lambda usable: one_by_one(usable, lambda heuristic: heuristic.name),
     )
+    _write_files(options, plan)
     if options.json or options.output:
         emit_json(plan.to_dict(), options.output)
     elif "-" not in (options.csv, options.setstripe):
         _print(plan)
-    _write_files(options, plan)
     return 0
 
 
