@@ -18,7 +18,9 @@ from penstock.model import InputError, Workload
 from penstock.model.errors import short
 from penstock.model.files import read
 from penstock.workloads import (
+    FAMILIES,
     Bicolored,
+    Distributed,
     Jacobi,
     Mira,
     Packs,
@@ -26,6 +28,8 @@ from penstock.workloads import (
     Synthetic,
     Uniform,
     bicolored,
+    curve_source,
+    distributed,
     jacobi,
     mira,
     stream,
@@ -99,6 +103,22 @@ class SwfFile(Swf):
             object.__setattr__(self, "sha256", digest_of_file(self.path))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DistributedSets(Distributed):
+    """Application sets with the `curves` of a family, or of a file with `sha256` as for a `WorkloadFile`."""
+
+    curves: str = "io-nodes"
+    statistic: str = "mean"
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        curve_source(self.curves, self.statistic)
+        if self.curves not in FAMILIES:
+            object.__setattr__(self, "curves", str(Path(self.curves).absolute()))
+            object.__setattr__(self, "sha256", self.sha256 or digest_of_file(self.curves))
+
+
 @dataclass(frozen=True)
 class ApexWindows:
     """The `count` longest steady-state windows of a schedule of the workload on the machine (000 §6.3)."""
@@ -161,18 +181,24 @@ def digest_of_file(path: str) -> str:
 
 
 def _read_file(file: WorkloadFile, _seed: int) -> list[Workload]:
-    _require_unchanged(file)
+    _require_unchanged(file.path, file.sha256)
     return [read(file.path)]
 
 
 def _read_swf(file: SwfFile, seed: int) -> list[Workload]:
-    _require_unchanged(file)
+    _require_unchanged(file.path, file.sha256)
     return [stream(file.path, file, seed).workload]
 
 
-def _require_unchanged(file: WorkloadFile | SwfFile) -> None:
-    if digest_of_file(file.path) != file.sha256:
-        raise InputError(file.path, f"the file has changed; expected the content with SHA-256 {file.sha256}…")
+def _draw_distributed(sets: DistributedSets, seed: int) -> list[Workload]:
+    if sets.sha256:
+        _require_unchanged(sets.curves, sets.sha256)
+    return [distributed(sets, curve_source(sets.curves, sets.statistic), seed)]
+
+
+def _require_unchanged(path: str, sha256: str) -> None:
+    if digest_of_file(path) != sha256:
+        raise InputError(path, f"the file has changed; expected the content with SHA-256 {sha256}…")
 
 
 def _generated(kind: str, suffix: str) -> Callable[[Any, int, int], tuple[str, str]]:
@@ -223,6 +249,7 @@ SOURCES: Final[dict[str, Source]] = {
         Uniform, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("uniform", "parquet")
     ),
     "mira": Source(Mira, lambda parameters, seed: [mira(parameters, seed).workload], _generated("mira", "json")),
+    "distributed": Source(DistributedSets, _draw_distributed, _generated("distributed", "json")),
     "swf": Source(SwfFile, _read_swf, _generated("swf", "parquet")),
     "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
 }

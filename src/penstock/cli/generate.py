@@ -46,6 +46,7 @@ def configure(commands: Any) -> None:
     _configure_apex(kinds)
     _configure_chains(kinds)
     _configure_batches(kinds)
+    _configure_distributed(kinds)
     _configure_swf(kinds)
 
 
@@ -127,6 +128,28 @@ def _configure_batches(kinds: Any) -> None:
         kind.set_defaults(run=run_measured, make=make)
 
 
+def _configure_distributed(kinds: Any) -> None:
+    sets = kinds.add_parser(
+        "distributed",
+        help="the application sets of 002 §V.C, for I/O nodes or OSTs",
+        description="Applications with bandwidths by the number of I/O resources they use, on 24 nodes for each resource, "
+        "for a wanted I/O load (002 §V.C).",
+    )
+    _add(sets, "--load --theta", float, "Θ, the wanted I/O load with one resource each; below K/N", required=True)
+    _add(sets, "--applications", int, "K, how many applications (40)")
+    _add(sets, "--resources", int, "N, how many I/O resources (20)")
+    sets.add_argument(
+        "--curves",
+        metavar="io-nodes|osts|FILE",
+        default="io-nodes",
+        help="built-in curves of I/O nodes, a stand-in for those of OSTs, or a CSV file of measured profiles (io-nodes)",
+    )
+    sets.add_argument("--statistic", default="mean", help="of the runs in FILE: mean, median or best (mean)")
+    _add_seed(sets)
+    _add_output(sets)
+    sets.set_defaults(run=run_noted, make=_distributed)
+
+
 def _configure_swf(kinds: Any) -> None:
     swf = kinds.add_parser(
         "swf",
@@ -174,19 +197,31 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_noted(options: argparse.Namespace) -> int:
+    """Write the workload and say what its maker notes."""
+    workload, notes = options.make(options)
+    _write_noted(workload, notes, options.output)
+    return 0
+
+
 def run_measured(options: argparse.Namespace) -> int:
-    """Write the workload and say what it is like."""
-    from penstock.model.files import write
+    """Write the workload and say what its maker notes and what it is like."""
     from penstock.workloads import io_load, io_weight
 
     workload, notes = options.make(options)
-    write(workload, options.output)
-    for note in notes:
-        sys.stderr.write(f"{note}\n")
     together = len({application.release for application in workload.applications}) == 1
     weight = f"I/O weight W {io_weight(workload):.3f}, " if together else ""
-    sys.stderr.write(f"{len(workload.applications):,} applications: {weight}I/O load α {io_load(workload):.3f}\n")
+    measures = f"{len(workload.applications):,} applications: {weight}I/O load α {io_load(workload):.3f}"
+    _write_noted(workload, [*notes, measures], options.output)
     return 0
+
+
+def _write_noted(workload: Workload, notes: Iterable[str], output: str) -> None:
+    from penstock.model.files import write
+
+    write(workload, output)
+    for note in notes:
+        sys.stderr.write(f"{note}\n")
 
 
 def run_apex(options: argparse.Namespace) -> int:
@@ -283,6 +318,17 @@ def _mira(options: argparse.Namespace) -> tuple[Workload, Iterable[str]]:
 
 def _drawn(batch: Batch) -> tuple[Workload, Iterable[str]]:
     return batch.workload, (batch.summary(),)
+
+
+def _distributed(options: argparse.Namespace) -> tuple[Workload, Iterable[str]]:
+    from penstock.workloads import Distributed, curve_source, distributed
+    from penstock.workloads.distributed import load_with_one
+
+    parameters, curves = _parameters(Distributed, options), curve_source(options.curves, options.statistic)
+    workload = distributed(parameters, curves, options.seed)
+    sizes = f"{parameters.applications:,} applications, {parameters.resources:,} I/O resources"
+    load = f"I/O load with one each {load_with_one(workload):.3f} (asked for {parameters.load:g} on average)"
+    return workload, (f"curves: {curves.label}", f"{sizes}: {load}")
 
 
 def _swf(options: argparse.Namespace) -> tuple[Workload, Iterable[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,6 +60,11 @@ class Curve:
     def largest(self) -> float:
         """The largest bandwidth it has at a measured count, and so at any."""
         return max(self.bandwidths)
+
+
+def together(curves: Iterable[Curve]) -> float:
+    """What applications of those curves can use at once, in bytes/s: a link that carries so much never holds them up."""
+    return sum(curve.largest for curve in curves)
 
 
 def _count(key: object) -> int:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.model.application import Application
-from penstock.model.curve import Curve
+from penstock.model.curve import Curve, together
 from penstock.model.errors import InputError, short
 from penstock.model.phases import Phases
 from penstock.model.platform import Buffer, Platform
@@ -140,7 +140,7 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
     fields = dict(_object(document, "platform", _PLATFORM_KEYS, needed=()))
     curves = [application.curve for application in applications if application.curve is not None]
     if "resources" in fields and curves and len(curves) == len(applications):
-        fields.setdefault("bandwidth", sum(curve.largest for curve in curves))
+        fields.setdefault("bandwidth", together(curves))
     if "bandwidth" not in fields:
         raise InputError("platform", "the key 'bandwidth' is missing; expected bandwidth")
     try:

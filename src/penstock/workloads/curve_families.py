@@ -1,0 +1,157 @@
+"""Where the curves of generated applications come from: measured ones, or a built-in family that needs no data (002 §V.A).
+
+Every source has the same two members: `label`, which says on a figure or a screen what the curves are, and
+`draw(count, random)`. A draw from measured curves is uniform with replacement (002 §V.C).
+
+I/O nodes. The family stands for the 189 curves of MareNostrum 4 with 1, 2, 4 and 8 I/O nodes, each the mean of its runs
+(Bez et al., PDSW 2020). They were sorted into six kinds: by class (`penstock.workloads.curve_classes`), ascents by whether
+each process has a file of its own or all share one, which separates ascents by 4 to 30 from slight ones, and peaks by the
+count where they are. A kind is drawn with the chance that it has among the 189, and then its curve:
+
+- b(1) is log-uniform from `slowest` to `fastest`, which have the mean and the standard deviation of the measured log b(1);
+- the steps log2 b(2)/b(1), log2 b(4)/b(2), log2 b(8)/b(4) are independent normal numbers, drawn again until the curve is
+  of the class and best at the count of the kind. `steps` and `spreads` were found such that the mean and the standard
+  deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight ascents
+  of shared files, whose steps are not independent).
+
+Checked against the measured curves: see the tests. The family has no statistic: it is calibrated to means.
+
+OSTs are a stand-in. Neither 002 nor its data give its 301 curves of storage targets (Fig. 2), so b(n) = b(1)·n^α with
+α ~ U[0.3, 0.95] and b(1) log-uniform on 0.1 to 2 GB/s, for n from 1 to 8, takes their place: every figure says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import numpy as np
+
+from penstock.model import Curve, InputError
+from penstock.workloads.curve_classes import best_count, class_of
+from penstock.workloads.profiles import read_profiles
+
+
+class CurveSource(Protocol):
+    """Something to draw curves from."""
+
+    @property
+    def label(self) -> str:
+        """What the curves are, in a few words."""
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Curves at hand, each as likely."""
+
+    curves: tuple[Curve, ...]
+    label: str = "measured curves"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "curves", tuple(self.curves))
+        if not self.curves:
+            raise InputError("curves", "there is none; expected at least one curve")
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many of them, with replacement."""
+        return tuple(self.curves[place] for place in random.integers(0, len(self.curves), count).tolist())
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A part of the measured curves: how many of the 189 they are, their class, and where they are best.
+
+    `slowest` and `fastest` bound b(1), in bytes/s. `steps` and `spreads` are the means and standard deviations of
+    log2 b(2)/b(1), log2 b(4)/b(2) and log2 b(8)/b(4) before the curves of another class or best count are left out.
+    """
+
+    profiles: int
+    class_name: str
+    best: tuple[int, ...]
+    slowest: float
+    fastest: float
+    steps: tuple[float, float, float]
+    spreads: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class IoNodes:
+    """The family of I/O-node curves, calibrated to the 189 of MareNostrum 4."""
+
+    label = "built-in family of I/O-node curves"
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves, each with 1, 2, 4 and 8 I/O nodes."""
+        shares = np.array([kind.profiles for kind in KINDS]) / sum(kind.profiles for kind in KINDS)
+        return tuple(_of_kind(KINDS[place], random) for place in random.choice(len(KINDS), count, p=shares).tolist())
+
+
+@dataclass(frozen=True)
+class Osts:
+    """The family of OST curves, a stand-in."""
+
+    label = "OST curves: a stand-in, b(n) = b(1)·n^α, not measured"
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves, each with 1 to 8 OSTs."""
+        counts = np.arange(1, MOST_OSTS + 1)
+        firsts = _log_uniform(*OST_BANDWIDTH, random.random(count))
+        exponents = random.uniform(*OST_EXPONENT, count)
+        rates = firsts[:, None] * counts ** exponents[:, None]
+        return tuple(Curve(tuple(counts.tolist()), tuple(row)) for row in rates.tolist())
+
+
+COUNTS: Final = (1, 2, 4, 8)
+"""The numbers of I/O nodes that were measured."""
+KINDS: Final = (
+    # A file for each process: the bandwidth grows about as the number of I/O nodes.
+    Kind(63, "ascent", (8,), 76e6, 1120e6, (1.21, 1.03, 0.85), (0.25, 0.19, 0.24)),
+    # One file for all processes: more I/O nodes help somewhat.
+    Kind(8, "ascent", (8,), 38e6, 309e6, (0.34, -0.43, -0.02), (0.43, 0.37, 0.34)),
+    Kind(9, "descent", (1,), 26e6, 204e6, (0.03, -0.38, -0.33), (0.24, 0.39, 0.17)),
+    Kind(79, "peak", (2,), 37e6, 220e6, (0.39, -0.29, -0.12), (0.34, 0.25, 0.23)),
+    Kind(13, "peak", (4,), 46e6, 264e6, (0.13, 0.12, -0.24), (0.53, 0.16, 0.25)),
+    Kind(17, "neutral", COUNTS, 93e6, 176e6, (0.50, -0.19, -0.13), (0.24, 0.23, 0.12)),
+)
+MOST_OSTS: Final = 8
+OST_EXPONENT: Final = (0.3, 0.95)
+"""The range of α."""
+OST_BANDWIDTH: Final = (0.1e9, 2e9)
+"""The range of b(1), in bytes/s."""
+FAMILIES: Final[MappingProxyType[str, CurveSource]] = MappingProxyType({"io-nodes": IoNodes(), "osts": Osts()})
+"""The built-in families by name."""
+
+
+def curve_source(name: str, statistic: str = "mean") -> CurveSource:
+    """The built-in family of that name, or the measured curves in the file of that name.
+
+    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has none.
+    """
+    if name in FAMILIES:
+        return FAMILIES[name]
+    if not Path(name).exists():
+        expected = f"{', '.join(FAMILIES)} or a CSV file of profiles"
+        raise InputError("curves", f"{name!r} is neither a family nor a file; expected {expected}")
+    curves = tuple(read_profiles(name, statistic).values())
+    return Measured(curves, f"{len(curves)} measured curves of {Path(name).name} ({statistic})")
+
+
+def _of_kind(kind: Kind, random: np.random.Generator) -> Curve:
+    first = float(_log_uniform(kind.slowest, kind.fastest, random.random()))
+    while True:
+        steps = random.normal(kind.steps, kind.spreads)
+        rates = first * np.exp2(np.cumsum((0.0, *steps)))
+        curve = Curve(COUNTS, tuple(rates.tolist()))
+        if class_of(curve) == kind.class_name and best_count(curve) in kind.best:
+            return curve
+
+
+def _log_uniform(low: float, high: float, uniforms: float | np.ndarray) -> np.ndarray:
+    """Log-uniform from low to high, at the uniform numbers."""
+    return np.asarray(low * np.exp(math.log(high / low) * np.asarray(uniforms)))
