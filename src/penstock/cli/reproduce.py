@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
     "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
+    "distributed": "figure1, figure2, figure5 … figure13, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
 """The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""
+USING_DATA = ("distributed",)
 A_CHECK_DID_NOT_HOLD = 1
 
 
@@ -31,7 +34,7 @@ def configure(commands: Any) -> None:
         help="the figures of a paper and its claims",
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
-    papers = "revisiting (paper 000), dash (001), or beyond: our policies beside theirs"
+    papers = "revisiting (paper 000), dash (001), distributed (002), or beyond: our policies beside theirs"
     command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
     items = "; ".join(f"of {paper}: {items}" for paper, items in ITEMS_OF.items())
     command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")
@@ -39,8 +42,13 @@ def configure(commands: Any) -> None:
     command.add_argument("--check", action="store_true", help="print the claims with figures; exit 1 if one does not hold")
     command.add_argument("--out", metavar="DIR", help="where results go (default: reproduce-PAPER); resumes what is there")
     command.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
+    command.add_argument(
+        "--data",
+        metavar="DIR",
+        help="of distributed: the folder of measured profiles (PENSTOCK_DATA, or none)",
+    )
     command.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, parser=command)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,13 +56,23 @@ def run(options: argparse.Namespace) -> int:
     reproduce = import_module(f"penstock.papers.{options.paper}.reproduction").reproduce
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items
-    verdicts = reproduce(out, items, options.scale, dask=options.dask)
+    verdicts = reproduce(out, items, options.scale, dask=options.dask, **_data(options))
     if options.json:
         emit_json({"claims": [verdict.to_dict() for verdict in verdicts]}, None)
     else:
         _print(verdicts)
     sys.stderr.write(f"page: {(out / 'index.html').resolve()}\n")
     return A_CHECK_DID_NOT_HOLD if options.check and not all(verdict.holds for verdict in verdicts) else 0
+
+
+def _data(options: argparse.Namespace) -> dict[str, Path | None]:
+    """Where measured data are, for the papers that use some."""
+    if options.paper not in USING_DATA:
+        if options.data is not None:
+            options.parser.error(f"--data is for {', '.join(USING_DATA)}; leave it out")
+        return {}
+    folder = options.data or os.environ.get("PENSTOCK_DATA")
+    return {"data": Path(folder) if folder else None}
 
 
 def _print(verdicts: Sequence[Verdict]) -> None:

@@ -1,0 +1,260 @@
+"""S1 to S7 of 002, judged on each kind of curves that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from penstock.papers.claims import Check, Verdict, listed
+from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE
+from penstock.papers.distributed.figures import COLOURS, changes, name_of
+from penstock.papers.distributed.rows import Sets
+from penstock.planning.placement.heuristics import MCKP_SHARED
+
+ALLOCATIONS: Final = ("random", "static", "best-bdw", "n-sys", "tcpu")
+NEARLY: Final = 0.02
+"""A mean slowdown within this part of another is as good."""
+FAR: Final = 1.0
+"""A large I/O-load: beyond it the resources are saturated whatever the allocation."""
+HIGH: Final = (0.6, FAR)
+"""High I/O-loads short of saturation."""
+
+
+def mean_of(sets: Sets, heuristic: str, measure: str, chosen: np.ndarray) -> float:
+    """The mean of a measure over the chosen sets."""
+    return float(sets.of(heuristic, measure)[chosen].mean()) if chosen.any() else float("nan")
+
+
+def crossing(sets: Sets, challenger: str, measure: str = "mean_slowdown") -> float | None:
+    """The I/O-load from which on the challenger is better than best-bdw on average; None if it never is."""
+    found = None
+    for middle, inside in reversed(sets.bins()):
+        challenged = mean_of(sets, name_of("best-bdw"), measure, inside)
+        if mean_of(sets, name_of(challenger), measure, inside) >= challenged:
+            break
+        found = middle
+    return found
+
+
+def s1(kinds: Sequence[Sets]) -> Verdict:
+    """S1 (Lemma 1)."""
+    checks = []
+    for sets in kinds:
+        wrong = sum(row["more_than_best"] for row in sets.rows)
+        checks.append(Check(f"{sets.label}: never n_sys > n_perf", f"{wrong} in {len(sets.rows)} sets", wrong == 0))
+    return Verdict("S1", "Lemma 1", "n_sys ≤ n_perf for every application", tuple(checks))
+
+
+def s2(kinds: Sequence[Sets]) -> Verdict:
+    """S2 (Figure 5)."""
+    checks = []
+    for sets in kinds:
+        low = [(middle, inside) for middle, inside in sets.bins() if middle < FAR]
+        best = [
+            middle
+            for middle, inside in low
+            if mean_of(sets, name_of("best-bdw"), "mean_slowdown", inside)
+            <= (1.0 + NEARLY) * min(mean_of(sets, name_of(other), "mean_slowdown", inside) for other in ALLOCATIONS)
+        ]
+        lost = crossing(sets, "n-sys")
+        everything = np.ones(len(sets.rows), bool)
+        placed = {
+            placement: mean_of(sets, name_of("best-bdw", placement), "mean_slowdown", everything)
+            for placement in (BY_LOAD, IN_TURN, "random")
+        }
+        gain = 1.0 - placed[BY_LOAD] / placed[IN_TURN]
+        checks += [
+            Check(
+                f"{sets.label}: best-bdw is the best allocation, or within {NEARLY:.0%}, in most bins of I/O-load below {FAR:g}",
+                f"{len(best)} of {len(low)} bins",
+                2 * len(best) > len(low),
+            ),
+            Check(
+                f"{sets.label}: n-sys passes best-bdw at a large I/O-load",
+                "never" if lost is None else f"from {lost:.2f} on, of {sets.loads.max():.2f}",
+                lost is not None,
+            ),
+            Check(
+                f"{sets.label}: clairvoyant placement gains under {NEARLY:.0%} over placing in turn (best-bdw)",
+                f"{gain:.2%}",
+                abs(gain) < NEARLY,
+            ),
+            Check(
+                f"{sets.label}: both beat random placement (best-bdw)",
+                listed(list(placed), list(placed.values()), ".3f"),
+                max(placed[BY_LOAD], placed[IN_TURN]) < placed["random"],
+            ),
+        ]
+    says = (
+        "best-bdw is the best allocation in general, n-sys at a large I/O-load; clairvoyant placement gains almost nothing"
+    )
+    return Verdict("S2", "Figure 5", says, tuple(checks))
+
+
+def s3(kinds: Sequence[Sets]) -> Verdict:
+    """S3 (Figures 6, 7)."""
+    checks = []
+    for sets in kinds:
+        cases = [(allocation, 0.5) for allocation in ("best-bdw", "n-sys", "random")] + [
+            ("best-bdw", 0.2),
+            ("best-bdw", 0.8),
+        ]
+        for allocation, load in cases:
+            chosen = sets.near(load)
+            if not chosen.any():
+                continue
+            values = [
+                mean_of(sets, name_of(allocation, placement), "spread", chosen) for placement in (BY_LOAD, IN_TURN, "random")
+            ]
+            checks.append(
+                Check(
+                    f"{sets.label}: {allocation} at I/O-load {load} ± 0.05: clairvoyant < in turn < random",
+                    listed(("clairvoyant", "in turn", "random"), values, ".3f"),
+                    values[0] < values[1] < values[2],
+                )
+            )
+    return Verdict("S3", "Figures 6, 7", "I/O-spread: clairvoyant < non-clairvoyant < random", tuple(checks))
+
+
+def s4(kinds: Sequence[Sets]) -> Verdict:
+    """S4 (Figures 8, 9)."""
+    checks = []
+    for sets in kinds:
+        everything = np.ones(len(sets.rows), bool)
+        least = {name: mean_of(sets, name_of(name), "mean_allocation_slowdown", everything) for name in COLOURS}
+        slopes = {
+            name: float(np.polyfit(sets.loads, sets.of(name_of(name), "mean_congestion_slowdown"), 1)[0])
+            for name in ("best-bdw", "n-sys", "tcpu")
+        }
+        means = {name: mean_of(sets, name_of(name), "mean_slowdown", everything) for name in COLOURS}
+        checks += [
+            Check(
+                f"{sets.label}: best-bdw has the smallest ρ_io, 1",
+                listed(list(least), list(least.values()), ".3f"),
+                abs(least["best-bdw"] - 1.0) < 1e-9,
+            ),
+            Check(
+                f"{sets.label}: ρ_con of best-bdw grows with the I/O-load",
+                f"by {slopes['best-bdw']:.3f} for each 1 of I/O-load",
+                slopes["best-bdw"] > 0.0,
+            ),
+            Check(
+                f"{sets.label}: ρ_con of n-sys and tcpu stays flat, growing less than half as fast",
+                listed(list(slopes), list(slopes.values()), ".3f"),
+                max(slopes["n-sys"], slopes["tcpu"]) < 0.5 * slopes["best-bdw"],
+            ),
+            Check(
+                f"{sets.label}: mckp has the largest mean slowdown",
+                listed(list(means), list(means.values()), ".3f"),
+                means[MCKP_SHARED] == max(means.values()),
+            ),
+        ]
+    says = (
+        "best-bdw has minimal ρ_io and ρ_con that grows; n-sys and tcpu keep ρ_con flat; mckp is worst for the mean slowdown"
+    )
+    return Verdict("S4", "Figures 8, 9", says, tuple(checks))
+
+
+def s5(kinds: Sequence[Sets]) -> Verdict:
+    """S5 (Figure 10)."""
+    checks = []
+    for sets in kinds:
+        low, high, beyond = sets.between(0.0, 0.4), sets.between(*HIGH), sets.between(HIGH[1], np.inf)
+        for words, chosen, first, slack in (
+            ("below 0.4", low, ("tcpu", "best-bdw"), 0.01),
+            (f"from {HIGH[0]:g} to {HIGH[1]:g}", high, ("tcpu",), 0.01),
+            (f"above {HIGH[1]:g}, saturated", beyond, ("tcpu",), 0.05),
+        ):
+            means = {name: mean_of(sets, name_of(name), "idle_time", chosen) for name in ALLOCATIONS}
+            smallest = min(means.values())
+            checks.append(
+                Check(
+                    f"{sets.label}: at I/O-load {words}: {' and '.join(first)} best, within {slack:.0%}",
+                    listed(list(means), list(means.values())),
+                    all(means[name] <= (1.0 + slack) * smallest for name in first),
+                )
+            )
+        above = sets.between(0.8, np.inf)
+        static, fastest = (mean_of(sets, name_of(name), "idle_time", above) for name in ("static", "best-bdw"))
+        checks.append(
+            Check(
+                f"{sets.label}: at I/O-load above 0.8 static is good: below best-bdw",
+                f"static {static:.4f}, best-bdw {fastest:.4f}",
+                static < fastest,
+            )
+        )
+    says = "machine idle time: tcpu and best-bdw best at low load, tcpu at high load; static good at high load"
+    return Verdict("S5", "Figure 10", says, tuple(checks))
+
+
+def s6(kinds: Sequence[Sets]) -> Verdict:
+    """S6 (Figures 11, 12)."""
+    checks = []
+    for sets in kinds:
+        for heuristic in UNSURE:
+            change = changes(sets, heuristic.name)
+            worst = max(
+                ((abs(change[inside].mean()), middle) for middle, inside in sets.bins()), default=(float("nan"), 0.0)
+            )
+            checks.append(
+                Check(
+                    f"{sets.label}: {heuristic.name}: the mean slowdown changes by under 4 % in every bin of I/O-load",
+                    f"at most {worst[0]:.1%} (at {worst[1]:.2f}), {change.mean():+.1%} on average",
+                    worst[0] < 0.04,
+                )
+            )
+    return Verdict("S6", "Figures 11, 12", "with the four class curves only, the change is under 4 %", tuple(checks))
+
+
+def s7(kinds: Sequence[Sets], targets: Sets) -> Verdict:
+    """S7 (Figure 13)."""
+    checks = []
+    here = crossing(targets, "tcpu")
+    for sets in kinds:
+        there = crossing(sets, "tcpu")
+        measured = f"{_or_never(here)} with OSTs, {_or_never(there)} with {sets.label}"
+        earlier = here is not None and (there is None or here < there)
+        checks.append(Check("tcpu passes best-bdw at a lower I/O-load than with I/O nodes", measured, earlier))
+    bins = targets.bins()
+    good = [
+        middle
+        for middle, inside in bins
+        if mean_of(targets, name_of("static"), "mean_slowdown", inside)
+        <= 1.1 * min(mean_of(targets, name_of(other), "mean_slowdown", inside) for other in ALLOCATIONS)
+    ]
+    checks.append(
+        Check(
+            "static is within 10 % of the best allocation in most bins of I/O-load",
+            f"{len(good)} of {len(bins)} bins, from {min(good, default=float('nan')):.2f} on",
+            2 * len(good) > len(bins),
+        )
+    )
+    return Verdict(
+        "S7", "Figure 13", f"OSTs ({targets.label}): the cut-off comes earlier, and static is excellent", tuple(checks)
+    )
+
+
+def _or_never(load: float | None) -> str:
+    return "never" if load is None else f"{load:.2f}"
+
+
+def interval(kinds: Sequence[Sets]) -> Verdict:
+    """Beside the claims: the paper's interval, until the first application ends, against the steady one."""
+    checks = []
+    for sets in kinds:
+        both = [
+            (row["first_end"], row["runs"][COMPARED.name]["mean_slowdown"])
+            for row in sets.rows
+            if row["first_end"] is not None
+        ]
+        apart = float(np.median([abs(one / other - 1.0) for one, other in both])) if both else float("nan")
+        checks.append(
+            Check(
+                f"{sets.label}: where everyone has transferred before the first end, mean slowdowns differ by under 2 % (median)",
+                f"{apart:.2%}; {len(sets.rows) - len(both)} of {len(sets.rows)} sets have no such interval",
+                apart < 0.02,
+            )
+        )
+    return Verdict("interval", "§V.D", "the interval until the first end gives what the steady one gives", tuple(checks))

@@ -1,0 +1,149 @@
+"""What is run for 002 §VI: sets of applications at rising I/O loads, under every allocation and placement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.engine.placed import FIRST_END, simulate_placement
+from penstock.model import Curve, Workload
+from penstock.papers.trials import Experiment
+from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.heuristics import Heuristic, heuristics
+from penstock.workloads.curve_classes import believed, class_curves
+from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured
+from penstock.workloads.distributed import Distributed, distributed
+from penstock.workloads.profiles import read_profiles
+
+MEASURED: Final = "measured"
+BUILT_IN: Final = "io-nodes"
+TARGETS: Final = "osts"
+LABELS: Final = {
+    MEASURED: "189 measured I/O-node profiles",
+    BUILT_IN: "built-in I/O-node curves",
+    TARGETS: "built-in OST curves, a stand-in",
+}
+STATISTIC: Final = "mean"
+"""What stands for the runs of a measured profile."""
+MEASURES: Final = (
+    "mean_slowdown",
+    "max_slowdown",
+    "mean_allocation_slowdown",
+    "mean_congestion_slowdown",
+    "spread",
+    "idle_time",
+)
+IN_TURN: Final = "greedy-non-clairvoyant"
+BY_LOAD: Final = "greedy-clairvoyant"
+UNSURE: Final = (Heuristic("tcpu", IN_TURN), Heuristic("best-bdw", IN_TURN), Heuristic("best-bdw", BY_LOAD))
+"""The solutions of Figure 12, run with what a scheduler believes that knows the classes of the curves only."""
+COMPARED: Final = Heuristic("best-bdw", IN_TURN)
+"""The solution that is also measured on the paper's interval, until the first application ends."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of `applications` with I/O-load Θ = `load` at one resource each, with `curves` of one kind; measured curves are
+    read from the file `profiles` with a statistic.
+    """
+
+    curves: str
+    applications: int
+    load: float
+    seed: int
+    profiles: str = ""
+    statistic: str = STATISTIC
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values of Θ, and sets of applications of each."""
+
+    loads: tuple[float, ...]
+    sets: int
+
+
+def _upto(step: float) -> tuple[float, ...]:
+    """Θ from 0.1 to 1.85."""
+    return tuple(float(load) for load in np.round(np.arange(0.1, 1.86, step), 2))
+
+
+SCALES: Final[Mapping[str, Scale]] = {
+    "smoke": Scale((0.3, 0.6, 0.9, 1.2, 1.5, 1.8), 5),
+    "quick": Scale(_upto(0.125), 20),
+    "paper": Scale(_upto(0.05), 100),
+}
+POOL: Final = {BUILT_IN: 189, TARGETS: 301}
+"""Curves of Figures 1 and 2."""
+APPLICATIONS: Final = 40
+RESOURCES: Final = 20
+
+
+def sets_of(curves: str, scale: Scale, profiles: Path | None = None, statistic: str = STATISTIC) -> Experiment[Trial]:
+    """The sets of applications with curves of one kind."""
+    trials = (
+        Trial(curves, APPLICATIONS, load, 1_000 * index + number, str(profiles) if curves == MEASURED else "", statistic)
+        for index, load in enumerate(scale.loads)
+        for number in range(scale.sets)
+    )
+    return Experiment(f"{curves}-{statistic}" if curves == MEASURED else curves, tuple(trials), measure)
+
+
+def measure(trial: Trial) -> dict[str, Any]:
+    """Make the set and run it under every heuristic; the I/O-load of n-sys is what the paper's figures go by."""
+    source = source_of(trial.curves, trial.profiles, trial.statistic)
+    workload = distributed(Distributed(trial.load, trial.applications, RESOURCES), source, trial.seed)
+    known = Characteristics.of(workload)
+    assert known.best is not None
+    row: dict[str, Any] = {
+        "load": known.io_load(known.least_stress),
+        "load_of_one": known.io_load(np.ones(len(known), np.int64)),
+        "more_than_best": int(np.sum(known.least_stress > known.best)),
+        "runs": {
+            heuristic.name: _row(workload, known, heuristic, trial.seed) for heuristic in heuristics(len(known), RESOURCES)
+        },
+    }
+    first = simulate_placement(workload, COMPARED.place(known), interval=FIRST_END)
+    row["first_end"] = first.mean_slowdown if first.valid else None
+    if trial.curves != TARGETS:
+        classes = classes_of(trial.curves, trial.profiles, trial.statistic)
+        guessed = Characteristics.of(workload, [believed(_curve(a.curve), classes) for a in workload.applications])
+        row["believed"] = {heuristic.name: _row(workload, guessed, heuristic, trial.seed) for heuristic in UNSURE}
+    return row
+
+
+@cache
+def source_of(curves: str, profiles: str, statistic: str) -> CurveSource:
+    """Where the curves of a trial are drawn from."""
+    if curves == MEASURED:
+        return Measured(tuple(read_profiles(profiles, statistic).values()), LABELS[MEASURED])
+    return FAMILIES[curves]
+
+
+@cache
+def pool(curves: str, profiles: str, statistic: str) -> tuple[Curve, ...]:
+    """All measured curves, or as many drawn from a family as the paper has."""
+    source = source_of(curves, profiles, statistic)
+    return source.curves if isinstance(source, Measured) else source.draw(POOL[curves], np.random.default_rng(0))
+
+
+@cache
+def classes_of(curves: str, profiles: str, statistic: str) -> dict[str, Curve]:
+    """The curve that stands for each class."""
+    return class_curves(pool(curves, profiles, statistic))
+
+
+def _row(workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int) -> dict[str, float]:
+    """What a placement is worth that was made from what is `known`."""
+    result = simulate_placement(workload, heuristic.place(known, seed))
+    return {name: float(getattr(result, name)) for name in MEASURES}
+
+
+def _curve(curve: Curve | None) -> Curve:
+    assert curve is not None
+    return curve
