@@ -1,0 +1,142 @@
+"""Paper 002 again: figures, rows and claims that can fail."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.cli.main import main
+from penstock.engine.placed import simulate_placement
+from penstock.model import InputError
+from penstock.papers.distributed import claims, experiments, reproduction
+from penstock.papers.distributed.experiments import BUILT_IN, COMPARED, IN_TURN, Scale, Trial, measure
+from penstock.papers.distributed.figures import COLOURS, name_of
+from penstock.papers.distributed.reproduction import ITEMS, reproduce
+from penstock.papers.distributed.rows import Sets
+from penstock.planning.placement.characteristics import Characteristics
+from penstock.workloads.curve_families import IoNodes
+from penstock.workloads.distributed import Distributed, distributed
+
+TINY = Scale((0.4, 1.4), 4)
+PROFILES = """scenario,mean_MBps_1ion,mean_MBps_2ion,mean_MBps_4ion,mean_MBps_8ion
+up,100,200,400,700
+down,300,200,150,100
+peak,100,300,200,150
+flat,100,110,105,102
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of measured profiles, of which there are four."""
+    folder = tmp_path_factory.mktemp("data")
+    path = folder / reproduction.PROFILES
+    path.parent.mkdir()
+    path.write_text(PROFILES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, data: Path):
+    folder = tmp_path_factory.mktemp("distributed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "SCALES", {"smoke": TINY})
+        verdicts = reproduce(folder, [], "smoke", progress=False, data=data)
+    return folder, verdicts
+
+
+def test_all_items_are_made(made) -> None:
+    folder, verdicts = made
+    page = (folder / "index.html").read_text()
+    for item in ITEMS[:-1]:
+        assert (folder / f"{item}.png").stat().st_size > 5_000
+        assert f'id="{item}"' in page
+    assert f'id="{ITEMS[2]}-built-in"' in page
+    assert [verdict.id for verdict in verdicts] == ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "interval"]
+    assert verdicts[0].holds
+    assert all(check.measured for verdict in verdicts for check in verdict.checks)
+
+
+def test_a_row_is_what_the_engine_gives() -> None:
+    row = measure(Trial(BUILT_IN, 40, 0.9, 7))
+    workload = distributed(Distributed(0.9, 40, 20), IoNodes(), 7)
+    known = Characteristics.of(workload)
+    result = simulate_placement(workload, COMPARED.place(known))
+    assert row["runs"][COMPARED.name]["mean_slowdown"] == result.mean_slowdown
+    assert row["runs"][COMPARED.name]["idle_time"] == result.idle_time
+    assert row["load"] == known.io_load(known.least_stress)
+    assert len(row["runs"]) == 16
+
+
+def sets_with(slowdowns: dict[str, float], **more: float) -> Sets:
+    """Sets at rising loads; `slowdowns` are by allocation, in proportion to the load."""
+    rows = []
+    for load in np.linspace(0.05, 1.95, 60):
+        runs = {}
+        for allocation in COLOURS:
+            for placement, factor in (("greedy-clairvoyant", 1.0), (IN_TURN, 1.001), ("random", 1.5)):
+                slope = slowdowns.get(allocation, 9.0)
+                runs[name_of(allocation, placement)] = {
+                    "mean_slowdown": (1.0 + slope * load) * factor,
+                    "mean_allocation_slowdown": 1.0,
+                    "mean_congestion_slowdown": slope * load,
+                    "max_slowdown": 5.0,
+                    "spread": factor,
+                    "idle_time": 0.1 * slope,
+                    **more,
+                }
+        rows.append({"load": float(load), "runs": runs, "believed": runs, "more_than_best": 0, "first_end": None})
+    return Sets("made up", tuple(rows))
+
+
+def test_a_claim_follows_the_figures() -> None:
+    good = sets_with({"best-bdw": 1.0, "n-sys": 0.3, "tcpu": 0.2, "static": 0.9, "mckp-shared": 50.0})
+    assert claims.s4([good]).holds
+    assert claims.s3([good]).holds
+    flat = sets_with({"best-bdw": 1.0, "n-sys": 0.9, "tcpu": 0.9, "mckp-shared": 50.0})
+    assert not claims.s4([flat]).holds
+    assert not claims.s3([sets_with({}, spread=0.5)]).holds
+    assert not claims.s6([_worse(good)]).holds
+    assert claims.s6([good]).holds
+    assert not claims.s1([_more_than_best(good)]).holds
+    assert claims.s1([good]).holds
+    assert not claims.interval([good]).holds, "no set has the paper's interval"
+
+
+def test_where_one_passes_the_other() -> None:
+    rows = []
+    for load in np.linspace(0.05, 1.95, 200):
+        runs = {name_of("best-bdw"): {"mean_slowdown": load}, name_of("n-sys"): {"mean_slowdown": 1.0}}
+        rows.append({"load": float(load), "runs": runs})
+    assert claims.crossing(Sets("", tuple(rows)), "n-sys") == pytest.approx(1.05)
+    assert claims.crossing(Sets("", tuple(rows[:90])), "n-sys") is None
+
+
+def _worse(sets: Sets) -> Sets:
+    """The same with schedulers that are misled."""
+    rows = json.loads(json.dumps(sets.rows))
+    for row in rows:
+        for run in row["believed"].values():
+            run["mean_slowdown"] *= 1.05
+    return Sets(sets.label, tuple(rows))
+
+
+def _more_than_best(sets: Sets) -> Sets:
+    return Sets(sets.label, ({**sets.rows[0], "more_than_best": 1}, *sets.rows[1:]))
+
+
+def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=r"has no ionode-profiles/derived-mn4-189-profiles.csv; expected the folder"):
+        reproduce(tmp_path, [], "smoke", data=tmp_path)
+    with pytest.raises(InputError, match="expected no --dask with distributed"):
+        reproduce(tmp_path, [], "smoke", dask="local")
+    with pytest.raises(SystemExit):
+        main(["reproduce", "dash", "--data", str(tmp_path)])
+    assert "--data is for distributed; leave it out" in capsys.readouterr().err
+
+
+def test_scales_stay_where_the_generator_can_follow() -> None:
+    for scale in experiments.SCALES.values():
+        for load in scale.loads:
+            assert Distributed(load, experiments.APPLICATIONS, experiments.RESOURCES).mean_stress < 1.0
