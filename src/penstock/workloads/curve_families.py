@@ -32,7 +32,7 @@ import numpy as np
 
 from penstock.model import Curve, InputError
 from penstock.workloads.curve_classes import best_count, class_of
-from penstock.workloads.profiles import read_profiles
+from penstock.workloads.profiles import read_profiles, require_statistic
 
 
 class CurveSource(Protocol):
@@ -131,8 +131,9 @@ FAMILIES: Final[MappingProxyType[str, CurveSource]] = MappingProxyType({"io-node
 def curve_source(name: str, statistic: str = "mean") -> CurveSource:
     """The built-in family of that name, or the measured curves in the file of that name.
 
-    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has none.
+    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has no runs.
     """
+    require_statistic(statistic)
     if name in FAMILIES:
         return FAMILIES[name]
     if not Path(name).exists():
