@@ -8,7 +8,7 @@ I/O nodes. The family stands for the 189 curves of MareNostrum 4 with 1, 2, 4 an
 each process has a file of its own or all share one, which separates ascents by 4 to 30 from slight ones, and peaks by the
 count where they are. A kind is drawn with the chance that it has among the 189, and then its curve:
 
-- b(1) is log-uniform from `slowest` to `fastest`, which have the mean and the standard deviation of the measured log b(1);
+- b(1) is log-uniform from `slowest` to `fastest`, such that log b(1) has the mean and the standard deviation measured;
 - the steps log2 b(2)/b(1), log2 b(4)/b(2), log2 b(8)/b(4) are independent normal numbers, drawn again until the curve is
   of the class and best at the count of the kind. `steps` and `spreads` were found such that the mean and the standard
   deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight ascents
