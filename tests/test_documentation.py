@@ -3,12 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.engine import simulate
 from penstock.model.files import from_document
 from penstock.policies import REGISTRY, View, find
+from tests.workloads.curves import small
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,6 +29,17 @@ def test_the_workloads_shown_can_be_run(page: str) -> None:
     (text,) = code(page, "json")
     result = simulate(from_document(json.loads(text)), "fair-share", check=True)
     assert 0.0 < result.min_yield <= 1.0
+
+
+def test_the_curves_shown_can_be_drawn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (text,) = code("docs/workloads.md", "python")
+    small(tmp_path / "results.csv")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(text, names)
+    assert len(names["workload"].applications) == 40
+    assert names["belief"].bandwidths[0] == pytest.approx(names["workload"].applications[0].curve.bandwidths[0])
+    assert "stand-in" in names["stand_in"].label
 
 
 def test_the_policy_shown_can_be_run(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock import InputError
-from penstock.campaign import grid, read
+from penstock.campaign import SOURCES, grid, read
 from penstock.policies import REGISTRY, expand
 
 GOOD = """
@@ -45,7 +45,7 @@ WRONG = [
     (
         "workload: synthetic",
         "workload: clay",
-        "workload: 'clay' is unknown; expected one of synthetic, apex, bicolored, jacobi, packs, uniform, mira, swf, file",
+        f"workload: 'clay' is unknown; expected one of {', '.join(SOURCES)}",
     ),
     ("workload: synthetic", "workload: [a]", "workload: ['a'] is not a kind of workload; expected a name"),
     ("seeds:", "seed:", "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies"),

@@ -1,4 +1,4 @@
-"""``penstock generate`` for the workloads of 001 and for traces, as a user calls it."""
+"""``penstock generate`` for the workloads of 001 and 002 and for traces, as a user calls it."""
 
 import json
 from collections.abc import Callable
@@ -10,13 +10,17 @@ from penstock import read
 from penstock.cli.main import main
 from penstock.model import Workload
 from penstock.workloads import (
+    FAMILIES,
     Bicolored,
+    Distributed,
     Jacobi,
     Mira,
     Packs,
     Swf,
     Uniform,
     bicolored,
+    curve_source,
+    distributed,
     io_load,
     io_weight,
     jacobi,
@@ -24,6 +28,8 @@ from penstock.workloads import (
     stream,
     uniform,
 )
+from penstock.workloads.distributed import load_with_one
+from tests.workloads.curves import small
 from tests.workloads.traces import line, write
 
 Capture = pytest.CaptureFixture[str]
@@ -78,6 +84,35 @@ def test_standard_output_is_the_workload_alone(capsys: Capture) -> None:
     assert all(len(application["nominal"]) == 2 for application in document["applications"])
 
 
+def test_application_sets(tmp_path: Path, capsys: Capture) -> None:
+    mine, path = small(tmp_path / "mine.csv"), tmp_path / "w.json"
+    sets = [
+        (["--load=0.5"], distributed(Distributed(0.5), FAMILIES["io-nodes"], 1), "built-in family of I/O-node curves"),
+        (
+            ["--theta=0.4", "--applications=10", "--resources=8", "--curves=osts", "--seed=3"],
+            distributed(Distributed(0.4, 10, 8), FAMILIES["osts"], 3),
+            "OST curves: a stand-in, b(n) = b(1)·n^α, not measured",
+        ),
+        (
+            ["--load=1.5", "--curves", mine, "--statistic=best"],
+            distributed(Distributed(1.5), curve_source(mine, "best"), 1),
+            "2 measured curves of mine.csv (best)",
+        ),
+    ]
+    for arguments, workload, label in sets:
+        assert main(["generate", "distributed", *arguments, "-o", str(path)]) == 0
+        assert read(path) == workload
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        curves, measures = captured.err.splitlines()
+        assert curves == f"curves: {label}"
+        assert measures.startswith(
+            f"{len(workload.applications)} applications, {workload.platform.resources} I/O resources: "
+        )
+        asked = arguments[0].split("=")[1]
+        assert f"I/O load with one each {load_with_one(workload):.3f} (asked for {asked} on average)" in measures
+
+
 def test_a_trace(tmp_path: Path, capsys: Capture) -> None:
     trace = write(tmp_path / "a.swf", line(1, 0), line(2, 3600), "odd", line(3, 86_400), line(4, 90_000, run=-1))
     arguments = ["--from", "1h", "--duration=2 d", "--iterations=9", "--io-fraction=0.3", "--io-sigma=0.01", "--io-most=0.5"]
@@ -115,6 +150,15 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
         (["uniform", "--load", "1", "--most", "7"], "most: 7 is out of range; expected 100 or more, the value of fewest"),
         (["mira", "--load", "0.05"], "load: 0.05 is out of range; expected 0.129 to 0.871 with binormal"),
         (["mira", "--load", "0.5", "--bandwidth", "1 GB"], "'1 GB' has the unknown unit 'GB'; expected one of B/s"),
+        (["distributed"], "the following arguments are required: --load/--theta"),
+        (["distributed", "--load=2"], "load: 2.0 makes 40 applications do I/O for 1 of their time; expected under 2"),
+        (["distributed", "--load=1", "--applications=0"], "applications: 0 is out of range; expected 1 to 480, as there"),
+        (
+            ["distributed", "--load=1", "--curves=no"],
+            "curves: 'no' is neither a family nor a file; expected io-nodes, osts or",
+        ),
+        (["distributed", "--load=1", f"--curves={trace}"], "a.swf: there is neither a column 'forwarders' nor one such as"),
+        (["distributed", "--load=1", "--statistic=sum"], "statistic: 'sum' is out of range; expected mean, median, best"),
         (["swf"], "the following arguments are required: TRACE"),
         (["swf", str(folder / "none.swf")], "none.swf: cannot be read: No such file or directory; expected an SWF file"),
         (["swf", broken], "none of its 1 lines is a job (line 1: '1 2 3'); expected lines of 18 numbers"),
@@ -126,10 +170,10 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(17))
+@pytest.mark.parametrize("number", range(23))
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, number: int) -> None:
     cases = wrong_lines(tmp_path)
-    assert len(cases) == 17
+    assert len(cases) == 23
     arguments, message = cases[number]
     before = sorted(tmp_path.iterdir())
     try:

@@ -1,4 +1,4 @@
-"""The workloads of 001 and traces in campaigns: a cell makes what its command writes."""
+"""The workloads of 001 and 002 and traces in campaigns: a cell makes what its command writes."""
 
 import shlex
 from pathlib import Path
@@ -10,6 +10,7 @@ from penstock import read
 from penstock.campaign import SOURCES, Campaign, Cell
 from penstock.cli.main import main
 from penstock.model import InputError
+from tests.workloads import curves
 from tests.workloads.traces import line, write
 
 SMALL = {"fewest": 3, "most": 6, "longest": 12}
@@ -45,6 +46,16 @@ CELLS: list[tuple[str, dict[str, Any], str]] = [
         {"load": 0, "profile": "normal", **SMALL},
         "--load=0.0 --profile=normal --sigma=0.1 --fewest=3 --most=6 --shortest=10 --longest=12 --nodes=49152"
         " --bandwidth=240000000000.0 --seed=5 -o w.json",
+    ),
+    (
+        "distributed",
+        {"load": 0.5},
+        "--load=0.5 --applications=40 --resources=20 --curves=io-nodes --statistic=mean --seed=5 -o w.json",
+    ),
+    (
+        "distributed",
+        {"load": "0.4", "applications": 7, "resources": 4, "curves": "osts"},
+        "--load=0.4 --applications=7 --resources=4 --curves=osts --statistic=mean --seed=5 -o w.json",
     ),
 ]
 
@@ -84,9 +95,46 @@ def test_a_trace_is_a_workload_until_it_changes(tmp_path: Path, monkeypatch: pyt
     assert Cell("swf", {"path": "my trace.swf", "iterations": 3}, 5, "fcfs").key != cell.key
 
 
+def test_measured_curves_are_a_source_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = curves.small(tmp_path / "my curves.csv")
+    cell = Cell("distributed", {"load": 0.5, "curves": "my curves.csv", "statistic": "best"}, 5, "fcfs")
+    make, _ = cell.command().split(" && ")
+    assert make == (
+        f"penstock generate distributed --load=0.5 --applications=40 --resources=20 '--curves={path}' --statistic=best"
+        " --seed=5 -o w.json"
+    )
+    assert main(shlex.split(make)[1:]) == 0
+    (task,) = Campaign("distributed", (cell,)).tasks
+    assert task.workloads() == [read("w.json")]
+    assert Cell("distributed", {**cell.parameters, "curves": path}, 5, "fcfs").key == cell.key
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(curves.run(1, 12) + "\n")
+    with pytest.raises(InputError, match="the file has changed; expected the content with SHA-256"):
+        task.workloads()
+    given = {"load": 0.5, "curves": path, "statistic": "best"}
+    assert Cell("distributed", given, 5, "fcfs").key != cell.key
+
+
 @pytest.mark.parametrize(
     ("kind", "parameters", "message"),
     [
+        ("distributed", {}, "parameters.load: is missing; expected a value"),
+        (
+            "distributed",
+            {"load": 2},
+            "parameters.load: 2.0 makes 40 applications do I/O for 1 of their time; expected under 2",
+        ),
+        (
+            "distributed",
+            {"load": 1, "curves": "no"},
+            "parameters.curves: 'no' is neither a family nor a file; expected io-nodes",
+        ),
+        (
+            "distributed",
+            {"load": 1, "statistic": "sum"},
+            "parameters.statistic: 'sum' is out of range; expected mean, median",
+        ),
         ("bicolored", {"case": "odd"}, "parameters.case: 'odd' is out of range; expected general or uniform"),
         ("packs", {}, "parameters.load: is missing; expected a value"),
         ("uniform", {"load": -1}, "parameters.load: -1.0 is out of range; expected a number above 0"),
@@ -103,4 +151,4 @@ def test_wrong_parameters_are_refused_before_anything_runs(kind: str, parameters
 
 
 def test_every_kind_is_a_source() -> None:
-    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "swf"} <= set(SOURCES)
+    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "distributed", "swf"} <= set(SOURCES)

@@ -7,7 +7,8 @@ import pytest
 
 from penstock.model import InputError
 from penstock.workloads.swf import NUMBER, RUN, read_swf
-from tests.workloads.traces import HEADER, line, real, write
+from tests.data import real
+from tests.workloads.traces import HEADER, line, write
 
 
 def test_jobs_comments_and_the_header(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "jobs"), [("theta_2022.swf", 23_911), ("CEA-curie_sample.swf", 29_998)])
 def test_real_traces(name: str, jobs: int) -> None:
-    trace = read_swf(real(name))
+    trace = read_swf(real(f"swf/{name}"))
     assert trace.columns.shape == (jobs, 18)
     assert trace.malformed == ()
     assert trace.number("MaxProcs") in (4360.0, 93_312.0)

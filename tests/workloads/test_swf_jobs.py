@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from penstock.model import InputError
 from penstock.workloads.swf import read_swf
 from penstock.workloads.swf_jobs import Choice, Jobs, jobs_of
-from tests.workloads.traces import line, real, write
+from tests.data import real
+from tests.workloads.traces import line, write
 
 
 def chosen(path: str, **choice: object) -> Jobs:
@@ -201,6 +202,6 @@ def test_every_line_is_kept_or_counted(
 
 
 def test_real_traces() -> None:
-    theta, curie = chosen(real("theta_2022.swf")), chosen(real("CEA-curie_sample.swf"), cores_per_node=16)
+    theta, curie = chosen(real("swf/theta_2022.swf")), chosen(real("swf/CEA-curie_sample.swf"), cores_per_node=16)
     assert (theta.nodes, len(theta.names), theta.left_out, theta.put_right) == (4360, 23_911, {}, {})
     assert (curie.nodes, len(curie.names), curie.left_out, curie.put_right) == (5832, 29_998, {}, {})

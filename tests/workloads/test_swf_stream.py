@@ -13,7 +13,8 @@ from penstock.model.files import write as write_workload
 from penstock.model.phases import IO, WORK
 from penstock.workloads import Stream, Swf, io_load, stream
 from penstock.workloads.load import volume
-from tests.workloads.traces import line, real, write
+from tests.data import real
+from tests.workloads.traces import line, write
 
 
 def fractions(made: Stream) -> np.ndarray:
@@ -117,7 +118,7 @@ def test_more_phases_than_fit(tmp_path: Path) -> None:
 
 
 def test_a_month_of_a_real_trace() -> None:
-    path = real("theta_2022.swf")
+    path = real("swf/theta_2022.swf")
     made = stream(path, Swf(since="2022-03-01", duration=30 * 86_400.0), 1)
     rows = np.loadtxt(path, comments=";")
     begin = 1_646_092_800  # 2022-03-01 in UTC; UnixStartTime is 0

@@ -1,9 +1,6 @@
-"""Small traces in the Standard Workload Format, and where real ones are."""
+"""Small traces in the Standard Workload Format."""
 
-import os
 from pathlib import Path
-
-import pytest
 
 HEADER = "; Version: 2.2\n; UnixStartTime: 1000000000\n; MaxNodes: 100\n; MaxProcs: 400\n"
 
@@ -24,13 +21,4 @@ def line(
 def write(path: Path, *lines: str, header: str = HEADER) -> str:
     """A trace of those lines."""
     path.write_text(header + "\n".join(lines) + "\n", encoding="latin-1")
-    return str(path)
-
-
-def real(name: str) -> str:
-    """A trace of the folder of real ones, PENSTOCK_DATA or ../shared/data; where there is none, the test is skipped."""
-    root = Path(__file__).resolve().parents[2].parent
-    path = Path(os.environ.get("PENSTOCK_DATA", root / "shared" / "data")) / "swf" / name
-    if not path.is_file():
-        pytest.skip(f"there is no {name}; PENSTOCK_DATA tells where real data are")
     return str(path)

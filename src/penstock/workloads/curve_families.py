@@ -8,7 +8,7 @@ I/O nodes. The family stands for the 189 curves of MareNostrum 4 with 1, 2, 4 an
 each process has a file of its own or all share one, which separates ascents by 4 to 30 from slight ones, and peaks by the
 count where they are. A kind is drawn with the chance that it has among the 189, and then its curve:
 
-- b(1) is log-uniform from `slowest` to `fastest`, which have the mean and the standard deviation of the measured log b(1);
+- b(1) is log-uniform from `slowest` to `fastest`, such that log b(1) has the mean and the standard deviation measured;
 - the steps log2 b(2)/b(1), log2 b(4)/b(2), log2 b(8)/b(4) are independent normal numbers, drawn again until the curve is
   of the class and best at the count of the kind. `steps` and `spreads` were found such that the mean and the standard
   deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight ascents
@@ -32,7 +32,7 @@ import numpy as np
 
 from penstock.model import Curve, InputError
 from penstock.workloads.curve_classes import best_count, class_of
-from penstock.workloads.profiles import read_profiles
+from penstock.workloads.profiles import read_profiles, require_statistic
 
 
 class CurveSource(Protocol):
@@ -131,8 +131,9 @@ FAMILIES: Final[MappingProxyType[str, CurveSource]] = MappingProxyType({"io-node
 def curve_source(name: str, statistic: str = "mean") -> CurveSource:
     """The built-in family of that name, or the measured curves in the file of that name.
 
-    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has none.
+    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has no runs.
     """
+    require_statistic(statistic)
     if name in FAMILIES:
         return FAMILIES[name]
     if not Path(name).exists():

@@ -61,9 +61,7 @@ class Distributed:
         require(1 <= self.applications <= self.nodes, "applications", self.applications, most)
         require(math.isfinite(self.load) and self.load > 0.0, "load", self.load, "a number above 0")
         if self.mean_stress >= 1.0:
-            what = (
-                f"{self.load} asks each of {self.applications} applications to do I/O for {self.mean_stress:g} of its time"
-            )
+            what = f"{self.load} makes {self.applications} applications do I/O for {self.mean_stress:g} of their time"
             expected = f"under {self.applications / self.resources:g}, applications over I/O resources"
             raise InputError("load", f"{what}; expected {expected}")
 

@@ -61,7 +61,7 @@ def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict
 
     Raises InputError with one line that names the file, the place in it, the value and what is expected.
     """
-    require(statistic in STATISTICS, "statistic", repr(statistic), ", ".join(STATISTICS))
+    require_statistic(statistic)
     name = os.fspath(path)
     try:
         table = _read(Path(name))
@@ -69,6 +69,11 @@ def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict
         return {scenario: _curve(scenario, rates) for scenario, rates in points.items()}
     except InputError as error:
         raise error.in_file(name) from None
+
+
+def require_statistic(name: str) -> None:
+    """Refuse a statistic that there is not."""
+    require(name in STATISTICS, "statistic", repr(name), ", ".join(STATISTICS))
 
 
 def _from_runs(table: _Table, statistic: str) -> dict[str, dict[int, float]]:
@@ -95,13 +100,10 @@ def _from_runs(table: _Table, statistic: str) -> dict[str, dict[int, float]]:
 
 
 def _from_summaries(table: _Table, statistic: str) -> dict[str, dict[int, float]]:
-    columns = [(match, name) for name in table.columns if (match := _SUMMARY.fullmatch(name))]
-    if not columns:
-        what = "there is neither a column 'forwarders' nor one such as 'mean_MBps_1ion'"
-        raise InputError("", f"{what}; expected measured profiles, a line a run or a line a scenario")
     prefix = _PREFIXES[statistic]
     table.require("scenario", f"{prefix}_MBps_1ion")
-    counts = {int(match[2]): name for match, name in columns if match[1] == prefix and int(match[2]) > 0}
+    matches = [match for match in map(_SUMMARY.fullmatch, table.columns) if match and match[1] == prefix]
+    counts = {int(match[2]): match[0] for match in matches if int(match[2]) > 0}
     points: dict[str, dict[int, float]] = {}
     for line, fields in table.rows:
         if fields["scenario"] in points:
@@ -151,6 +153,9 @@ def _read(path: Path) -> _Table:
         rows = [(reader.line_num, fields) for fields in reader if fields]
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}", f"{error}; expected a CSV file of profiles") from None
+    if "forwarders" not in columns and not any(map(_SUMMARY.fullmatch, columns)):
+        what = "there is neither a column 'forwarders' nor one such as 'mean_MBps_1ion'"
+        raise InputError("", f"{what}; expected measured profiles, a line a run or a line a scenario")
     for line, fields in rows:
         if len(fields) != len(columns):
             raise InputError(f"line {line}", f"{len(fields)} fields; expected {len(columns)}, one for each column")
