@@ -70,17 +70,18 @@ def test_a_row_is_what_the_engine_gives() -> None:
 
 
 def sets_with(slowdowns: dict[str, float], **more: float) -> Sets:
-    """Sets at rising loads; `slowdowns` are by allocation, in proportion to the load."""
+    """Sets at rising loads; `slowdowns` are by allocation, in proportion to the load where they are not small."""
     rows = []
     for load in np.linspace(0.05, 1.95, 60):
         runs = {}
         for allocation in COLOURS:
             for placement, factor in (("greedy-clairvoyant", 1.0), (IN_TURN, 1.001), ("random", 1.5)):
                 slope = slowdowns.get(allocation, 9.0)
+                lost = slope * load if slope > 0.5 else slope
                 runs[name_of(allocation, placement)] = {
-                    "mean_slowdown": (1.0 + slope * load) * factor,
+                    "mean_slowdown": (1.0 + lost) * factor,
                     "mean_allocation_slowdown": 1.0,
-                    "mean_congestion_slowdown": slope * load,
+                    "mean_congestion_slowdown": lost,
                     "max_slowdown": 5.0,
                     "spread": factor,
                     "idle_time": 0.1 * slope,
