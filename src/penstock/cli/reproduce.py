@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
     "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
-    "distributed": "figure1, figure2, figure5 … figure13, claims",
+    "distributed": "figure1, figure2, figure5 … figure13, oracle, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
 """The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""

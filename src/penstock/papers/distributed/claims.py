@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -256,3 +256,16 @@ def interval(kinds: Sequence[Sets]) -> Verdict:
             )
         )
     return Verdict("interval", "§V.D", "the interval until the first end gives what the steady one gives", tuple(checks))
+
+
+def oracle(rows: Sequence[Mapping[str, float]]) -> Verdict:
+    """Beside the claims: how far each heuristic is from the best of all placements."""
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    ordered = sorted(means, key=lambda name: means[name])
+    least = min(min(row.values()) for row in rows)
+    check = Check(
+        "no heuristic is better than the best of all placements; mean slowdown over it, on average",
+        listed(ordered, [means[name] for name in ordered], ".3f"),
+        least >= 1.0 - 1e-9,
+    )
+    return Verdict("oracle", "–", f"the best of all placements of {len(rows)} small sets beside the heuristics", (check,))

@@ -14,7 +14,8 @@ from penstock.engine.placed import FIRST_END, simulate_placement
 from penstock.model import Curve, Workload
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.heuristics import Heuristic, heuristics
+from penstock.planning.placement.heuristics import MCKP, Heuristic, heuristics
+from penstock.planning.placement.oracle import best_placement
 from penstock.workloads.curve_classes import believed, class_curves
 from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured
 from penstock.workloads.distributed import Distributed, distributed
@@ -61,11 +62,25 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Small:
+    """A set of a few `applications` on a few `resources` with built-in curves, for which all placements are tried."""
+
+    applications: int
+    resources: int
+    load: float
+    seed: int
+
+
+@dataclass(frozen=True)
 class Scale:
-    """Values of Θ, and sets of applications of each."""
+    """Values of Θ, and sets of applications of each; resources and sets of four applications with each of SMALL_LOADS for
+    which all placements are tried.
+    """
 
     loads: tuple[float, ...]
     sets: int
+    few: int = 3
+    small_sets: int = 10
 
 
 def _upto(step: float) -> tuple[float, ...]:
@@ -74,10 +89,12 @@ def _upto(step: float) -> tuple[float, ...]:
 
 
 SCALES: Final[Mapping[str, Scale]] = {
-    "smoke": Scale((0.3, 0.6, 0.9, 1.2, 1.5, 1.8), 5),
+    "smoke": Scale((0.3, 0.6, 0.9, 1.2, 1.5, 1.8), 5, small_sets=2),
     "quick": Scale(_upto(0.125), 20),
-    "paper": Scale(_upto(0.05), 100),
+    "paper": Scale(_upto(0.05), 100, few=4, small_sets=30),
 }
+SMALL_LOADS: Final = (0.3, 0.6, 0.9)
+FEW_APPLICATIONS: Final = 4
 POOL: Final = {BUILT_IN: 189, TARGETS: 301}
 """Curves of Figures 1 and 2."""
 APPLICATIONS: Final = 40
@@ -115,6 +132,30 @@ def measure(trial: Trial) -> dict[str, Any]:
         guessed = Characteristics.of(workload, [believed(_curve(a.curve), classes) for a in workload.applications])
         row["believed"] = {heuristic.name: _row(workload, guessed, heuristic, trial.seed) for heuristic in UNSURE}
     return row
+
+
+def small_sets(scale: Scale) -> Experiment[Small]:
+    """Small sets, for the distance of each heuristic from the best of all placements."""
+    trials = (
+        Small(FEW_APPLICATIONS, scale.few, load, 1_000 * index + number)
+        for index, load in enumerate(SMALL_LOADS)
+        for number in range(scale.small_sets)
+    )
+    return Experiment("oracle", tuple(trials), measure_small)
+
+
+def measure_small(trial: Small) -> dict[str, float]:
+    """The mean slowdown under each heuristic over that of the best of all placements."""
+    workload = distributed(Distributed(trial.load, trial.applications, trial.resources), FAMILIES[BUILT_IN], trial.seed)
+    known = Characteristics.of(workload)
+    best = best_placement(workload).mean_slowdown
+    return {
+        (MCKP if heuristic.placement is None else heuristic.name): simulate_placement(
+            workload, heuristic.place(known, trial.seed)
+        ).mean_slowdown
+        / best
+        for heuristic in heuristics(trial.applications, trial.resources)
+    }
 
 
 @cache

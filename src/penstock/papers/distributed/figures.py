@@ -205,6 +205,17 @@ def figure_13(sets: Sets) -> Figure:
     return figure
 
 
+def oracle(rows: Sequence[Mapping[str, float]]) -> Figure:
+    """Beside the paper: mean slowdown of each heuristic over that of the best of all placements, on small sets."""
+    figure, (panel,) = panels(1, 1)
+    names = sorted(rows[0], key=lambda name: float(np.mean([row[name] for row in rows])))
+    samples = [[row[name] for row in rows] for name in names]
+    panel.boxplot(samples, tick_labels=names, whis=(10, 90), orientation="horizontal", showmeans=True)
+    panel.set(xlabel="mean slowdown over the best of all", xscale="log")
+    panel.tick_params(axis="y", labelsize=7)
+    return figure
+
+
 OF_SETS: Final[Mapping[str, Callable[[Sets], Figure]]] = {
     "figure5": figure_5,
     "figure6": figure_6,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from matplotlib.figure import Figure
 
 from penstock.model import InputError
 from penstock.papers import trials
@@ -21,11 +23,12 @@ from penstock.papers.distributed.experiments import (
     classes_of,
     pool,
     sets_of,
+    small_sets,
 )
 from penstock.papers.distributed.rows import Sets
 from penstock.papers.reproducing import Reproduction, chosen
 
-ITEMS: Final = ("figure1", "figure2", *list(figures.OF_SETS)[:-1], "figure11", "figure12", "figure13", "claims")
+ITEMS: Final = ("figure1", "figure2", *list(figures.OF_SETS)[:-1], "figure11", "figure12", "figure13", "oracle", "claims")
 TITLE: Final = "Scheduling distributed I/O resources in HPC systems"
 PROFILES: Final = Path("ionode-profiles") / "derived-mn4-189-profiles.csv"
 
@@ -56,29 +59,32 @@ def reproduce(
         rows = trials.run(sets_of(curves, SCALES[scale], profiles), out / scale, progress)
         return Sets(LABELS[curves], tuple(rows.values()))
 
+    @cache
+    def small() -> list[dict[str, float]]:
+        return list(trials.run(small_sets(SCALES[scale]), out / scale, progress).values())
+
+    shown, path = kinds[0], str(profiles or "")
+    alone: dict[str, tuple[Callable[..., Figure], Callable[[], tuple[Any, ...]]]] = {
+        "figure1": (figures.figure_1, lambda: (pool(shown, path, STATISTIC), LABELS[shown])),
+        "figure2": (figures.figure_2, lambda: (pool(TARGETS, "", STATISTIC), LABELS[TARGETS])),
+        "figure11": (figures.figure_11, lambda: (classes_of(shown, path, STATISTIC), LABELS[shown])),
+        "figure13": (figures.figure_13, lambda: (sets(TARGETS),)),
+        "oracle": (figures.oracle, lambda: (small(),)),
+    }
     for item in wanted:
-        shown = kinds[0]
-        if item == "figure1":
-            curves = pool(shown, str(profiles or ""), STATISTIC)
-            reproduction.save(item, figures.figure_1(curves, LABELS[shown]), figures.figure_1)
-        elif item == "figure2":
-            curves = pool(TARGETS, "", STATISTIC)
-            reproduction.save(item, figures.figure_2(curves, LABELS[TARGETS]), figures.figure_2)
-        elif item == "figure11":
-            classes = classes_of(shown, str(profiles or ""), STATISTIC)
-            reproduction.save(item, figures.figure_11(classes, LABELS[shown]), figures.figure_11)
-        elif item == "figure13":
-            reproduction.save(item, figures.figure_13(sets(TARGETS)), figures.figure_13)
+        if item in alone:
+            draw, of = alone[item]
+            reproduction.save(item, draw(*of()), draw)
         elif item in figures.OF_SETS:
-            for curves_kind in kinds:
-                name = item if curves_kind == shown else f"{item}-built-in"
-                reproduction.save(name, figures.OF_SETS[item](sets(curves_kind)), figures.OF_SETS[item])
+            for curves in kinds:
+                name = item if curves == shown else f"{item}-built-in"
+                reproduction.save(name, figures.OF_SETS[item](sets(curves)), figures.OF_SETS[item])
     verdicts: list[Verdict] = []
     if "claims" in wanted:
         both = [sets(curves) for curves in kinds]
         judges = (claims.s1, claims.s2, claims.s3, claims.s4, claims.s5, claims.s6)
         verdicts = [judge(both) for judge in judges]
-        verdicts += [claims.s7(both, sets(TARGETS)), claims.interval(both)]
+        verdicts += [claims.s7(both, sets(TARGETS)), claims.interval(both), claims.oracle(small())]
     reproduction.finish(TITLE, verdicts)
     return verdicts
 
