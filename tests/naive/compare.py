@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine import Result
+from penstock.engine.placed import PlacedResult
 from penstock.model import Workload
 from tests.naive.engine import NaiveResult
+from tests.naive.resources import NaivePlaced
 
 
 def close(value):
@@ -75,3 +77,22 @@ def assert_same_rates(result: Result, twin: NaiveResult) -> None:
             middle = 0.5 * (begin + end)
             found = [r for w, b, e, r in rows if w == who and b <= middle < e]
             assert found == [close(rate)]
+
+
+def assert_placed_twins(result: PlacedResult, twin: NaivePlaced) -> None:
+    """Every measure of the run on I/O resources equals that of the slow twin."""
+    assert result.duration == close(twin.duration)
+    assert list(result.occupancy) == close(twin.occupancy)
+    assert result.idle_time == close(twin.idle_time)
+    for index, mine in enumerate(result.applications):
+        assert mine.transferred == close(twin.transferred[index])
+        assert mine.io_seconds == close(twin.io_seconds[index])
+        if not twin.edge:
+            assert mine.operations == twin.operations[index]
+            assert (mine.slowdown is None) == (twin.slowdowns[index] is None)
+        # Of the first moments of an operation, the last bits of dates are too large a part.
+        if mine.slowdown is not None and mine.io_seconds > 1e-3:
+            assert mine.allocation_slowdown == close(twin.allocation_slowdowns[index])
+            assert mine.slowdown == close(twin.slowdowns[index])
+    if not twin.edge:
+        assert (result.events, result.valid) == (twin.events, twin.valid)

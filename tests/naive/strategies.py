@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from penstock.model import Application, Platform, Workload
+from penstock.model import Application, Curve, Phases, Platform, Workload
 from penstock.policies import REGISTRY, View
 from penstock.policies.policy import STATIC
 from tests.naive.policies import Active, Scene
@@ -65,6 +65,27 @@ def workloads(draw, *, nice: bool | None = None, applications: int = 6, phases: 
             options["progress"] = share * (begin - release)
         members.append(Application.of(f"a{index}", draw(chains(nice, phases)), **options))
     return Workload(Platform(bandwidth, node_bandwidth), tuple(members), (begin, end) if windowed else None)
+
+
+@st.composite
+def placed_workloads(draw, *, nice: bool | None = None, applications: int = 5, resources: int = 4):
+    """A workload with I/O resources and curves, and a placement of it; no chain takes less than half a second."""
+    nice = draw(st.booleans()) if nice is None else nice
+    workload = draw(workloads(nice=nice, applications=applications, phases=6))
+    size = draw(st.integers(1, resources))
+    speeds = st.sampled_from([0.5, 1.0, 1.0, 2.0, 4.0]) if nice else odd_floats(0.2, 8.0)
+    members, placement = [], []
+    for application in workload.applications:
+        counts = range(1, size + 1) if nice else sorted({1, *draw(st.sets(st.integers(2, 6)))})
+        curve = {count: draw(speeds) for count in counts}
+        placement.append(tuple(draw(st.permutations(range(size))))[: draw(st.integers(1, size))])
+        chain = list(application.phases)
+        if sum(amount / (1.0 if kind == "work" else max(curve.values())) for kind, amount in chain) < 0.5:
+            chain.append(("work", 1.0))
+        members.append(replace(application, phases=Phases.of(chain), curve=Curve.of(curve)))
+    nodes = draw(st.one_of(st.none(), st.just(8 * len(members))))
+    platform = Platform(workload.platform.bandwidth, nodes=nodes, resources=size)
+    return Workload(platform, tuple(members), workload.window), tuple(placement)
 
 
 @st.composite

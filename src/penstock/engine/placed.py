@@ -3,6 +3,7 @@
 Applications repeat their chains, and the measures are taken on the interval [0, T] from the begin: T is the horizon, or the
 end of the slowest first I/O operation where that is later. An operation under way counts with its elapsed time and what it
 has moved. The paper's own interval ends with the first application; it is of use only if all have completed an operation.
+Some policies may keep an application waiting for ever: a run goes on no longer than `PATIENCE` says.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from penstock.engine.resource_loop import (
     new_resources,
 )
 from penstock.engine.state import EVENTS, FAULT_SLOT, FAULT_VALUE, NOW, State, new_state
-from penstock.model import Application, InputError, Phases, Platform, PolicyFault, Workload
+from penstock.model import InputError, Phases, Platform, PolicyFault, Workload
 from penstock.model.phases import WORK
+from penstock.policies.guard import failure
 from penstock.policies.naming import find
+from penstock.policies.plan import Plan
 from penstock.policies.policy import STATIC, Policy
-from penstock.policies.view import Floats
+from penstock.policies.view import Floats, Ints
 
 Placement: TypeAlias = tuple[tuple[int, ...], ...]
 """For each application the resources it uses, numbered from 0."""
@@ -43,6 +46,10 @@ STEADY: Final = "steady"
 FIRST_END: Final = "first-end"
 INTERVALS: Final = (STEADY, FIRST_END)
 MOST_OPERATIONS: Final = 1e9
+PATIENCE: Final = 10.0
+"""A run goes on for this many times as long as the longest chain takes where all share equally, for everyone's first
+operation.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,9 +65,9 @@ class PlacedApplication:
     operations: int
     """Operations completed."""
     allocation_slowdown: float | None
-    """ρ_io = b(n_perf) / b(n): what it pays for not having its best number of resources; None without I/O."""
+    """ρ_io = b(n_perf) / b(n): what it pays for not having its best number of resources; None if it has not come to I/O."""
     congestion_slowdown: float | None
-    """ρ_con: what it pays for sharing them."""
+    """ρ_con: what it pays for sharing them; infinite if it has only waited, None if it has not come to I/O."""
 
     @property
     def slowdown(self) -> float | None:
@@ -77,9 +84,9 @@ class PlacedApplication:
             "transferred": self.transferred,
             "io_seconds": self.io_seconds,
             "operations": self.operations,
-            "slowdown": self.slowdown,
+            "slowdown": _finite(self.slowdown),
             "allocation_slowdown": self.allocation_slowdown,
-            "congestion_slowdown": self.congestion_slowdown,
+            "congestion_slowdown": _finite(self.congestion_slowdown),
         }
 
 
@@ -90,7 +97,9 @@ class PlacedResult:
     policy: str
     duration: float
     valid: bool
-    """Whether every application that does I/O completed an operation in the interval; the steady interval makes sure."""
+    """Whether every application that does I/O completed an operation in the interval; the steady interval makes sure, unless
+    the policy keeps somebody waiting for ever.
+    """
     applications: tuple[PlacedApplication, ...]
     occupancy: tuple[float, ...]
     """O_i of every resource: the part of the time that it is moving data."""
@@ -103,7 +112,7 @@ class PlacedResult:
 
     @property
     def slowdowns(self) -> Floats:
-        """ρ of the applications that do I/O, in the order of the workload."""
+        """ρ of the applications that have come to I/O, in the order of the workload."""
         return np.array([a.slowdown for a in self.applications if a.slowdown is not None])
 
     @property
@@ -124,8 +133,9 @@ class PlacedResult:
 
     @property
     def mean_congestion_slowdown(self) -> float:
-        """The mean of ρ_con."""
-        return self.mean_slowdown - self.mean_allocation_slowdown
+        """The mean of ρ_con; 0 if nobody does I/O."""
+        parts = [a.congestion_slowdown for a in self.applications if a.congestion_slowdown is not None]
+        return float(np.mean(parts)) if parts else 0.0
 
     @property
     def spread(self) -> float:
@@ -138,10 +148,10 @@ class PlacedResult:
             "policy": self.policy,
             "duration": self.duration,
             "valid": self.valid,
-            "mean_slowdown": self.mean_slowdown,
-            "max_slowdown": self.max_slowdown,
+            "mean_slowdown": _finite(self.mean_slowdown),
+            "max_slowdown": _finite(self.max_slowdown),
             "mean_allocation_slowdown": self.mean_allocation_slowdown,
-            "mean_congestion_slowdown": self.mean_congestion_slowdown,
+            "mean_congestion_slowdown": _finite(self.mean_congestion_slowdown),
             "spread": self.spread,
             "idle_time": self.idle_time,
             "occupancy": list(self.occupancy),
@@ -149,6 +159,11 @@ class PlacedResult:
             "seconds": self.seconds,
             "applications": [application.to_dict() for application in self.applications],
         }
+
+
+def _finite(number: float | None) -> float | None:
+    """The number as JSON has it."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def simulate_placement(
@@ -161,7 +176,8 @@ def simulate_placement(
 ) -> PlacedResult:
     """Run the applications on the resources they are placed on; each resource is shared by the policy.
 
-    Equal sharing of a resource's time, the paper's, is best-effort.
+    Equal sharing of a resource's time, the paper's, is best-effort. The run begins with the workload's window, or without
+    one with the earliest release.
     """
     chosen = find(policy) if isinstance(policy, str) else policy
     if chosen.family == STATIC:
@@ -174,19 +190,22 @@ def simulate_placement(
         raise InputError("horizon", f"{horizon} s are no horizon; expected a finite number of seconds above 0")
     size = resources_of(workload)
     mapping = _checked(workload, placement, size)
-    units = in_resource_seconds(workload, [len(used) for used in mapping])
-    cycle = np.array([_cycle(application) for application in units.applications])
-    _refuse_too_long(units, cycle, horizon)
-    state = new_state(units, frozenset(), chosen.plan(units), sum(len(used) for used in mapping))
-    active = sum(application.phases.operations > 0 for application in units.applications)
-    resources = new_resources(mapping, size, units.begin, cycle, active)
-    run = _Run(units, chosen, state, resources, _delta(units, chosen, cycle, horizon))
+    counts = np.array([len(used) for used in mapping])
+    curves = curves_of(workload)
+    state = _state(workload, chosen, counts, curves)
+    cycle = _seconds_of_chains(state)
+    operations = np.add.reduceat((state.kinds != WORK) & (state.amounts > 0.0), state.first[:-1], dtype=np.int64)
+    longest = float((state.work_begin - workload.begin + state.work_length + cycle).max())
+    _refuse_endless(np.diff(state.first), cycle, max(horizon, longest) if interval == STEADY else 0.0)
+    resources = new_resources(mapping, size, workload.begin, cycle, int(np.count_nonzero(operations)))
+    run = _Run(workload, chosen, state, resources, _delta(chosen, operations, cycle, horizon))
     if interval == FIRST_END:
         run.go(math.inf, ONE_ENDED)
     else:
-        run.go(units.begin + horizon, NEVER)
-        run.go(math.inf, ALL_TRANSFERRED)
-    return _measured(workload, run, mapping)
+        run.go(workload.begin + horizon, NEVER)
+        sharing = int(np.diff(resources.row).max())
+        run.go(workload.begin + PATIENCE * sharing * longest, ALL_TRANSFERRED)
+    return _measured(run, mapping, counts, curves)
 
 
 def resources_of(workload: Workload) -> int:
@@ -223,6 +242,7 @@ def in_resource_seconds(workload: Workload, counts: Sequence[int]) -> Workload:
             )
             for index, (application, count) in enumerate(zip(workload.applications, counts, strict=True))
         ),
+        workload.window,
     )
 
 
@@ -230,8 +250,29 @@ def _scaled(phases: Phases, bandwidth: float) -> Phases:
     return Phases(phases.kinds, np.where(phases.kinds == WORK, phases.amounts, phases.amounts / bandwidth))
 
 
-def _cycle(application: Application) -> float:
-    return float(application.phases.amounts.sum())
+def _state(workload: Workload, policy: Policy, counts: Ints, curves: Floats) -> State:
+    """The state of `in_resource_seconds` at the begin, without its copies of all applications, which take longer than the
+    rest of what comes before a run.
+    """
+    plan = policy.plan(in_resource_seconds(workload, counts.tolist())) if policy.planner is not None else Plan()
+    state = new_state(workload, frozenset(), plan, int(counts.sum()))
+    transfers = state.kinds != WORK
+    state.amounts[transfers] /= np.repeat(_at(curves, counts), np.diff(state.first))[transfers]
+    state.cap[:] = 1.0
+    state.whole[:] = state.done + state.work_length + _seconds_of_chains(state)
+    return state
+
+
+def _at(curves: Floats, counts: Ints) -> Floats:
+    """b_j(n_j) in bytes/s."""
+    at: Floats = curves[np.arange(len(counts)), counts - 1]
+    return at
+
+
+def _seconds_of_chains(state: State) -> Floats:
+    """How long each chain takes alone on its resources."""
+    seconds: Floats = np.add.reduceat(state.amounts, state.first[:-1])
+    return seconds
 
 
 def _checked(workload: Workload, placement: Sequence[Sequence[int]], size: int) -> Placement:
@@ -242,33 +283,30 @@ def _checked(workload: Workload, placement: Sequence[Sequence[int]], size: int) 
         place = f"placement[{index}]"
         if len(used) == 0:
             raise InputError(place, "no I/O resource; expected at least 1")
-        if len(set(used)) != len(used) or not all(0 <= resource < size for resource in used):
+        numbers = all(isinstance(resource, int | np.integer) and 0 <= resource < size for resource in used)
+        if not numbers or len(set(used)) != len(used):
             raise InputError(place, f"{list(used)} are not different I/O resources; expected numbers from 0 to {size - 1}")
     return tuple(tuple(int(resource) for resource in used) for used in placement)
 
 
-def _refuse_too_long(workload: Workload, cycle: Floats, horizon: float) -> None:
-    """One clear line for what would never end."""
-    for index, application in enumerate(workload.applications):
+def _refuse_endless(lengths: Ints, cycle: Floats, seconds: float) -> None:
+    """One clear line for chains that would be repeated without end, or almost, in so many seconds."""
+    for index in np.flatnonzero((cycle == 0.0) | (lengths * seconds > MOST_OPERATIONS * cycle)).tolist():
         place = f"applications[{index}]"
         if cycle[index] == 0.0:
             raise InputError(place, "it neither works nor transfers; expected a chain that takes some time")
-        if len(application.phases) * horizon / cycle[index] > MOST_OPERATIONS:
-            raise InputError(
-                place,
-                f"its chain of {cycle[index]:g} s is too short to be repeated for {horizon:g} s; expected a longer one",
-            )
+        raise InputError(
+            place,
+            f"its chain of {cycle[index]:g} s is too short to be repeated for {seconds:g} s; expected a longer one",
+        )
 
 
-def _delta(workload: Workload, policy: Policy, cycle: Floats, horizon: float) -> float:
+def _delta(policy: Policy, operations: Ints, cycle: Floats, horizon: float) -> float:
     """δ of periodic decisions, by default as many as there are I/O events within the horizon (000 eq. 5)."""
     if not policy.periodic:
         return 0.0
-    operations = sum(
-        application.phases.operations * max(1.0, horizon / seconds)
-        for application, seconds in zip(workload.applications, cycle, strict=True)
-    )
-    return policy.delta or (horizon / (2.0 * operations) if operations else 0.0)
+    within = float(np.dot(operations, np.maximum(1.0, horizon / cycle)))
+    return policy.delta or (horizon / (2.0 * within) if within > 0.0 else 0.0)
 
 
 @dataclass
@@ -301,35 +339,45 @@ class _Run:
         value = float(self.state.clock[FAULT_VALUE])
         if outcome == slots.RATES_ABOVE_BANDWIDTH:
             return f"its rates on an I/O resource add up to {value}; expected at most 1"
-        index = int(self.state.slot_index[int(self.state.counts[FAULT_SLOT])])
-        return f"it gave application {self.workload.applications[index].name!r} the rate {value}; expected 0 to 1"
+        slot = int(self.state.counts[FAULT_SLOT])
+        who = f"application {self.workload.applications[int(self.state.slot_index[slot])].name!r}"
+        if outcome == slots.RATE_NOT_A_NUMBER:
+            return self._failure(slot) or f"it gave {who} no rate or one that is not a number; expected 0 to 1"
+        return f"it gave {who} the rate {value}; expected 0 to 1"
+
+    def _failure(self, slot: int) -> str | None:
+        """The exception that the policy raises for the resource of the slot, if it does."""
+        resource = int(np.searchsorted(self.resources.row, slot, side="right")) - 1
+        begin = int(self.resources.row[resource])
+        end = begin + int(self.resources.active[resource])
+        return failure(self.policy.rates, slots.view_of(self.state, begin, end, 1.0, math.inf, self.policy.value))
 
 
-def _measured(workload: Workload, run: _Run, placement: Placement) -> PlacedResult:
+def _measured(run: _Run, placement: Placement, counts: Ints, curves: Floats) -> PlacedResult:
     """The measures at the present date of the run."""
-    state, resources = run.state, run.resources
-    duration = run.now - run.workload.begin
+    workload, state, resources = run.workload, run.state, run.resources
+    duration = run.now - workload.begin
     pending = resources.pending > 0
-    counts = np.array([len(used) for used in placement])
     io_seconds = state.io_seconds + np.where(pending, run.now - resources.began, 0.0)
     alone = state.moved + np.where(pending, resources.moved / counts, 0.0)
     """Seconds that what was moved takes with nobody else on the resources."""
-    curves = curves_of(workload)
-    now_at = curves[np.arange(len(counts)), counts - 1]
-    allocation = curves.max(axis=1) / now_at
+    bandwidth = _at(curves, counts)
+    allocation = curves.max(axis=1) / bandwidth
     applications = []
     for index, application in enumerate(workload.applications):
-        transfers = run.workload.applications[index].phases.operations > 0
-        congestion = float(allocation[index] * (io_seconds[index] / alone[index] - 1.0)) if alone[index] > 0.0 else 0.0
+        begun = io_seconds[index] > 0.0
+        congestion = math.inf
+        if alone[index] > 0.0:  # what is below 0 is rounding: nobody is faster than alone
+            congestion = max(0.0, float(allocation[index] * (io_seconds[index] / alone[index] - 1.0)))
         applications.append(
             PlacedApplication(
                 name=application.name,
                 resources=placement[index],
-                transferred=float(alone[index] * now_at[index]),
+                transferred=float(alone[index] * bandwidth[index]),
                 io_seconds=float(io_seconds[index]),
                 operations=int(state.operations[index]),
-                allocation_slowdown=float(allocation[index]) if transfers else None,
-                congestion_slowdown=congestion if transfers else None,
+                allocation_slowdown=float(allocation[index]) if begun else None,
+                congestion_slowdown=congestion if begun else None,
             )
         )
     machine = workload.platform.nodes or int(sum(application.nodes for application in workload.applications))

@@ -3,7 +3,8 @@ by a policy of its own.
 
 A resource offers one resource-second a second. An operation of volume v over n resources is n independent transfers; one
 alone on its resource takes v / b(n) seconds, so it is v / b(n) resource-seconds with a cap of 1, and the operation ends with
-the last of them. Chains repeat: what is measured is a steady state.
+the last of them. Transfers that end together on several resources are one event, whatever the last bits of their dates say:
+under a policy that serves one at a time it matters who else is there. Chains repeat: what is measured is a steady state.
 
 Only the resources where something happened are brought up to date and asked for new rates: an event costs their active
 transfers and the policy's own cost, log K for the heap of work ends, and N for finding the next completion.
@@ -21,16 +22,19 @@ from numba import types
 from penstock.engine.chain import account, end_work, next_phase
 from penstock.engine.loop import COMPLETE, LIMIT, STARVED
 from penstock.engine.slots import compiled_view, keep_rates, occupy, refused, relocate
-from penstock.engine.state import DECISIONS, ENDED, EVENTS, HEAP, NOW, STATE_TYPE, TICKS, State
+from penstock.engine.state import DECISIONS, ENDED, ENDS, EVENTS, HEAP, NOW, STATE_TYPE, TICKS, State
 from penstock.policies.compiled import kernel, part, subroutine, unowned
 from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
+
+DATES_KNOWN_TO: Final = 1e-14
+"""A date, a sum of many, is known to this part of itself."""
 
 # When the loop comes back, beside its limit.
 NEVER: Final = 0
 ALL_TRANSFERRED: Final = 1
 """When every application that does I/O has completed an operation."""
 ONE_ENDED: Final = 2
-"""When an application comes to the end of its chain for the first time."""
+"""When an application comes to the end of its chain."""
 TOUCHED: Final = 0
 """Position in `Resources.counts`: how many resources wait for new rates."""
 WITHOUT_TRANSFER: Final = 1
@@ -52,6 +56,8 @@ class Resources(NamedTuple):
     """The date that the resource's slots are up to."""
     finish: Floats
     """When the next transfer on the resource is complete, at the present rates."""
+    complete_from: Floats
+    """From when on it counts as complete: as much before as rounding may have delayed it."""
     finisher: Ints
     """The slot of that transfer."""
     busy: Floats
@@ -71,10 +77,6 @@ class Resources(NamedTuple):
     counted: Floats
     transferring: Floats
     """Seconds at some rate of the operation's complete transfers, added up."""
-    first_transfer: Floats
-    """When the application completed its first operation; NaN before."""
-    first_end: Floats
-    """When it came to the end of its chain for the first time; NaN before."""
     counts: Ints
 
 
@@ -132,8 +134,6 @@ def _go_on(state: State, resources: Resources, index: int) -> None:
     now = state.clock[NOW]
     volume = next_phase(state, index, now)
     while state.status[index] == ENDED:
-        if np.isnan(resources.first_end[index]):
-            resources.first_end[index] = now
         state.cursor[index] = state.first[index]
         state.whole[index] += resources.cycle[index]
         volume = next_phase(state, index, now)
@@ -166,8 +166,7 @@ def _complete(state: State, resources: Resources, resource: int, slot: int) -> N
     if resources.pending[index] == 0:
         transfers = resources.first_use[index + 1] - resources.first_use[index]
         account(state, index, volume, now - resources.began[index], resources.transferring[index] / transfers)
-        if np.isnan(resources.first_transfer[index]):
-            resources.first_transfer[index] = now
+        if state.operations[index] == 1:
             resources.counts[WITHOUT_TRANSFER] -= 1
         _go_on(state, resources, index)
 
@@ -178,7 +177,7 @@ def _decide(
 ) -> int:
     """Ask the policy about a resource; returns why its rates are refused, or 0."""
     now = state.clock[NOW]
-    resources.finish[resource] = np.inf
+    resources.finish[resource] = resources.complete_from[resource] = np.inf
     begin = resources.row[resource]
     end = begin + resources.active[resource]
     if begin == end:
@@ -201,13 +200,17 @@ def _decide(
         if rate > 0.0 and state.slot_remaining[slot] / rate < wait:
             wait = state.slot_remaining[slot] / rate
             resources.finisher[resource] = slot
-    resources.finish[resource] = now + wait
+    if wait < np.inf:
+        finisher = resources.finisher[resource]
+        known_to = COMPLETE * state.slot_volume[finisher] / state.slot_rate[finisher] + DATES_KNOWN_TO * abs(now + wait)
+        resources.finish[resource] = now + wait
+        resources.complete_from[resource] = now + wait - known_to
     return 0
 
 
 @part
 def _next_date(state: State, resources: Resources, conditions: Conditions) -> tuple[float, bool]:
-    """The next date, and whether a periodic decision falls on it."""
+    """The next date, infinite if nothing will ever happen, and whether a periodic decision falls on it."""
     date = np.inf
     for finish in resources.finish:
         date = min(date, finish)
@@ -218,7 +221,7 @@ def _next_date(state: State, resources: Resources, conditions: Conditions) -> tu
         tick = conditions.origin + (state.clock[TICKS] + 1.0) * conditions.delta
         ticking = tick <= date
         date = min(date, tick)
-    if date > conditions.limit:
+    if conditions.limit < date < np.inf:
         return conditions.limit, False
     return date, ticking
 
@@ -228,9 +231,9 @@ def _apply_events(state: State, resources: Resources, ticking: bool) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
     now = state.clock[NOW]
     for resource in range(len(resources.finish)):
-        if resources.finish[resource] <= now:
+        if resources.complete_from[resource] <= now:
             _touch(state, resources, resource)
-            resources.finish[resource] = np.inf
+            resources.finish[resource] = resources.complete_from[resource] = np.inf
             state.slot_remaining[resources.finisher[resource]] = 0.0
             begin = resources.row[resource]
             # Downwards, as `_complete` moves the last slot, seen already, into the one it empties.
@@ -258,22 +261,18 @@ def _settle(state: State, resources: Resources) -> None:
 
 
 @part
-def _stop(resources: Resources, stop: int) -> bool:
+def _stop(state: State, resources: Resources, stop: int) -> bool:
     """Whether what the run is to stop at has come."""
     if stop == ALL_TRANSFERRED:
         return bool(resources.counts[WITHOUT_TRANSFER] == 0)
-    if stop == ONE_ENDED:
-        for end in resources.first_end:
-            if not np.isnan(end):
-                return True
-    return False
+    return bool(stop == ONE_ENDED and state.counts[ENDS] > 0)
 
 
 def advance(state: State, resources: Resources, conditions: Conditions, policy: Callable[[View, Floats], None]) -> int:
     """Run until the limit, what else the conditions say, or a fault; returns the fault or LIMIT."""
     state = unowned(state)
     resources = unowned(resources)
-    while state.clock[NOW] < conditions.limit and not _stop(resources, conditions.stop):
+    while state.clock[NOW] < conditions.limit and not _stop(state, resources, conditions.stop):
         for position in range(resources.counts[TOUCHED]):
             resource = resources.touched[position]
             resources.stale[resource] = 0
@@ -318,8 +317,7 @@ def new_resources(
         "row": np.concatenate([[0], np.cumsum(np.bincount(uses, minlength=resources))]).astype(np.int64),
         "since": np.full(resources, begin),
         "finish": np.full(resources, np.inf),
-        "first_transfer": np.full(size, np.nan),
-        "first_end": np.full(size, np.nan),
+        "complete_from": np.full(resources, np.inf),
         "counts": np.array([0, transferring], np.int64),
     }
     for name in ("active", "finisher", "busy", "stale", "touched"):

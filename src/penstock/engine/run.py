@@ -16,6 +16,7 @@ from penstock.engine.result import Result, accounts, measure
 from penstock.engine.state import ENDED, FAULT_SLOT, FAULT_VALUE, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
 from penstock.engine.virtual_time import compiled_advance_together
 from penstock.model import InputError, PolicyFault, Workload
+from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import STATIC, Policy
 from penstock.policies.view import Floats
@@ -152,15 +153,11 @@ class Run:
         return texts[outcome]
 
     def _failure(self) -> str | None:
-        """The exception that the policy raises for the present view when called from Python, if it does."""
+        """The exception that the policy raises for the present view, if it does."""
         terms = self._terms(math.inf, False)
         size = int(self._state.counts[SLOTS])
         view = slots.view_of(self._state, 0, size, terms.bandwidth, terms.window_end, terms.parameter)
-        try:
-            self.policy.rates(view, np.full(len(view.cap), np.nan))
-        except Exception as error:  # whatever a user's function raises
-            return f"it failed with {type(error).__name__}: {' '.join(str(error).split())}"
-        return None
+        return failure(self.policy.rates, view)
 
     def _flush(self) -> None:
         rows = int(self._state.counts[SEGMENTS])

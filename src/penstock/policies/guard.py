@@ -49,6 +49,15 @@ def _guard(function: RatesFunction) -> RatesFunction:
     return rates_or_nothing
 
 
+def failure(function: RatesFunction, view: View) -> str | None:
+    """What the function raises for the view when called from Python, in one line; None if it does not."""
+    try:
+        function(view, np.full(len(view.cap), np.nan))
+    except Exception as error:  # whatever a user's function raises
+        return f"it failed with {type(error).__name__}: {' '.join(str(error).split())}"
+    return None
+
+
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in nopython mode|During:|There are \d+ candidate|- Of which).*$", re.MULTILINE)
 _PLAINER = ((r"\bView\(.*\)", "View"), (r"readonly array\([^)]*\)", "read-only array"), (r"\barray\([^)]*\)", "array"))
 
