@@ -1,4 +1,4 @@
-"""``penstock generate`` for the workloads of 001 and for traces, as a user calls it."""
+"""``penstock generate`` for the workloads of 001 and 004 and for traces, as a user calls it."""
 
 import json
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from penstock.model import Workload
 from penstock.workloads import (
     Bicolored,
     Jacobi,
+    Lanl,
     Mira,
     Packs,
     Swf,
@@ -20,6 +21,7 @@ from penstock.workloads import (
     io_load,
     io_weight,
     jacobi,
+    lanl,
     mira,
     stream,
     uniform,
@@ -72,6 +74,14 @@ def test_a_batch_says_how_it_was_drawn(tmp_path: Path, capsys: Capture) -> None:
     assert len(said) == 2
 
 
+def test_checkpointing_applications(tmp_path: Path, capsys: Capture) -> None:
+    options = ["--load=0.8", "--mtbf=50", "--applications=4", "--walltimes=apex", "--variability=0.1", "--seed=3"]
+    assert main(["generate", "lanl", *options, "-o", str(tmp_path / "w.parquet")]) == 0
+    drawn = lanl(Lanl(0.8, 50.0, 4, "apex", 0.1), 3)
+    assert read(tmp_path / "w.parquet") == drawn.workload
+    assert capsys.readouterr().err.splitlines()[0] == drawn.summary()
+
+
 def test_standard_output_is_the_workload_alone(capsys: Capture) -> None:
     assert main(["generate", "bicolored", "-o", "-"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -115,6 +125,8 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
         (["uniform", "--load", "1", "--most", "7"], "most: 7 is out of range; expected 100 or more, the value of fewest"),
         (["mira", "--load", "0.05"], "load: 0.05 is out of range; expected 0.129 to 0.871 with binormal"),
         (["mira", "--load", "0.5", "--bandwidth", "1 GB"], "'1 GB' has the unknown unit 'GB'; expected one of B/s"),
+        (["lanl"], "the following arguments are required: --load"),
+        (["lanl", "--load", "0.5", "--walltimes", "x"], "walltimes: 'x' is out of range; expected printed or apex"),
         (["swf"], "the following arguments are required: TRACE"),
         (["swf", str(folder / "none.swf")], "none.swf: cannot be read: No such file or directory; expected an SWF file"),
         (["swf", broken], "none of its 1 lines is a job (line 1: '1 2 3'); expected lines of 18 numbers"),
@@ -126,10 +138,10 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(17))
+@pytest.mark.parametrize("number", range(19))
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, number: int) -> None:
     cases = wrong_lines(tmp_path)
-    assert len(cases) == 17
+    assert len(cases) == 19
     arguments, message = cases[number]
     before = sorted(tmp_path.iterdir())
     try:

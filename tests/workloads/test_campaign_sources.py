@@ -46,6 +46,11 @@ CELLS: list[tuple[str, dict[str, Any], str]] = [
         "--load=0.0 --profile=normal --sigma=0.1 --fewest=3 --most=6 --shortest=10 --longest=12 --nodes=49152"
         " --bandwidth=240000000000.0 --seed=5 -o w.json",
     ),
+    (
+        "lanl",
+        {"load": 0.5, "mtbf": 50, "applications": 3},
+        "--load=0.5 --mtbf=50.0 --applications=3 --walltimes=printed --variability=0.15 --seed=5 -o w.parquet",
+    ),
 ]
 
 
@@ -103,4 +108,4 @@ def test_wrong_parameters_are_refused_before_anything_runs(kind: str, parameters
 
 
 def test_every_kind_is_a_source() -> None:
-    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "swf"} <= set(SOURCES)
+    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "lanl", "swf"} <= set(SOURCES)

@@ -20,6 +20,7 @@ from penstock.model.files import read
 from penstock.workloads import (
     Bicolored,
     Jacobi,
+    Lanl,
     Mira,
     Packs,
     Swf,
@@ -27,6 +28,7 @@ from penstock.workloads import (
     Uniform,
     bicolored,
     jacobi,
+    lanl,
     mira,
     stream,
     synthetic,
@@ -223,6 +225,7 @@ SOURCES: Final[dict[str, Source]] = {
         Uniform, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("uniform", "parquet")
     ),
     "mira": Source(Mira, lambda parameters, seed: [mira(parameters, seed).workload], _generated("mira", "json")),
+    "lanl": Source(Lanl, lambda parameters, seed: [lanl(parameters, seed).workload], _generated("lanl", "parquet")),
     "swf": Source(SwfFile, _read_swf, _generated("swf", "parquet")),
     "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
 }

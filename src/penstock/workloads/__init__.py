@@ -6,6 +6,7 @@ from penstock.workloads.batch import Batch
 from penstock.workloads.bicolored import Bicolored, bicolored
 from penstock.workloads.demo import demo
 from penstock.workloads.jacobi import Jacobi, jacobi
+from penstock.workloads.lanl import Lanl, LanlDraw, lanl
 from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.mira import Mira, mira
 from penstock.workloads.swf_stream import Stream, Swf, stream
@@ -19,6 +20,8 @@ __all__ = [
     "Jacobi",
     "Job",
     "JobClass",
+    "Lanl",
+    "LanlDraw",
     "Machine",
     "Mira",
     "Packs",
@@ -32,6 +35,7 @@ __all__ = [
     "io_load",
     "io_weight",
     "jacobi",
+    "lanl",
     "mira",
     "schedule",
     "stream",
