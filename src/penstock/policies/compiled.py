@@ -167,7 +167,7 @@ def _fingerprint() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__} {package}".encode())
     for folder in ("model", "policies", "engine", "theory", "planning"):
-        for source in sorted((package / folder).glob("*.py")):
+        for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
