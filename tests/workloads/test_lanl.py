@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def need(draw: LanlDraw, years: float) -> float:
     spans = [(a.release, a.release + duration(a), kind(a)) for a in draw.workload.applications]
     dates = sorted({date for begin, end, _ in spans for date in (begin, end)})
     sums = []
-    for first, second in zip(dates[:-1], dates[1:], strict=True):
+    for first, second in pairwise(dates):
         running = [name for begin, end, name in spans if begin < (first + second) / 2.0 < end]
         terms = (period(name, draw.factor, years) for name in running)
         sums.append(sum(size / interval for size, _, interval in terms))
