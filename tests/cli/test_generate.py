@@ -1,4 +1,4 @@
-"""``penstock generate`` for the workloads of 001 and 002 and for traces, as a user calls it."""
+"""``penstock generate`` for the workloads of 001, 002 and 004 and for traces, as a user calls it."""
 
 import json
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from penstock.workloads import (
     Bicolored,
     Distributed,
     Jacobi,
+    Lanl,
     Mira,
     Packs,
     Swf,
@@ -24,6 +25,7 @@ from penstock.workloads import (
     io_load,
     io_weight,
     jacobi,
+    lanl,
     mira,
     stream,
     uniform,
@@ -76,6 +78,14 @@ def test_a_batch_says_how_it_was_drawn(tmp_path: Path, capsys: Capture) -> None:
     assert batch.clipped > 0
     assert said[0] == batch.summary()
     assert len(said) == 2
+
+
+def test_checkpointing_applications(tmp_path: Path, capsys: Capture) -> None:
+    options = ["--load=0.8", "--mtbf=50", "--applications=4", "--walltimes=apex", "--variability=0.1", "--seed=3"]
+    assert main(["generate", "lanl", *options, "-o", str(tmp_path / "w.parquet")]) == 0
+    drawn = lanl(Lanl(0.8, 50.0, 4, "apex", 0.1), 3)
+    assert read(tmp_path / "w.parquet") == drawn.workload
+    assert capsys.readouterr().err.splitlines()[0] == drawn.summary()
 
 
 def test_standard_output_is_the_workload_alone(capsys: Capture) -> None:
@@ -159,6 +169,8 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
         ),
         (["distributed", "--load=1", f"--curves={trace}"], "a.swf: there is neither a column 'forwarders' nor one such as"),
         (["distributed", "--load=1", "--statistic=sum"], "statistic: 'sum' is out of range; expected mean, median, best"),
+        (["lanl"], "the following arguments are required: --load"),
+        (["lanl", "--load", "0.5", "--walltimes", "x"], "walltimes: 'x' is out of range; expected printed or apex"),
         (["swf"], "the following arguments are required: TRACE"),
         (["swf", str(folder / "none.swf")], "none.swf: cannot be read: No such file or directory; expected an SWF file"),
         (["swf", broken], "none of its 1 lines is a job (line 1: '1 2 3'); expected lines of 18 numbers"),
@@ -170,10 +182,10 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
     ]
 
 
-@pytest.mark.parametrize("number", range(23))
+@pytest.mark.parametrize("number", range(25))
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, number: int) -> None:
     cases = wrong_lines(tmp_path)
-    assert len(cases) == 23
+    assert len(cases) == 25
     arguments, message = cases[number]
     before = sorted(tmp_path.iterdir())
     try:

@@ -57,6 +57,11 @@ CELLS: list[tuple[str, dict[str, Any], str]] = [
         {"load": "0.4", "applications": 7, "resources": 4, "curves": "osts"},
         "--load=0.4 --applications=7 --resources=4 --curves=osts --statistic=mean --seed=5 -o w.json",
     ),
+    (
+        "lanl",
+        {"load": 0.5, "mtbf": 50, "applications": 3},
+        "--load=0.5 --mtbf=50.0 --applications=3 --walltimes=printed --variability=0.15 --seed=5 -o w.parquet",
+    ),
 ]
 
 
@@ -151,4 +156,4 @@ def test_wrong_parameters_are_refused_before_anything_runs(kind: str, parameters
 
 
 def test_every_kind_is_a_source() -> None:
-    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "distributed", "swf"} <= set(SOURCES)
+    assert {"bicolored", "jacobi", "packs", "uniform", "mira", "distributed", "lanl", "swf"} <= set(SOURCES)

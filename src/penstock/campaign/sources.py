@@ -22,6 +22,7 @@ from penstock.workloads import (
     Bicolored,
     Distributed,
     Jacobi,
+    Lanl,
     Mira,
     Packs,
     Swf,
@@ -31,6 +32,7 @@ from penstock.workloads import (
     curve_source,
     distributed,
     jacobi,
+    lanl,
     mira,
     stream,
     synthetic,
@@ -250,6 +252,7 @@ SOURCES: Final[dict[str, Source]] = {
     ),
     "mira": Source(Mira, lambda parameters, seed: [mira(parameters, seed).workload], _generated("mira", "json")),
     "distributed": Source(DistributedSets, _draw_distributed, _generated("distributed", "json")),
+    "lanl": Source(Lanl, lambda parameters, seed: [lanl(parameters, seed).workload], _generated("lanl", "parquet")),
     "swf": Source(SwfFile, _read_swf, _generated("swf", "parquet")),
     "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
 }

@@ -47,6 +47,7 @@ def configure(commands: Any) -> None:
     _configure_chains(kinds)
     _configure_batches(kinds)
     _configure_distributed(kinds)
+    _configure_lanl(kinds)
     _configure_swf(kinds)
 
 
@@ -148,6 +149,23 @@ def _configure_distributed(kinds: Any) -> None:
     _add_seed(sets)
     _add_output(sets)
     sets.set_defaults(run=run_noted, make=_distributed)
+
+
+def _configure_lanl(kinds: Any) -> None:
+    lanl = kinds.add_parser(
+        "lanl",
+        help="the checkpointing applications of 004 §7.1",
+        description="Four LANL applications that compute and write checkpoints, on a machine like Intrepid: 96,000 cores, "
+        "160 GB/s (004 §7.1, Table 1). They start first in, first out.",
+    )
+    _add(lanl, "--load", float, "the wanted I/O need: the bandwidth that checkpoints take at most, over B", required=True)
+    _add(lanl, "--mtbf", float, "µ, mean time between failures of one core, in years (5)")
+    _add(lanl, "--applications", int, "how many (30)")
+    _add(lanl, "--walltimes", str, "printed, the row in Table 1, or apex, that of the APEX report (printed)")
+    _add(lanl, "--variability", float, "the work between checkpoints varies by this part of it, 0 to 1 (0.15)")
+    _add_seed(lanl)
+    _add_output(lanl)
+    lanl.set_defaults(run=run_measured, make=_lanl)
 
 
 def _configure_swf(kinds: Any) -> None:
@@ -314,6 +332,13 @@ def _mira(options: argparse.Namespace) -> tuple[Workload, Iterable[str]]:
     from penstock.workloads import Mira, mira
 
     return _drawn(mira(_parameters(Mira, options), options.seed))
+
+
+def _lanl(options: argparse.Namespace) -> tuple[Workload, Iterable[str]]:
+    from penstock.workloads import Lanl, lanl
+
+    drawn = lanl(_parameters(Lanl, options), options.seed)
+    return drawn.workload, (drawn.summary(),)
 
 
 def _drawn(batch: Batch) -> tuple[Workload, Iterable[str]]:

@@ -9,6 +9,7 @@ from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured, c
 from penstock.workloads.demo import demo
 from penstock.workloads.distributed import Distributed, distributed
 from penstock.workloads.jacobi import Jacobi, jacobi
+from penstock.workloads.lanl import Lanl, LanlDraw, lanl
 from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.mira import Mira, mira
 from penstock.workloads.profiles import read_profiles
@@ -26,6 +27,8 @@ __all__ = [
     "Jacobi",
     "Job",
     "JobClass",
+    "Lanl",
+    "LanlDraw",
     "Machine",
     "Measured",
     "Mira",
@@ -45,6 +48,7 @@ __all__ = [
     "io_load",
     "io_weight",
     "jacobi",
+    "lanl",
     "mira",
     "read_profiles",
     "schedule",

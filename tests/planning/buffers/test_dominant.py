@@ -1,0 +1,51 @@
+"""Theorem 1 of 004: constant rates between events are enough (claim B5)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from penstock.planning.buffers import averaged, check, replay, size, wandering
+from tests.naive.profiles import examples
+from tests.planning.buffers.instances import applications, workloads
+
+modes = st.sampled_from(["static", "dynamic"])
+
+
+@examples(120)
+@given(workloads(most=3), modes, st.integers(0, 9))
+def test_means_between_events_need_no_more_room(workload, mode, seed):
+    assume(size(workload, mode).size is not None)
+    before = wandering(workload, mode, seed)
+    after = averaged(before)
+    assert check(before).holds, check(before).worst
+    assert check(after).holds, check(after).worst
+    assert check(after).size <= check(before).size * (1.0 + 1e-9) + 1e-9
+    # At the events all is as it was, and between them rates are constant.
+    events = size(workload, mode).demand.events
+    for old, new in zip((*before.written, *before.read), (*after.written, *after.read), strict=True):
+        assert new.at(events).tolist() == old.at(events).tolist()
+        assert set(new.dates) <= {*events, old.dates[-1]}
+
+
+def test_schedules_wander():
+    """Their rates do change between events, or the test above would say nothing."""
+    workload = applications([("work", 4.0), ("write", 8.0), ("work", 6.0)], [("work", 5.0), ("write", 8.0), ("work", 6.0)])
+    changed = 0
+    for seed in range(5):
+        before = wandering(workload, "dynamic", seed)
+        after = averaged(before)
+        dates = before.dates
+        gaps = [np.abs(o.at(dates) - n.at(dates)).max() for o, n in zip(before.written, after.written, strict=True)]
+        changed += max(gaps) > 0.1
+    assert changed >= 3
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+def test_everybody_is_as_fast(mode):
+    phases = [("work", 4.0), ("write", 8.0), ("work", 6.0), ("read", 8.0), ("work", 1.0)]
+    workload = applications(phases, [("work", 1.0), *phases])
+    for plan in (wandering(workload, mode, 3), averaged(wandering(workload, mode, 3))):
+        assert replay(plan).stretch.tolist() == pytest.approx([1.0, 1.0], abs=1e-9)

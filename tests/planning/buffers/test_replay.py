@@ -1,0 +1,132 @@
+"""Plans carried out: with the buffer of the plan nobody is slowed down (claim B1), with less somebody is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from penstock.model import InputError, Phases, Workload
+from penstock.model.phases import READ, WORK, WRITE
+from penstock.planning.buffers import check, replay, size
+from penstock.workloads import Lanl, lanl
+from tests.naive.profiles import examples
+from tests.planning.buffers.instances import applications, workloads
+
+modes = st.sampled_from(["static", "dynamic"])
+
+
+def test_one_writer():
+    plan = size(applications([("work", 4.0), ("write", 8.0), ("work", 1.0)]), "static")
+    found = replay(plan)
+    assert found.end.tolist() == [7.0]
+    assert found.stretch.tolist() == found.duration_stretch.tolist() == [1.0]
+    assert (found.peak, found.drained) == (pytest.approx(4.0), pytest.approx(8.0))
+    assert found.peaks.tolist() == pytest.approx([4.0])
+
+
+@pytest.mark.parametrize(("share", "end"), [(4.0, 7.0), (2.0, 8.0), (1.0, 8.5), (0.0, 9.0)])
+def test_a_smaller_share(share, end):
+    # Full after share / 2 seconds, with 2 · share bytes emitted; the other 8 − 2 · share go at 2 bytes/s.
+    plan = size(applications([("work", 4.0), ("write", 8.0), ("work", 1.0)]), "static")
+    found = replay(plan, np.array([share]))
+    assert found.end.tolist() == pytest.approx([end])
+    assert found.stretch.tolist() == pytest.approx([end / 7.0])
+    assert found.peaks.tolist() == pytest.approx([share], abs=1e-6)
+
+
+def test_a_reader_without_room():
+    # 4 bytes should be there at 4. With a share of 1, one is: of 8 bytes 2 are taken in half a second, 6 come at 2 a second.
+    plan = size(applications([("work", 4.0), ("read", 8.0), ("work", 1.0)]), "static")
+    assert replay(plan).end.tolist() == [7.0]
+    found = replay(plan, np.array([1.0]))
+    assert found.end.tolist() == pytest.approx([4.0 + 0.5 + 3.0 + 1.0])
+    assert found.max_stretch == pytest.approx(8.5 / 7.0)
+
+
+def test_a_delay_is_passed_on():
+    # Without a buffer every write of 8 bytes takes 4 s and not 2: three of them make 6 s, whatever dates the plan has.
+    phases = [("work", 10.0), ("write", 8.0)] * 3
+    plan = size(applications((phases, {"release": 2.0})), "static")
+    found = replay(plan, np.array([0.0]))
+    assert found.end.tolist() == pytest.approx([2.0 + 36.0 + 6.0])
+    assert found.duration_stretch.tolist() == pytest.approx([42.0 / 36.0])
+    assert found.stretch.tolist() == pytest.approx([44.0 / 38.0])
+
+
+def test_all_get_less_where_they_want_too_much():
+    # Two of 2 bytes/s write 8 bytes each from 4 on and have no shares: both want 2 bytes/s, have 1, and end at 12.
+    rows = [([("work", 4.0), ("write", 8.0)], {"bandwidth": 2.0})] * 2
+    plan = size(applications(*rows), "static")
+    found = replay(plan, np.zeros(2))
+    assert found.end.tolist() == pytest.approx([12.0, 12.0])
+    assert found.drained == pytest.approx(12.0)
+    assert found.peak == pytest.approx(0.0, abs=1e-6)
+
+
+@examples(250)
+@given(workloads(), modes, st.booleans())
+def test_the_plan_keeps_its_word(workload, mode, capped):
+    plan = size(workload, mode, capped=capped)
+    assume(plan.size is not None)
+    found = replay(plan)
+    assert found.stretch.tolist() == pytest.approx([1.0] * len(found.stretch), abs=1e-6)
+    assert found.end.tolist() == pytest.approx(plan.demand.least_end.tolist(), abs=2e-5)
+    assert found.peak <= plan.size * (1.0 + 1e-6) + 1e-4
+    assert (found.peaks <= plan.peaks + 1e-4).all()
+
+
+@examples(80)
+@given(workloads(most=3), st.floats(0.0, 0.9))
+def test_nobody_is_ever_too_early(workload, factor):
+    plan = size(workload, "static")
+    assume(plan.size is not None)
+    found = replay(plan, factor * plan.shares)
+    assert (found.end >= plan.demand.least_end - 1e-5).all()
+    assert (found.peaks <= factor * plan.shares + 1e-4).all()
+
+
+def with_reads(workload: Workload) -> Workload:
+    """In the middle of each work phase a read of half a checkpoint."""
+    made = []
+    for application in workload.applications:
+        work, volume = application.phases.amounts.reshape(-1, 2).T
+        amounts = np.column_stack([work / 2.0, volume / 2.0, work / 2.0, volume]).ravel()
+        kinds = np.tile(np.array([WORK, READ, WORK, WRITE], np.uint8), len(work))
+        made.append(replace(application, phases=Phases(kinds, amounts)))
+    return replace(workload, applications=tuple(made))
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize("change", [lambda workload: workload, with_reads])
+def test_a_thousand_operations(mode, change):
+    """Rounding errors do not add up to delays."""
+    workload = change(lanl(Lanl(0.4, 20.0, applications=12), 5).workload)
+    plan = size(workload, mode)
+    found = replay(plan)
+    assert found.max_stretch == pytest.approx(1.0, abs=1e-12)
+    assert found.peak == pytest.approx(plan.size, rel=1e-7)
+    assert check(plan).holds
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: replay(size(applications([("read", 8.0)]))), "plan: is infeasible; expected one with a size"),
+        (
+            lambda: replay(size(applications([("write", 8.0)])), np.zeros(2)),
+            "shares: do not fit the plan; expected one an application, for a static buffer",
+        ),
+        (
+            lambda: replay(size(applications([("write", 8.0)]), "dynamic"), np.zeros(1)),
+            "shares: do not fit the plan; expected one an application, for a static buffer",
+        ),
+    ],
+)
+def test_what_cannot_be_replayed(make, message):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert str(caught.value) == message
