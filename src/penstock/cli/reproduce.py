@@ -20,6 +20,7 @@ ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
     "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
     "distributed": "figure1, figure2, figure5 … figure13, oracle, claims",
+    "buffers": "table2, figure4 … figure8, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
 """The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""
@@ -34,7 +35,7 @@ def configure(commands: Any) -> None:
         help="the figures of a paper and its claims",
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
-    papers = "revisiting (paper 000), dash (001), distributed (002), or beyond: our policies beside theirs"
+    papers = "revisiting (paper 000), dash (001), distributed (002), buffers (004), or beyond: our policies beside theirs"
     command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
     items = "; ".join(f"of {paper}: {items}" for paper, items in ITEMS_OF.items())
     command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")

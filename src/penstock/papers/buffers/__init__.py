@@ -1,0 +1,1 @@
+"""Paper 004: sizing and partitioning burst buffers."""

@@ -1,0 +1,73 @@
+"""Run what paper 004 ran, draw its figures, judge its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from penstock.model import InputError
+from penstock.papers import trials
+from penstock.papers.buffers import figures
+from penstock.papers.buffers.claims import b1, b2, b3
+from penstock.papers.buffers.experiments import APEX, PRINTED, SCALES, sets
+from penstock.papers.buffers.rows import Rows
+from penstock.papers.buffers.theorem_claims import b4, b5, b6
+from penstock.papers.claims import Verdict
+from penstock.papers.reproducing import Reproduction, chosen
+
+TITLE: Final = "Sizing and partitioning strategies for burst-buffers"
+EXAMPLES: Final[dict[str, Callable[[], Figure]]] = {
+    "figure4": figures.figure_4,
+    "figure5": figures.figure_5,
+    "figure6": figures.figure_6,
+    "figure7": figures.figure_7,
+}
+ITEMS: Final = ("table2", *EXAMPLES, "figure8", "claims")
+
+
+def reproduce(
+    out: Path, items: Sequence[str], scale: str, *, dask: str | None = None, progress: bool | None = None
+) -> list[Verdict]:
+    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+
+    Sets of applications run on the local cores and go to ``SCALE/sets.jsonl``; an interrupted run goes on where it was.
+    ``table2.md`` has Table 2 with printed and with APEX walltimes, and with capped speeds.
+    """
+    wanted = chosen(items, ITEMS)
+    if dask is not None:
+        raise InputError("dask", "sets of applications run on the local cores; expected no --dask with buffers")
+    reproduction = Reproduction(out, scale, None, progress)
+
+    @cache
+    def rows() -> Rows:
+        return Rows(trials.run(sets(SCALES[scale]), out / scale, progress))
+
+    for item in wanted:
+        if item in EXAMPLES:
+            reproduction.save(item, EXAMPLES[item](), EXAMPLES[item])
+        elif item == "table2":
+            reproduction.save(item, figures.figure_table_2(rows()), figures.figure_table_2)
+            reproduction.write("table2.md", _tables(rows()).encode())
+        elif item == "figure8":
+            reproduction.save(item, figures.figure_8(rows()), figures.figure_8)
+            reproduction.save(f"{item}-capped", figures.figure_8(rows(), capped=True), figures.figure_8)
+    verdicts: list[Verdict] = []
+    if "claims" in wanted:
+        instances = SCALES[scale].theorems
+        verdicts = [b1(rows()), b2(rows()), b3(rows()), b4(instances), b5(instances), b6(instances)]
+    reproduction.finish(TITLE, verdicts)
+    return verdicts
+
+
+def _tables(rows: Rows) -> str:
+    """All forms of Table 2."""
+    parts = (
+        ("Printed walltimes", figures.table_2(rows, PRINTED)),
+        ("Printed walltimes, speeds capped at B", figures.table_2(rows, PRINTED, capped=True)),
+        ("APEX walltimes", figures.table_2(rows, APEX)),
+    )
+    return "\n".join(f"## {title}\n\n{table}" for title, table in parts)

@@ -1,0 +1,141 @@
+"""How large a burst buffer, and who gets which part: what `penstock buffer` says.
+
+Without a size or a stretch, the smallest buffer with which nobody is slowed down. With a size, the smallest stretch that the
+search finds; with a stretch, the smallest size. Beside each: what one more terabyte would buy, by fair sharing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.model import InputError, Workload
+from penstock.planning.buffers.bound import size_bound, stretch_bound
+from penstock.planning.buffers.plan import DYNAMIC, OPTIMAL, STATIC, Plan
+from penstock.planning.buffers.search import Found, Strategy, measures, parts_of, smallest_size, smallest_stretch, strategies
+from penstock.planning.buffers.sizing import size as smallest_buffer
+from penstock.policies.view import Floats
+
+MORE: Final = 1e12
+"""One more terabyte, in bytes."""
+LARGEST: Final = 3.0
+"""Sizes are tried up to this many times the one with which nobody is slowed down (004 §7)."""
+
+Shown = Callable[[Iterable[Strategy]], Iterable[Strategy]]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is known of a workload's buffer."""
+
+    workload: Workload
+    plans: dict[str, Plan]
+    """The smallest buffer for a stretch of 1, by mode."""
+    asked_size: float | None = None
+    asked_stretch: float | None = None
+    found: tuple[Found, ...] = ()
+    """What the search found, the best first; nothing without a size or a stretch."""
+    bound: float | None = None
+    """No strategy has a smaller stretch with the asked size, or a smaller size with the asked stretch."""
+    fair: dict[str, tuple[Found, Found]] = field(default_factory=dict)
+    """By mode: fair sharing with the size of `size_of`, and with one terabyte more."""
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is a buffer with which nobody is slowed down."""
+        return all(plan.status == OPTIMAL for plan in self.plans.values())
+
+    def size_of(self, mode: str) -> float:
+        """The size that is spoken of: the asked one, the one found for the asked stretch, or that of a stretch of 1."""
+        if self.asked_size is not None:
+            return self.asked_size
+        sizes = [one.size for one in self.found if one.strategy.mode == mode]
+        if sizes:
+            return sizes[0]
+        size = self.plans[mode].size
+        return math.nan if size is None else size
+
+    def shares(self) -> Floats | None:
+        """Who gets how many bytes of a static buffer of that size, in proportion to the plan's shares."""
+        plan = self.plans.get(STATIC)
+        if plan is None or plan.status != OPTIMAL:
+            return None
+        return self.size_of(STATIC) * parts_of(plan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The advice as ``--json`` prints it."""
+        return {
+            "plans": {mode: plan.to_dict(rates=False) for mode, plan in self.plans.items()},
+            "asked": {"size": self.asked_size, "stretch": self.asked_stretch},
+            "bound": self.bound,
+            "found": [one.to_dict() for one in self.found],
+            "shares": None if (shares := self.shares()) is None else shares.tolist(),
+            "fair_sharing": {
+                mode: {"size": at.size, **measures(at.replay), "one_more_tb": measures(more.replay)}
+                for mode, (at, more) in self.fair.items()
+            },
+        }
+
+
+def advise(
+    workload: Workload,
+    modes: Sequence[str] = (STATIC, DYNAMIC),
+    *,
+    size: float | None = None,
+    stretch: float | None = None,
+    tried: Sequence[Strategy] | None = None,
+    capped: bool = False,
+    shown: Shown = iter,
+) -> Advice:
+    """The advice for the modes. `tried` are the strategies of a search; `shown` goes over them, for a progress display."""
+    if size is not None and stretch is not None:
+        raise InputError("size", "a stretch is given too; expected one of them")
+    if size is not None and not 0.0 <= size < math.inf:
+        raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")
+    plans = {mode: smallest_buffer(workload, mode, capped=capped) for mode in modes}
+    advice = Advice(workload, plans, size, stretch if stretch != 1.0 else None)
+    if not advice.feasible and size is None:
+        return advice
+    parts = parts_for(workload, plans, capped=capped)
+    wanted = [strategy for strategy in tried or strategies(modes) if strategy.mode in modes]
+    found: list[Found] = []
+    bound = None
+    if size is not None:
+        found = smallest_stretch(workload, size, parts, shown(wanted), capped=capped)
+        bound = stretch_bound(workload, size, capped=capped)
+    elif advice.asked_stretch is not None:
+        largest = LARGEST * max(plan.size or 0.0 for plan in plans.values())
+        found = smallest_size(workload, advice.asked_stretch, largest, parts, shown(wanted), capped=capped)
+        bound = size_bound(workload, advice.asked_stretch, capped=capped)
+    advice = Advice(workload, plans, size, advice.asked_stretch, tuple(found), bound)
+    fair = {mode: _fair(workload, mode, advice.size_of(mode), parts, capped=capped) for mode in modes}
+    return Advice(workload, plans, size, advice.asked_stretch, tuple(found), bound, fair)
+
+
+def parts_for(workload: Workload, plans: dict[str, Plan], *, capped: bool = False) -> Floats:
+    """Who gets which part of a static buffer: in proportion to the plan's shares (004 §7.1), equal where there is none."""
+    plan = plans.get(STATIC) or smallest_buffer(workload, STATIC, capped=capped)
+    if plan.status != OPTIMAL:
+        return np.full(len(workload.applications), 1.0 / len(workload.applications))
+    return parts_of(plan)
+
+
+def stretch_by_size(
+    workload: Workload, modes: Sequence[str], sizes: Sequence[float], parts: Floats, *, capped: bool = False
+) -> dict[str, list[Found]]:
+    """Fair sharing with buffers of these sizes, by mode (004 Figure 8)."""
+    return {
+        mode: [Found(fair, size, fair.run(workload, size, parts, capped=capped)) for size in sizes]
+        for mode in modes
+        for fair in (Strategy(mode),)
+    }
+
+
+def _fair(workload: Workload, mode: str, size: float, parts: Floats, *, capped: bool) -> tuple[Found, Found]:
+    fair = Strategy(mode)
+    at, more = (Found(fair, one, fair.run(workload, one, parts, capped=capped)) for one in (size, size + MORE))
+    return at, more

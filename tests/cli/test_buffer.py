@@ -1,0 +1,134 @@
+"""``penstock buffer`` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+WRITER = [{"repeat": 3, "phases": [["work", "10 s"], ["write", "40 GB"]]}]
+
+
+def written(path: Path, *phases, platform=None, **common) -> str:
+    applications = [
+        {"name": f"[b]job{index}", "bandwidth": "5 GB/s", "phases": chain, **common}
+        for index, chain in enumerate(phases or (WRITER, WRITER, WRITER))
+    ]
+    platform = platform or {"bandwidth": "4 GB/s"}
+    path.write_text(json.dumps({"penstock": 1, "platform": platform, "applications": applications}))
+    return str(path)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return written(tmp_path / "w.json")
+
+
+def test_the_tables(file: str, capsys: Capture) -> None:
+    assert main(["buffer", file]) == 0
+    text = capsys.readouterr().out
+    assert "size for stretch 1" in text
+    assert "[b]job2" in text
+    assert "note: static, fair sharing: largest stretch" in text
+    assert "with 1 TB more" in text
+
+
+def test_json_has_everything(file: str, capsys: Capture) -> None:
+    assert main(["buffer", file, "--size", "50 GB", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    static, dynamic = document["plans"]["static"], document["plans"]["dynamic"]
+    assert static["status"] == dynamic["status"] == "optimal"
+    assert static["size"] >= dynamic["size"] > 0.0
+    assert static["effort"]["gap"] < 1e-6
+    assert document["asked"] == {"size": 50e9, "stretch": None}
+    assert document["found"][0]["max_stretch"] >= document["bound"] - 1e-6
+    assert sum(document["shares"]) == pytest.approx(50e9), "all run together, so their shares add up"
+    assert document["fair_sharing"]["static"]["size"] == 50e9
+
+
+def test_a_stretch(file: str, capsys: Capture) -> None:
+    assert main(["buffer", file, "--stretch", "1.2", "--dynamic", "--policy", "best-effort"]) == 0
+    text = capsys.readouterr().out
+    assert "note: a stretch of 1.2 takes at least" in text
+    assert "dynamic, best-effort" in text
+    assert "static" not in text
+
+
+def test_files(file: str, tmp_path: Path, capsys: Capture) -> None:
+    plan, lines, plot = (tmp_path / name for name in ("plan.json", "lines.txt", "plot.svg"))
+    arguments = ["--static", "--plan", str(plan), "--directives", str(lines), "--style", "bb", "--plot", str(plot)]
+    assert main(["buffer", file, *arguments]) == 0
+    assert json.loads(plan.read_text())["plans"]["static"]["applications"][0]["writes"]["dates"]
+    assert lines.read_text().splitlines()[0] == "# [b]job0"
+    assert lines.read_text().splitlines()[1].startswith("#BB capacity=")
+    assert plot.stat().st_size > 5_000
+    assert main(["buffer", file, "--static", "--directives", "-"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("#DW jobdw type=scratch")
+
+
+def test_reads_that_cannot_be_in_time(tmp_path: Path, capsys: Capture) -> None:
+    late = [["read", "40 GB"], ["work", 10]]
+    file = written(tmp_path / "late.json", late, late)
+    assert main(["buffer", file]) == 1
+    text = capsys.readouterr().out
+    assert "infeasible" in text
+    assert "note: " in text
+    assert "job" in text
+    assert main(["buffer", file, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["plans"]["static"]["obstacle"]["read"] == 1
+    assert main(["buffer", file, "--size", "1 TB"]) == 0, "a search has an answer all the same"
+
+
+def test_more_than_the_file_system_can_take(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "busy.json", *[[["write", "400 GB"]]] * 3)
+    assert main(["buffer", file, "--dynamic"]) == 0
+    text = capsys.readouterr().out
+    assert "optimal" in text
+    assert "note: those who run together move" in text
+
+
+def test_one_that_never_writes(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", WRITER, [["work", 10]])
+    assert main(["buffer", file, "--static", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["shares"][1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--size", "-1"], "size: -1.0 is negative"),
+        (["--size", "much"], "size: 'much' is not an amount"),
+        (["--stretch", "0.5"], "stretch: 0.5 is no stretch; expected 1 or more"),
+        (["--size", "1", "--stretch", "2"], "not allowed with argument"),
+        (["--static", "--dynamic"], "not allowed with argument"),
+        (["--policy", "fcfs"], "--policy is for a search; expected --size or --stretch too"),
+        (["--dynamic", "--directives", "x"], "--directives are the shares of a static buffer; leave --dynamic out"),
+        (["--plot", "x.gif"], "cannot tell the format from '.gif'"),
+        (["--size", "1 GB", "--policy", "periodic-fifo"], "policy periodic-fifo: "),
+    ],
+)
+def test_one_line_for_a_wrong_option(file: str, capsys: Capture, options: list[str], message: str) -> None:
+    try:
+        code = main(["buffer", file, *options])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    text = capsys.readouterr().err
+    assert code == 2
+    assert message in text
+    assert len(text.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"platform": {"bandwidth": 0}}, "platform.bandwidth: 0 is not a bandwidth"),
+        ({"release": -5}, "is before the clock's start"),
+    ],
+)
+def test_one_line_for_a_wrong_workload(tmp_path: Path, capsys: Capture, change: dict, message: str) -> None:
+    assert main(["buffer", written(tmp_path / "w.json", **change)]) == 2
+    text = capsys.readouterr().err
+    assert message in text
+    assert len(text.strip().splitlines()) == 1
