@@ -89,9 +89,8 @@ def end_work(state: State) -> int:
 
 
 @part
-def account(state: State, index: int, volume: float, io_seconds: float, transfer_seconds: float) -> None:
-    """Enter a completed operation into the books of its application."""
-    alone = volume / state.cap[index]
+def account(state: State, index: int, volume: float, alone: float, io_seconds: float, transfer_seconds: float) -> None:
+    """Enter a completed operation, which takes `alone` seconds by itself, into the books of its application."""
     state.done[index] += alone
     state.moved[index] += volume
     state.io_seconds[index] += io_seconds

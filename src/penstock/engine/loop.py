@@ -101,7 +101,8 @@ def _complete(state: State, slot: int, now: float) -> None:
     """The operation in the slot is complete; the last slot moves into its place."""
     index = state.slot_index[slot]
     transferred = state.slot_transfer[slot] - state.transfer_seconds[index]
-    account(state, index, state.slot_volume[slot], now - state.slot_began[slot], transferred)
+    volume = state.slot_volume[slot]
+    account(state, index, volume, volume / state.cap[index], now - state.slot_began[slot], transferred)
     last = state.counts[SLOTS] - 1
     state.counts[SLOTS] = last
     if slot != last:

@@ -165,7 +165,7 @@ def _complete(state: State, resources: Resources, resource: int, slot: int) -> N
     resources.pending[index] -= 1
     if resources.pending[index] == 0:
         transfers = resources.first_use[index + 1] - resources.first_use[index]
-        account(state, index, volume, now - resources.began[index], resources.transferring[index] / transfers)
+        account(state, index, volume, volume, now - resources.began[index], resources.transferring[index] / transfers)
         if state.operations[index] == 1:
             resources.counts[WITHOUT_TRANSFER] -= 1
         _go_on(state, resources, index)

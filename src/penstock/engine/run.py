@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine import loop, slots
+from penstock.engine import loop
 from penstock.engine.dedicated import dedicated
+from penstock.engine.faults import fault
 from penstock.engine.loop import Terms, Trace, new_trace
 from penstock.engine.result import Result, accounts, measure
-from penstock.engine.state import ENDED, FAULT_SLOT, FAULT_VALUE, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
+from penstock.engine.state import ENDED, FAULT_SLOT, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
 from penstock.engine.virtual_time import compiled_advance_together
-from penstock.model import InputError, PolicyFault, Workload
-from penstock.policies.guard import failure
+from penstock.model import InputError, Workload
 from penstock.policies.naming import find
 from penstock.policies.policy import STATIC, Policy
 from penstock.policies.view import Floats
@@ -114,7 +114,8 @@ class Run:
                 break
             self._flush()
         if outcome not in (loop.LIMIT, loop.APPLICATION_ENDED, loop.NOTHING_LEFT):
-            raise PolicyFault(f"policy {self.policy.name}: at {self.now} s {self._explain(outcome)}")
+            application = self.workload.applications[int(self._state.slot_index[self._state.counts[FAULT_SLOT]])]
+            raise fault(outcome, self._state, terms, self.policy, f"application {application.name!r}")
 
     def _terms(self, until: float, stop_at_end: bool) -> Terms:
         window_end = self.workload.window[1] if self.workload.window else math.inf
@@ -131,33 +132,6 @@ class Run:
             stop_at_end=stop_at_end,
             check=self._check,
         )
-
-    def _explain(self, outcome: int) -> str:
-        """The fault in words."""
-        state = self._state
-        slot, value = int(state.counts[FAULT_SLOT]), float(state.clock[FAULT_VALUE])
-        application = self.workload.applications[int(state.slot_index[slot])]
-        who, cap = f"application {application.name!r}", float(state.slot_cap[slot])
-        bandwidth = self.workload.platform.bandwidth
-        if outcome == slots.RATE_NOT_A_NUMBER:
-            return self._failure() or f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
-        texts = {
-            slots.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-            slots.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-            slots.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
-            loop.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
-            loop.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.slot_volume[slot]} bytes",
-            loop.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",
-            loop.INVARIANT_TIME: "time went back",
-        }
-        return texts[outcome]
-
-    def _failure(self) -> str | None:
-        """The exception that the policy raises for the present view, if it does."""
-        terms = self._terms(math.inf, False)
-        size = int(self._state.counts[SLOTS])
-        view = slots.view_of(self._state, 0, size, terms.bandwidth, terms.window_end, terms.parameter)
-        return failure(self.policy.rates, view)
 
     def _flush(self) -> None:
         rows = int(self._state.counts[SEGMENTS])

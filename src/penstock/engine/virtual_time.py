@@ -85,7 +85,8 @@ def _complete_first(state: State, trace: Trace) -> None:
     if len(trace.application) > 0:
         record(state, trace, index, state.segment_begin[index], state.clock[SHARE] * state.cap[index])
     spent = state.clock[NOW] - state.posted[index]
-    account(state, index, _volume(state, index), spent, spent)
+    volume = _volume(state, index)
+    account(state, index, volume, volume / state.cap[index], spent, spent)
     _go_on(state, index)
 
 

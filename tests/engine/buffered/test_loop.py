@@ -1,0 +1,166 @@
+"""Whole replays against the slow twin, and the laws they obey, on random workloads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+from penstock.engine import dedicated, simulate
+from penstock.engine.buffered import Replay, replay
+from penstock.model import Workload
+from penstock.policies import REGISTRY, find
+from penstock.policies.policy import STATIC
+from tests.engine.buffered.instances import Case, cases, from_date_0
+from tests.naive.buffered import NaiveReplay
+from tests.naive.compare import close
+from tests.naive.engine import NaiveRun
+from tests.naive.profiles import examples
+
+DYNAMIC = [name for name, policy in REGISTRY.items() if policy.family != STATIC]
+VOLUMES = ("direct_written", "drained", "direct_read", "prefetched")
+
+
+def run(case: Case, **options) -> Replay:
+    return replay(case.workload, **case.options, **options, trace=True, check=True)
+
+
+def assert_twins(found: Replay, twin: NaiveReplay) -> None:
+    assert list(found.ends) == close([float(app.end) for app in twin.apps])
+    assert found.end == close(float(twin.now))
+    assert list(found.earliest) == close([float(app.release + app.alone) for app in twin.apps])
+    for name in VOLUMES:
+        assert list(getattr(found, name)) == close([float(getattr(app, name)) for app in twin.apps])
+    dates = np.array([date for date, _ in twin.history])
+    for app in twin.apps:
+        content = [rows[app.index][0] + rows[app.index][1] for _, rows in twin.history]
+        assert found.fill.content(app.index, dates) == pytest.approx(content, rel=1e-7, abs=1e-7)
+
+
+@examples(600)
+@given(cases())
+def test_equals_the_slow_twin(case):
+    assert_twins(run(case), NaiveReplay(case.workload, **case.options).run())
+
+
+@examples(300)
+@given(cases(applications=6, kinds=("work", "write")))
+def test_writes_alone_equal_the_slow_twin(case):
+    assert_twins(run(case), NaiveReplay(case.workload, **case.options).run())
+
+
+@pytest.mark.parametrize("name", ["fair-share", "fcfs", "greedy-yield", "set-10", "fifo", "longest-remaining", "johnson"])
+@examples(80)
+@given(cases())
+def test_policies_equal_the_slow_twin(name, case):
+    twin = NaiveReplay(case.workload, **case.options, policy=name).run()
+    assume(not twin.doubtful)
+    assert_twins(run(case, policy=name), twin)
+
+
+@examples(60)
+@given(cases())
+def test_periodic_decisions_equal_the_slow_twin(case):
+    name = "periodic-greedy-yield"
+    twin = NaiveReplay(case.workload, **case.options, policy=name, delta=1.3).run()
+    assume(not twin.doubtful)
+    assert_twins(run(case, policy=find(f"{name}:delta=1.3")), twin)
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+@examples(20)
+@given(cases())
+def test_every_policy_that_can_be_asked_again_obeys_the_laws(name, case):
+    assert_laws(case.workload, run(case, policy=name))
+
+
+@examples(200)
+@given(cases(applications=6))
+def test_laws(case):
+    found = run(case)
+    assert_laws(case.workload, found)
+    phases = sum(len(application.phases) for application in case.workload.applications)
+    # A phase begins and ends, data come to an end after it, and each of these may be followed by a full space or a level.
+    assert found.events <= 10 * phases
+
+
+def assert_laws(workload: Workload, found: Replay) -> None:
+    """Conservation, limits and room, from the trace and the totals alone."""
+    platform, fill = workload.platform, found.fill
+    size = len(workload.applications)
+    dates = fill.dates
+    write, read, content = (np.zeros((size, len(dates))) for _ in range(3))
+    grown_out, grown_in = np.zeros((size, len(dates))), np.zeros((size, len(dates)))
+    for index, application in enumerate(workload.applications):
+        own = fill.rows(np.flatnonzero(fill.application == index))
+        phases = list(application.phases)
+        written = sum(amount for kind, amount in phases if kind in ("io", "write"))
+        got = sum(amount for kind, amount in phases if kind == "read")
+        assert found.direct_written[index] + found.drained[index] == close(written)
+        assert found.direct_read[index] + found.prefetched[index] == close(got)
+        assert found.ends[index] >= found.earliest[index] * (1.0 - 1e-12)
+        if not len(own.date):
+            assert written == got == 0.0
+            continue
+        assert own.write_rate[-1] == own.read_rate[-1] == 0.0
+        assert own.outgoing[-1] == own.incoming[-1] == 0.0
+        lengths = np.diff(own.date, append=own.date[-1])
+        assert lengths @ own.write_rate == close(written)
+        assert lengths @ own.read_rate == close(got)
+        place = np.searchsorted(own.date, dates, "right") - 1
+        write[index] = np.where(place >= 0, own.write_rate[place], 0.0)
+        read[index] = np.where(place >= 0, own.read_rate[place], 0.0)
+        content[index] = fill.content(index, dates)
+        grown_out[index, :-1] = np.diff(np.interp(dates, own.date, own.outgoing))
+        grown_in[index, :-1] = np.diff(np.interp(dates, own.date, own.incoming))
+        assert write[index].max() <= min(application.write_speed(platform), platform.write_limit) * (1 + 1e-12)
+        assert read[index].max() <= min(application.read_speed(platform), platform.read_limit) * (1 + 1e-12)
+    if not len(dates):
+        return
+    assert write.sum(axis=0).max() <= platform.write_limit * (1.0 + 1e-9)
+    assert read.sum(axis=0).max() <= platform.read_limit * (1.0 + 1e-9)
+    assert (write + read).sum(axis=0).max() <= platform.bandwidth * (1.0 + 1e-9)
+    assert content.min() >= -1e-9
+    spaces = found.shares if found.shares is not None else np.array([found.pool])
+    held = content if found.shares is not None else content.sum(axis=0, keepdims=True)
+    assert np.all(held.max(axis=1) <= spaces * (1.0 + 1e-9) + 1e-9)
+    assert held.max(axis=1) == pytest.approx(found.peaks, rel=1e-9, abs=1e-9)
+    if platform.buffer is not None:
+        inflow = np.maximum(grown_out, 0.0).sum(axis=0) + np.maximum(grown_in, 0.0).sum(axis=0)
+        seconds = np.diff(dates, append=dates[-1])
+        assert np.all(inflow <= platform.buffer.bandwidth * seconds * (1.0 + 1e-9) + 1e-9)
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+@pytest.mark.parametrize("shared", [True, False])
+@examples(40)
+@given(from_date_0())
+def test_no_buffer_is_the_engine(name, shared, workload):
+    size = len(workload.applications)
+    found = replay(workload, policy=name, capped=True, **({"pool": 0.0} if shared else {"shares": np.zeros(size)}))
+    known = simulate(workload, name)
+    if known.events != found.events or list(found.ends) != close([application.end for application in known.applications]):
+        twin = NaiveRun(workload, name, delta=dedicated(workload).default_delta if REGISTRY[name].periodic else None).run()
+        assume(not twin.doubtful)  # the two add up in different orders
+    assert list(found.ends) == close([application.end for application in known.applications])
+    assert found.events == known.events
+    assert found.end == close(max(found.ends))
+    assert np.all(found.drained == 0.0)
+
+
+@examples(100)
+@given(cases(kinds=("work", "write")))
+def test_with_room_for_all_nobody_is_slowed_down(case):
+    workload = case.workload
+    if workload.platform.buffer is not None:
+        return
+    size = len(workload.applications)
+    for room in ({"shares": np.full(size, math.inf)}, {"pool": math.inf}):
+        found = replay(workload, **room, check=True)
+        assert found.stretches == pytest.approx(np.ones(size), rel=1e-12)
+        assert found.duration_stretches == pytest.approx(np.ones(size), rel=1e-9)
+        # As much room as is ever used is as good.
+        as_used = {"shares": found.peaks} if "shares" in room else {"pool": float(found.peaks[0])}
+        assert list(replay(workload, **as_used, check=True).ends) == close(list(found.ends))
