@@ -42,6 +42,7 @@ def test_json_has_everything(file: str, capsys: Capture) -> None:
     assert static["status"] == dynamic["status"] == "optimal"
     assert static["size"] >= dynamic["size"] > 0.0
     assert static["effort"]["gap"] < 1e-6
+    assert document["backlog"]["size"] == pytest.approx(dynamic["size"])
     assert document["asked"] == {"size": 50e9, "stretch": None}
     assert document["found"][0]["max_stretch"] >= document["bound"] - 1e-6
     assert sum(document["shares"]) == pytest.approx(50e9), "all run together, so their shares add up"

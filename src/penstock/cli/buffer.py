@@ -200,11 +200,16 @@ def _print_found(advice: Advice) -> None:
 
 def _notes(advice: Advice) -> Iterator[str]:
     """What a reader of the figures must know."""
-    from penstock.report.units import volume
+    from penstock.report.units import duration, volume
 
     plans = list(advice.plans.values())
     yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)
     yield from dict.fromkeys(plan.obstacle.message for plan in plans if plan.obstacle)
+    backlog = advice.backlog()
+    if backlog is not None and backlog.size > 0.0:
+        when = f"from {duration(backlog.begin)} to {duration(backlog.end)}"
+        most = f"{volume(backlog.size)}, {when}"
+        yield f"the most that piles up when all write at full speed is {most}: the size of a dynamic buffer"
     if advice.asked_size is not None and advice.bound is not None:
         least, size = f"{advice.bound:.4f}", volume(advice.asked_size)
         yield f"no strategy has a stretch below {least} with {size}; what the search found is an upper bound"

@@ -73,8 +73,8 @@ def one_burst() -> Workload:
 
 
 def test_one_burst_by_hand() -> None:
-    """At full speed it takes 8 s, in which 16 bytes go through: S = 24. A stretch of R ends at 18·R: 2 · (18·R − 10) bytes go
-    through by then.
+    """At full speed it takes 8 s, in which 16 bytes go through: S = 24. With a stretch of R it ends at 18·R, and
+    2 · (18·R − 10) bytes have gone through by then.
     """
     advice = advise(one_burst())
     assert advice.plans[STATIC].size == pytest.approx(24.0)
@@ -101,7 +101,7 @@ def test_a_stretch_of_1_is_the_sizing() -> None:
 def test_wrong_input() -> None:
     with pytest.raises(InputError, match="size: a stretch is given too; expected one of them"):
         advise(one_burst(), size=1.0, stretch=1.5)
-    with pytest.raises(InputError, match="size: -1.0 is out of range"):
+    with pytest.raises(InputError, match=r"size: -1.0 is out of range"):
         advise(one_burst(), size=-1.0)
     with pytest.raises(InputError, match=r"stretch: 0.5 is no stretch; expected 1 or more"):
         advise(one_burst(), stretch=0.5)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.model import InputError, Workload
+from penstock.planning.buffers.backlog import Backlog, largest_backlog
 from penstock.planning.buffers.bound import size_bound, stretch_bound
 from penstock.planning.buffers.plan import DYNAMIC, OPTIMAL, STATIC, Plan
 from penstock.planning.buffers.search import Found, Strategy, measures, parts_of, smallest_size, smallest_stretch, strategies
@@ -66,10 +67,16 @@ class Advice:
             return None
         return self.size_of(STATIC) * parts_of(plan)
 
+    def backlog(self) -> Backlog | None:
+        """Where applications only write: the most that piles up, which is the size of a dynamic buffer (004 §6.3)."""
+        asked = next(iter(self.plans.values())).demand
+        return largest_backlog(asked) if len(asked.writes) and not len(asked.reads) else None
+
     def to_dict(self) -> dict[str, Any]:
         """The advice as ``--json`` prints it."""
         return {
             "plans": {mode: plan.to_dict(rates=False) for mode, plan in self.plans.items()},
+            "backlog": None if (backlog := self.backlog()) is None else asdict(backlog),
             "asked": {"size": self.asked_size, "stretch": self.asked_stretch},
             "bound": self.bound,
             "found": [one.to_dict() for one in self.found],
