@@ -182,13 +182,15 @@ def _print_applications(plan: Plan) -> None:
     }
     if result is not None:
         measured = [result.applications[index] for index in shown]
+        stress = plan.chosen.stress or ()
+        columns["stress"] = [f"{stress[index]:.3f}" for index in shown]
         columns["slowdown"] = [_or_none(one.slowdown) for one in measured]
         columns["ρ_io"] = [_or_none(one.allocation_slowdown) for one in measured]
         columns["ρ_con"] = [_or_none(one.congestion_slowdown) for one in measured]
     columns["which"] = columns.pop("who")
     which = "those with the largest slowdown" if result is not None else "the first"
     more = f"{len(shown)} of {len(applications):,} applications, {which}" if len(shown) < len(applications) else None
-    print_table(columns, ("nodes",), more, wide=("which",))
+    print_table(columns, ("nodes", "stress"), more, wide=("which",))
 
 
 def _print_occupancy(plan: Plan) -> None:

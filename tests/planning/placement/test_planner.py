@@ -101,6 +101,7 @@ def test_saturation_is_said() -> None:
     plan = Planner(horizon=20.0).plan(Workload(Platform(9.0, resources=2), chains))
     assert plan.chosen.saturated
     assert plan.chosen.io_load == pytest.approx(2.5)
+    assert plan.chosen.stress == pytest.approx([1.0] * 5)
 
 
 def test_lines_for_sites() -> None:

@@ -34,6 +34,8 @@ class Proposal:
     placement: Placement
     io_load: float | None
     result: PlacedResult | None
+    stress: tuple[float, ...] | None = None
+    """I/O-Stress of each application: the resources it occupies on average, alone."""
 
     @property
     def name(self) -> str:
@@ -53,6 +55,7 @@ class Proposal:
             "placement": self.heuristic.placement if self.heuristic else None,
             "io_load": self.io_load,
             "saturated": self.saturated,
+            "stress": None if self.stress is None else list(self.stress),
             "counts": counts_of(self.placement).tolist(),
             "resources": [list(used) for used in self.placement],
             "result": self.result.to_dict() if self.result else None,
@@ -125,12 +128,11 @@ class Planner:
         if known.curves is None:
             return Proposal(heuristic, placement, None, None)
         result = simulate_placement(workload, placement, self.policy, horizon=self.horizon, interval=self.interval)
-        return Proposal(heuristic, placement, known.io_load(counts_of(placement)), result)
+        return _measured(known, heuristic, placement, result)
 
     def _best(self, workload: Workload, known: Characteristics) -> Proposal:
         result = best_placement(workload, self.policy, horizon=self.horizon, objective=OBJECTIVES[self.objective])
-        placement = tuple(application.resources for application in result.applications)
-        return Proposal(None, placement, known.io_load(counts_of(placement)), result)
+        return _measured(known, None, tuple(application.resources for application in result.applications), result)
 
     def _chosen(self, proposals: Sequence[Proposal]) -> Proposal:
         """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn."""
@@ -139,6 +141,12 @@ class Planner:
         if measured:
             return min(measured, key=lambda pair: pair[0])[1]
         return serious[-1]
+
+
+def _measured(known: Characteristics, heuristic: Heuristic | None, placement: Placement, result: PlacedResult) -> Proposal:
+    counts = counts_of(placement)
+    stress = tuple(known.at(known.stress, counts).tolist())
+    return Proposal(heuristic, placement, known.io_load(counts), result, stress)
 
 
 def with_resources(workload: Workload, resources: int | None) -> Workload:
