@@ -63,8 +63,8 @@ def test_the_bandwidth_of_the_buffer_bounds_what_goes_in():
 
 
 def test_writers_share_what_falls_free_in_a_full_pool():
-    # a0 writes 6 in [0, 1] at 6: 3 to the I/O system, 3 into the pool, full at 1. From then on a0 drains; a1 and a2 write, and
-    # all three have 1 byte/s of the I/O system. What a0 frees goes to the writers, 1/2 each: 3/2 bytes/s, 3 bytes in 2 s.
+    # a0 writes 6 in [0, 1] at 6: 3 to the I/O system, 3 into the pool, full at 1. From then on a0 drains; a1 and a2 write,
+    # and all three have 1 byte/s of the I/O system. What a0 frees goes to the writers, 1/2 each: 3/2 bytes/s, 3 in 2 s.
     three = workload(
         [("write", 6.0), ("work", 9.0)],
         [("work", 1.0), ("write", 3.0)],
@@ -80,8 +80,8 @@ def test_writers_share_what_falls_free_in_a_full_pool():
 
 
 def test_an_application_drains_after_its_end_and_keeps_its_part():
-    # a0 ends at 1 with 5 bytes in the buffer, and has half of the I/O system until they are drained at 1 + 10 s; a1 writes its 5
-    # bytes in that time.
+    # a0 ends at 1 with 5 bytes in the buffer, and has half of the I/O system until they are drained at 1 + 10 s; a1 writes
+    # its 5 bytes in that time.
     two = workload([("write", 6.0)], [("work", 1.0), ("write", 5.0)], speeds=[6.0, 1.0])
     found = replay(two, [10.0, 0.0], check=True)
     assert list(found.ends) == pytest.approx([1.0, 11.0])
@@ -129,15 +129,15 @@ def test_a_full_share_takes_no_prefetch_in_a_write_and_no_more_than_drains_after
     # Prefetched: 2 bytes by date 1, which fill the share. The write then has no room, and goes straight at b_w = 1.
     found = replay(one, [2.0], trace=True, check=True)
     assert found.fill.content(0, np.array([1.0, 3.0, 5.0, 14.0])) == pytest.approx([2, 2, 2, 2])
-    # At 14 the read of 8 bytes at 4/s draws 2 from the buffer beside 2 from the I/O system: 1 s, and 4 bytes are left at 2/s.
+    # At 14 the read of 8 bytes at 4/s draws 2 from the buffer beside 2 from the I/O system: 1 s, and 4 bytes are left, at 2.
     assert found.ends[0] == pytest.approx(14.0 + 1.0 + 2.0)
 
 
 def test_prefetches_that_wait_for_room_leave_the_bandwidth_to_others():
-    # Six flows have 1 byte/s each until 2: a0's write, of which 1/2 byte/s goes into its share, its prefetch, and four others. At 2
-    # its share of 3 bytes is full, with 1 byte to drain; it drains at its speed 3/2. Equal parts would give 9/4 to its prefetch and
-    # to a1's write, but the prefetch has only the 3/2 that falls free, and a1 the other 3. At 2 + 2/3 all is drained, the share is
-    # full of prefetched data, and a1 has all of B = 6 for its last 2 bytes.
+    # Six flows have 1 byte/s each until 2: a0's write, beside which 1/2 byte/s goes into its share, its prefetch, and four
+    # others. At 2 its share of 3 bytes is full, with 1 byte to drain, at its speed 3/2. Equal parts would give 9/4 to its
+    # prefetch and to a1's write, but the prefetch has only the 3/2 that falls free, and a1 the other 3. At 2 + 2/3 all is
+    # drained, the share is full of prefetched data, and a1 has all of B = 6 for its last 2 bytes.
     a0 = Application.of("a0", [("write", 3.0), ("work", 90.0), ("read", 9.0)], bandwidth=1.5, read_bandwidth=6.0)
     a1 = Application.of("a1", [("work", 2.0), ("write", 4.0)])
     others = [Application.of(f"b{i}", [("write", 2.0)]) for i in range(4)]

@@ -13,7 +13,7 @@ from penstock.engine.state import EVENTS, HEAP, NOW, STALE, TICKS, State
 from penstock.policies.compiled import part
 
 RENEWAL: Final = 1024
-"""Dates after which fills, kept by adding and subtracting, are added up anew."""
+"""Dates after which contents, kept by adding and subtracting, are added up anew."""
 
 # What the next date is that of.
 END_OF_WORK: Final = 0
@@ -42,7 +42,7 @@ def go_to_next_date(state: State, buffers: Buffers, terms: Terms) -> bool:
     state.clock[NOW] = date
     _move(state, buffers, wait)
     if what == FULL:
-        buffers.spaces[which].fill = buffers.spaces[which].capacity
+        buffers.spaces[which].content = buffers.spaces[which].capacity
     elif what == LEVEL:
         buffers.spaces[which].output = buffers.spaces[which].level
     elif what == TICK:
@@ -96,7 +96,7 @@ def _until_filled(buffers: Buffers, index: int, wait: float, what: int, which: i
     """The same with the space: sooner, if it is full or its output at the level before."""
     space = buffers.spaces[index]
     if space.full == 0 and space.rise > 0.0:
-        until = max(0.0, space.capacity - space.fill) / space.rise
+        until = max(0.0, space.capacity - space.content) / space.rise
         if until < wait:
             wait, what, which = until, FULL, index
     if space.draining == 0 and space.output_rise > 0.0:
@@ -121,10 +121,10 @@ def _move(state: State, buffers: Buffers, seconds: float) -> None:
         _move_read(buffers, own, seconds)
     buffers.sizes[DATES] += 1
     if buffers.sizes[DATES] % RENEWAL == 0:
-        _renew_fills(buffers)
+        _renew_contents(buffers)
     for place in range(buffers.sizes[WRITERS] + buffers.sizes[READERS]):
         space = buffers.spaces[buffers.applications[busy(buffers, place)].space]
-        space.peak = max(space.peak, space.fill)
+        space.peak = max(space.peak, space.content)
 
 
 @part
@@ -137,7 +137,7 @@ def _move_written(buffers: Buffers, own: Record, seconds: float) -> None:
     else:
         own.drained -= change
     own.outgoing += change
-    buffers.spaces[own.space].fill += change
+    buffers.spaces[own.space].content += change
     buffers.spaces[own.space].output += change
 
 
@@ -153,16 +153,16 @@ def _move_read(buffers: Buffers, own: Record, seconds: float) -> None:
         own.prefetched += moved
         change = moved
     own.incoming += change
-    buffers.spaces[own.space].fill += change
+    buffers.spaces[own.space].content += change
 
 
 @part
-def _renew_fills(buffers: Buffers) -> None:
+def _renew_contents(buffers: Buffers) -> None:
     """Add up the data in each space anew."""
     for place in range(len(buffers.spaces)):
-        buffers.spaces[place].fill = 0.0
+        buffers.spaces[place].content = 0.0
         buffers.spaces[place].output = 0.0
     for index in range(len(buffers.applications)):
         own = buffers.applications[index]
-        buffers.spaces[own.space].fill += own.outgoing + own.incoming
+        buffers.spaces[own.space].content += own.outgoing + own.incoming
         buffers.spaces[own.space].output += own.outgoing

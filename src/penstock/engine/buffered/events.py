@@ -70,7 +70,7 @@ def _no_outgoing(buffers: Buffers, index: int) -> None:
     own = buffers.applications[index]
     space = buffers.spaces[own.space]
     own.drained += own.outgoing
-    space.fill -= own.outgoing
+    space.content -= own.outgoing
     space.output -= own.outgoing
     own.outgoing = 0.0
     if space.level > 0.0:
@@ -181,7 +181,7 @@ def _to_the_grain(seconds: float) -> float:
 @part
 def _no_incoming(buffers: Buffers, own: Record) -> None:
     """Nothing prefetched for it is in the buffer."""
-    buffers.spaces[own.space].fill -= own.incoming
+    buffers.spaces[own.space].content -= own.incoming
     own.incoming = 0.0
     own.drawing = 0
 
@@ -203,7 +203,7 @@ def _fetch_next(buffers: Buffers, index: int, phase: int) -> None:
 def _see_space(buffers: Buffers, index: int) -> None:
     """The space may just have been filled; with its output at the level, all who have some in it drain."""
     space = buffers.spaces[index]
-    if space.full == 0 and space.fill >= space.capacity * (1.0 - NO_ROOM):
+    if space.full == 0 and space.content >= space.capacity * (1.0 - NO_ROOM):
         space.full = 1
         buffers.counts[EVENTS] += 1
         buffers.counts[STALE] = 1

@@ -54,8 +54,8 @@ def _broken_invariant(state: State, buffers: Buffers, terms: Terms, before: floa
         return INVARIANT_TIME
     for place in range(len(buffers.spaces)):
         space = buffers.spaces[place]
-        state.clock[FAULT_VALUE] = space.fill
-        if not -1e-9 * space.peak <= space.fill <= space.capacity * (1.0 + 1e-9):
+        state.clock[FAULT_VALUE] = space.content
+        if not -1e-9 * space.peak <= space.content <= space.capacity * (1.0 + 1e-9):
             return INVARIANT_ROOM
     for index in range(len(buffers.applications)):
         own = buffers.applications[index]

@@ -22,7 +22,7 @@ NO_ROOM: Final = 1e-12
 @part
 def see_room(space: Record) -> None:
     """The space is full only if there really is no room."""
-    space.full = 1 if space.fill >= space.capacity * (1.0 - NO_ROOM) else 0
+    space.full = 1 if space.content >= space.capacity * (1.0 - NO_ROOM) else 0
 
 
 @part

@@ -81,10 +81,10 @@ _SPACE: Final = np.dtype(
     [
         ("capacity", np.float64),  # its size in bytes
         ("level", np.float64),  # how much output there must be in it for draining to begin
-        ("fill", np.float64),  # all data in it
+        ("content", np.float64),  # all data in it
         ("output", np.float64),  # those of them that were written
-        ("peak", np.float64),  # the largest fill so far
-        ("rise", np.float64),  # how fast the fill grows
+        ("peak", np.float64),  # the largest content so far
+        ("rise", np.float64),  # how fast the content grows
         ("output_rise", np.float64),
         ("freed", np.float64),  # how fast room falls free in it that no writer takes
         ("full", np.int64),  # 1 from when it was full to the next event in it
