@@ -122,7 +122,7 @@ def test_a_periodic_run_without_a_window_ends():
     # Ticks at 1, 2, …: a and b alternate (b has yield 0 at 1; at 2 both have 1/2 and a, the lower index, goes on; …);
     # the link is never idle, so the last transfer ends at 8 and the last work at 9.
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120, check=True
     )
     assert float(done.stdout) == pytest.approx(9.0)
 

@@ -193,7 +193,7 @@ def compare(workload: Workload, mode: str, capped: bool = False) -> None:
     assert max(plan.effort.primal_residual, plan.effort.dual_residual) < 1e-7
 
 
-@examples(500)
+@examples(300)
 @given(workloads(), modes, st.booleans())
 def test_reads_and_writes_against_the_whole_program(workload, mode, capped):
     compare(workload, mode, capped)
@@ -297,6 +297,18 @@ def test_dates_that_are_one_event(workload, mode, seed):
     assume(plain.size is not None and shifted.size is not None)  # a read that can just be in time may no longer be
     assert shifted.size == pytest.approx(plain.size, rel=1e-5, abs=1e-4)
     assert check(shifted).holds
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shift", [-9e-7, -3e-7, 0.0, 3e-7, 9e-7])
+def test_what_just_fits_still_does_where_dates_are_rounded(mode, shift):
+    # a reads at all of B from the clock's 0 to 5, and b starts within a microsecond of its end.
+    first, second = ([("read", 10.0), ("work", 9.0)], {"bandwidth": 2.0}), (write(), {"release": 5.0 + shift})
+    plan = size(applications(first, second), mode)
+    assert plan.status == "optimal"
+    assert plan.size == pytest.approx(4.0, abs=1e-5)
+    assert check(plan).holds
+    assert replay(plan).max_stretch == pytest.approx(1.0, abs=1e-6)
 
 
 # ------------------------------------------------------------------ what is wrong, or cannot be

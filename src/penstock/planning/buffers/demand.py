@@ -131,6 +131,11 @@ class Demand:
         return np.diff(self.events)
 
     @property
+    def spans(self) -> Floats:
+        """The same with the rounding of dates: what just fits between two dates also fits between their events."""
+        return self.lengths + self.rounding
+
+    @property
     def read_cap(self) -> Floats:
         """The most it can read from the file system: min(b_r, B_r), in bytes/s."""
         return np.minimum(self.read_speed, self.workload.platform.read_limit)

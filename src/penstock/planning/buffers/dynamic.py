@@ -33,7 +33,7 @@ def least_inflow_program(question: Question) -> Sizing:
     transfers.bound_bandwidths()
     rows = transfers.bound_inflow(0.0)
     bandwidth = transfers.assembly.add_columns(np.zeros(1), np.full(1, np.inf))
-    transfers.assembly.upper.put(rows, bandwidth[0], -question.demand.lengths / transfers.unit)
+    transfers.assembly.upper.put(rows, bandwidth[0], -question.demand.spans / transfers.unit)
     return transfers.sizing(bandwidth, NO_SHARES)
 
 

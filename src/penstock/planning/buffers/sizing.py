@@ -46,6 +46,8 @@ def size(workload: Workload, mode: str = STATIC, *, capped: bool = False) -> Pla
         try:
             moved, effort = _decided(question, mode, effort)
         except InfeasibleError:
+            if question.inflow is None:
+                raise
             return replace(plan, obstacle=narrow_buffer(question))
         clock.lap()
         known = known.and_those(Contents.of(asked, question.strands, question.steps, moved))

@@ -20,7 +20,7 @@ from penstock.planning.buffers.ranges import spread
 from penstock.planning.buffers.transfers import Question, Sizing, Transfers, high_points, low_points
 from penstock.policies.view import Ints
 
-ROOM: Final = 1e-9
+ROOM: Final = 1e-8
 """By this part of it S may be passed when the shares are made small, or rounding errors would leave no solution."""
 
 
@@ -28,17 +28,17 @@ def static_program(question: Question) -> Sizing:
     """Minimise S."""
     transfers = Transfers(question)
     shares = transfers.assembly.add_columns(question.least / transfers.unit, np.full(len(question.least), np.inf))
-    owners, highs = _highs(question), _Outside.of(question)
-    points = low_points(question), (owners.strand, owners.event), (highs.strand, highs.event)
+    highs, outside = _highs(question), _Outside.of(question)
+    points = low_points(question), (highs.strand, highs.event), (outside.strand, outside.event)
     transfers.add_contents(*(np.concatenate(columns) for columns in zip(*points, strict=True)))
     transfers.bound_bandwidths()
-    _bound_by_shares(transfers, shares, owners)
-    _bound_by_size(transfers, shares, highs)
+    _bound_by_shares(transfers, shares, highs)
+    _bound_by_size(transfers, shares, outside)
     return transfers.sizing(np.array([transfers.size]), shares)
 
 
 def least_shares(sizing: Sizing, size: float) -> Sizing:
-    """The program that, at this S in units, minimises the sum of the shares, of which the first one has many solutions."""
+    """The program that minimises the sum of the shares with a buffer of that size, in units."""
     cost, high = np.zeros(sizing.program.columns), sizing.program.high.copy()
     cost[sizing.shares] = 1.0
     high[sizing.size] = size * (1.0 + ROOM) + ROOM
@@ -107,27 +107,38 @@ class _Outside:
     def of(cls, question: Question) -> _Outside:
         demand, strands = question.demand, question.strands
         edges = np.unique(np.concatenate([[0, len(demand.events) - 1], demand.begin, demand.end]))
-        begin, end = demand.begin[strands.owner], demand.end[strands.owner]
-        dead = np.flatnonzero(~strands.reading & (strands.last > end))
-        unborn = np.flatnonzero(strands.reading & (strands.first < begin))
-        after, runs_after = spread(np.searchsorted(edges, end[dead]), np.searchsorted(edges, strands.last[dead]))
-        before, runs_before = spread(
-            np.searchsorted(edges, strands.first[unborn], side="right") - 1, np.searchsorted(edges, begin[unborn])
-        )
-        strand = np.concatenate([dead[after], unborn[before]])
-        run = np.concatenate([runs_after, runs_before])
+        (dead, runs_after), (unborn, runs_before) = _dead(question, edges), _unborn(question, edges)
+        strand, run = np.concatenate([dead, unborn]), np.concatenate([runs_after, runs_before])
+        # What counts together is in the same run and the same period: a cell.
         cells, cell = np.unique(run * len(question.periods) + strands.period[strand], return_inverse=True)
-        of_dead = np.bincount(cell[: len(after)], minlength=len(cells)) > 0
-        of_unborn = np.bincount(cell[len(after) :], minlength=len(cells)) > 0
-        cell_run, cell_period = cells // max(len(question.periods), 1), cells % max(len(question.periods), 1)
-        first, last = edges[cell_run], edges[cell_run + 1] if len(cells) else cells
-        mixed = of_dead & of_unborn
-        period_first, period_last = question.periods[cell_period].T
-        first = np.where(mixed, np.maximum(first, period_first), np.where(of_dead, first, last))
-        last = np.where(mixed, np.minimum(last, period_last), np.where(of_dead, first, last))
+        run, period = cells // len(question.periods), cells % len(question.periods)
+        with_dead, with_unborn = (
+            np.bincount(mine, minlength=len(cells)) > 0 for mine in (cell[: len(dead)], cell[len(dead) :])
+        )
+        both = with_dead & with_unborn
+        begin, end = edges[run], edges[run + 1]
+        first = np.where(both, np.maximum(begin, question.periods[period, 0]), np.where(with_dead, begin, end))
+        last = np.where(both, np.minimum(end, question.periods[period, 1]), first)
         which, event = spread(first[cell], last[cell] + 1)
         keys, row = np.unique(cell[which] * len(demand.events) + event, return_inverse=True)
-        return cls(edges, cell_run[keys // len(demand.events)], row, strand[which], event)
+        return cls(edges, run[keys // len(demand.events)], row, strand[which], event)
+
+
+def _dead(question: Question, edges: Ints) -> tuple[Ints, Ints]:
+    """Strands whose content outlives their application, and the runs in which it does."""
+    strands, end = question.strands, question.demand.end[question.strands.owner]
+    dead = np.flatnonzero(~strands.reading & (strands.last > end))
+    which, run = spread(np.searchsorted(edges, end[dead]), np.searchsorted(edges, strands.last[dead]))
+    return dead[which], run
+
+
+def _unborn(question: Question, edges: Ints) -> tuple[Ints, Ints]:
+    """Strands with content before their application is released, and the runs in which they have it."""
+    strands, begin = question.strands, question.demand.begin[question.strands.owner]
+    unborn = np.flatnonzero(strands.reading & (strands.first < begin))
+    first = np.searchsorted(edges, strands.first[unborn], side="right") - 1
+    which, run = spread(first, np.searchsorted(edges, begin[unborn]))
+    return unborn[which], run
 
 
 def _bound_by_shares(transfers: Transfers, shares: Ints, highs: _Highs) -> None:

@@ -112,13 +112,10 @@ class Steps:
         strand, at = strands.steps()
         owner, reading = strands.owner[strand], strands.reading[strand]
         asked, cap = np.zeros(len(strand)), np.where(reading, demand.read_cap[owner], demand.write_cap[owner])
-        speed = np.where(reading, demand.read_speed[owner], demand.write_speed[owner])
         for operations, mine in ((demand.writes, ~reading), (demand.reads, reading)):
             who, when = owner[mine], at[mine]
             asked[mine] = operations.cumulated(who, when + 1) - operations.cumulated(who, when)
-        most = cap * demand.lengths[at]
-        # An operation that alone fits the file system goes through, though its dates are rounded to events.
-        return cls(strand, at, asked, np.where(speed <= cap, np.maximum(most, asked), most))
+        return cls(strand, at, asked, cap * demand.spans[at])
 
 
 def moved_alone(strands: Strands, steps: Steps) -> Floats:

@@ -125,7 +125,7 @@ class Transfers:
         """In the intervals `where` that must be said, the steps that are `mine` move `limit` bytes/s together at most."""
         at = self.question.steps.at
         rows = np.zeros(self._events - 1, np.int64)
-        rows[where] = self.assembly.upper.add(limit * self.question.demand.lengths[where] / self.unit)
+        rows[where] = self.assembly.upper.add(limit * self.question.demand.spans[where] / self.unit)
         chosen = mine & where[at]
         self.assembly.upper.put(rows[at[chosen]], self.moved[chosen], 1.0)
 
@@ -136,7 +136,7 @@ class Transfers:
         writes = ~reading & demand.writes.inside(owner, steps.at)
         prefetches = reading & ~demand.reads.inside(owner, steps.at)
         written = summed(steps.at[writes], steps.asked[writes], self._events - 1)
-        rows = self.assembly.upper.add((inflow * demand.lengths - written) / self.unit)
+        rows = self.assembly.upper.add((inflow * demand.spans - written) / self.unit)
         self.assembly.upper.put(rows[steps.at[writes]], self.moved[writes], -1.0)
         self.assembly.upper.put(rows[steps.at[prefetches]], self.moved[prefetches], 1.0)
         return rows

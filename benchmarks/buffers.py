@@ -1,0 +1,135 @@
+"""Sizing burst buffers: the workloads of 004 §7 in three sizes, and one of them with reads."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.report import Report, Results, verdict
+from penstock.model import Phases, Workload
+from penstock.model.phases import READ, WORK, WRITE
+from penstock.planning.buffers import Plan, check, demand, largest_backlog, replay, size
+from penstock.workloads import Lanl, lanl
+
+SEED = 2
+WRITES = {
+    "30 applications": Lanl(0.2),
+    "300 applications": Lanl(1.0, applications=300),
+    "30, long walltimes": Lanl(0.2, walltimes="apex"),
+}
+WANTED = {"30 applications": 3.0, "300 applications": 15.0, "30, long walltimes": 60.0}
+"""The most seconds that a plan may take."""
+WANTED_BACKLOG = 1.0
+WANTED_GIGABYTES = 2.0
+
+
+def run(report: Report, *, quick: bool) -> Results:
+    """Seconds of plans, where they go, and what was solved."""
+    drawn = {name: lanl(parameters, SEED).workload for name, parameters in WRITES.items()}
+    if quick:
+        drawn = {"30 applications": drawn["30 applications"]}
+    drawn["30, with reads"] = with_reads(drawn["30 applications"])
+    # Compile what is compiled before anything is timed.
+    replay(size(lanl(Lanl(0.5, 50.0, applications=2), SEED).workload))
+    cells = []
+    for name, workload in drawn.items():
+        for mode in ("static", "dynamic"):
+            with report.console.status(f"buffers: {name}, {mode}"):
+                cells.append(_cell(name, workload, mode))
+    _print(report, cells)
+    return {"cells": cells}
+
+
+def with_reads(workload: Workload) -> Workload:
+    """The workload with a read of half a checkpoint in the middle of each work phase."""
+    applications = []
+    for application in workload.applications:
+        work, volume = application.phases.amounts.reshape(-1, 2).T
+        amounts = np.column_stack([work / 2.0, volume / 2.0, work / 2.0, volume]).ravel()
+        kinds = np.tile(np.array([WORK, READ, WORK, WRITE], np.uint8), len(work))
+        applications.append(replace(application, phases=Phases(kinds, amounts)))
+    return replace(workload, applications=tuple(applications))
+
+
+def _cell(name: str, workload: Workload, mode: str) -> Results:
+    begun = time.perf_counter()
+    plan = size(workload, mode)
+    seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    return {
+        "workload": name,
+        "mode": mode,
+        "events": len(plan.demand.events),
+        "size": plan.size,
+        "seconds": seconds,
+        "gigabytes": peak,
+        "effort": plan.to_dict(rates=False)["effort"],
+        **_beside(plan),
+    }
+
+
+def _beside(plan: Plan) -> Results:
+    """What checking and replaying the plan takes, and the backlog, which is the size of a dynamic buffer for writes."""
+    seconds = {}
+    for step, of in (("check", check), ("replay", replay)):
+        begun = time.perf_counter()
+        of(plan)
+        seconds[f"{step}_seconds"] = time.perf_counter() - begun
+    begun = time.perf_counter()
+    backlog = largest_backlog(demand(plan.workload))
+    seconds["backlog_seconds"] = time.perf_counter() - begun
+    return {**seconds, "holds": check(plan).holds, "max_stretch": replay(plan).max_stretch, "backlog": backlog.size}
+
+
+def _print(report: Report, cells: list[Results]) -> None:
+    parts = ("build", "solve", "shares", "plan")
+    report.show(
+        "Burst buffers: seconds of a plan, all and for its parts (one run each)",
+        ("workload", "mode", "events", "seconds", *parts),
+        (
+            (
+                *_label(cell),
+                f"{cell['events']:,}",
+                verdict(cell["seconds"], WANTED[cell["workload"]])
+                if cell["workload"] in WANTED
+                else f"{cell['seconds']:.3g}",
+                *(f"{cell['effort'][f'{part}_seconds']:.2g}" for part in parts),
+            )
+            for cell in cells
+        ),
+    )
+    report.show(
+        "Burst buffers: the linear programs, and the memory of the process so far",
+        ("workload", "mode", "rows", "columns", "nonzeros", "gap", "GB"),
+        (
+            (
+                *_label(cell),
+                *(f"{cell['effort'][count]:,}" for count in ("rows", "columns", "nonzeros")),
+                f"{cell['effort']['gap']:.0e}",
+                verdict(cell["gigabytes"], WANTED_GIGABYTES),
+            )
+            for cell in cells
+        ),
+    )
+    report.show(
+        "Burst buffers: what comes out, and seconds for the backlog, the check and the replay",
+        ("workload", "mode", "size TB", "backlog TB", "backlog", "check", "replay", "holds", "stretch − 1"),
+        (
+            (
+                *_label(cell),
+                *(f"{cell[name] / 1e12:,.2f}" for name in ("size", "backlog")),
+                verdict(cell["backlog_seconds"], WANTED_BACKLOG),
+                *(f"{cell[f'{step}_seconds']:.2g}" for step in ("check", "replay")),
+                "yes" if cell["holds"] else "NO",
+                f"{cell['max_stretch'] - 1.0:.0e}",
+            )
+            for cell in cells
+        ),
+    )
+
+
+def _label(cell: Results) -> tuple[str, str]:
+    return cell["workload"], cell["mode"]
