@@ -105,6 +105,8 @@ def test_one_that_never_writes(tmp_path: Path, capsys: Capture) -> None:
         (["--size", "1", "--stretch", "2"], "not allowed with argument"),
         (["--static", "--dynamic"], "not allowed with argument"),
         (["--policy", "fcfs"], "--policy is for a search; expected --size or --stretch too"),
+        (["--threshold", "0.5"], "--threshold is for a search; expected --size or --stretch too"),
+        (["--size", "1 GB", "--threshold", "2"], "threshold: 2.0 is no part of the buffer; expected 0 to 1"),
         (["--dynamic", "--directives", "x"], "--directives are the shares of a static buffer; leave --dynamic out"),
         (["--plot", "x.gif"], "cannot tell the format from '.gif'"),
         (["--size", "1 GB", "--policy", "periodic-fifo"], "policy periodic-fifo: "),

@@ -43,6 +43,13 @@ def configure(commands: Any) -> None:
         nargs="+",
         help=f"what shares the file system in a search (a few that are good): {POLICY_HELP}",
     )
+    command.add_argument(
+        "--threshold",
+        metavar="F",
+        type=float,
+        nargs="+",
+        help="in a search: drain once this part of a share or pool is full, 0 to 1 (0 and 0.5)",
+    )
     command.add_argument("--capped", action="store_true", help="take an application's speed as at most the file system's")
     add_json(command)
     command.add_argument("--plan", metavar="OUT", help="write the plan with the rates at every event as JSON")
@@ -58,25 +65,26 @@ def run(options: argparse.Namespace) -> int:
     from penstock.model.files import read
     from penstock.planning.buffers.advice import advise
     from penstock.planning.buffers.plan import DYNAMIC, STATIC
-    from penstock.planning.buffers.search import strategies
+    from penstock.planning.buffers.search import POLICIES, THRESHOLDS, strategies
     from penstock.policies.naming import expand
     from penstock.report.figures import check_suffix
 
     if options.plot:
         check_suffix(Path(options.plot))
-    if options.policy and options.size is None and options.stretch is None:
-        options.parser.error("--policy is for a search; expected --size or --stretch too")
+    for name in ("policy", "threshold"):
+        if getattr(options, name) and options.size is None and options.stretch is None:
+            options.parser.error(f"--{name} is for a search; expected --size or --stretch too")
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
     modes = [STATIC] if options.static else [DYNAMIC] if options.dynamic else [STATIC, DYNAMIC]
     size = None if options.size is None else units.volume(_number(options.size), "size")
-    policies = expand(options.policy) if options.policy else None
+    policies = expand(options.policy) if options.policy else POLICIES
     advice = advise(
         read(options.file),
         modes,
         size=size,
         stretch=options.stretch,
-        tried=strategies(modes, policies) if policies else None,
+        tried=strategies(modes, policies, options.threshold or THRESHOLDS),
         capped=options.capped,
         shown=lambda tried: one_by_one(list(tried), lambda strategy: strategy.label),
     )

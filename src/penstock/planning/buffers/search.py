@@ -85,9 +85,13 @@ def measures(one: Replay) -> dict[str, float]:
     }
 
 
-def strategies(modes: Sequence[str] = (STATIC, DYNAMIC), policies: Sequence[str] = POLICIES) -> tuple[Strategy, ...]:
-    """All combinations, the first policy without a threshold first."""
-    return tuple(Strategy(mode, policy, threshold) for threshold in THRESHOLDS for policy in policies for mode in modes)
+def strategies(
+    modes: Sequence[str] = (STATIC, DYNAMIC),
+    policies: Sequence[str] = POLICIES,
+    thresholds: Sequence[float] = THRESHOLDS,
+) -> tuple[Strategy, ...]:
+    """All combinations, those of the first threshold and policy first."""
+    return tuple(Strategy(mode, policy, threshold) for threshold in thresholds for policy in policies for mode in modes)
 
 
 def parts_of(plan: Plan) -> Floats:
