@@ -66,7 +66,11 @@ def check(placed, policy, horizon, interval, delta=None):
     twin = NaivePlacement(load, placement, policy, horizon=horizon, interval=interval, delta=delta).run()
     assume(not twin.doubtful)
     assume(not twin.endless)
-    assert_placed_twins(simulate_placement(load, placement, name, horizon=horizon, interval=interval), twin)
+    result = simulate_placement(load, placement, name, horizon=horizon, interval=interval)
+    assert_placed_twins(result, twin)
+    for application, one, worked in zip(load.applications, result.applications, twin.worked, strict=True):
+        if application.release <= load.begin:
+            assert one.io_seconds + worked == close(result.duration)
 
 
 @examples(160)
@@ -187,7 +191,7 @@ def test_two_in_lock_step():
     assert (result.mean_slowdown, result.max_slowdown, result.mean_congestion_slowdown) == (2.0, 2.0, 1.0)
     assert (result.occupancy, result.idle_time) == ((0.5,), 0.5)
     assert [a.operations for a in result.applications] == [10, 10]
-    # Postings and completions; those at 40 and the next work begin there.
+    # Postings and completions, those at 40 included.
     assert result.events == 40
 
 
@@ -245,6 +249,9 @@ def test_the_interval_goes_on_to_the_end_of_the_slowest_first_operation():
     assert io_seconds(result) == [10.0, 2.0]
     # Where the horizon is later, it ends there.
     assert simulate_placement(load, [[0], [0]], horizon=11.0).duration == 11.0
+    # However late an application begins, it is waited for: 50 s to its release and 60 s of lead, then 1 s that it shares.
+    late = workload([("io", 2.0)], ([("io", 1.0)], {"release": 50.0, "lead": 60.0}))
+    assert simulate_placement(late, [[0], [0]], horizon=3.0).duration == 112.0
 
 
 def test_the_interval_of_the_paper_ends_with_the_first_application():
@@ -272,13 +279,13 @@ def test_a_later_release_and_a_window():
     assert io_seconds(result) == [3.0, 0.0]
     # In a window from 1 on, 10 s are until 11: 3 times, and the work of the fourth. An earlier release is a history.
     early = ([("work", 10.0)], {"release": -5.0, "progress": 2.0})
-    result = simulate_placement(workload(late, early, window=(1.0, 3.0 + 2.0)), [[0], [0]], horizon=10.0)
+    result = simulate_placement(workload(late, early, window=(1.0, 5.0)), [[0], [0]], horizon=10.0)
     assert (result.duration, io_seconds(result)) == (10.0, [3.0, 0.0])
 
 
 def test_a_history_enters_the_yield():
-    # Both post at 0. a0 has done 1 of 4 s since its release, a1 all of 4 s: greedy-yield serves a0 first, fcfs a1 if it is
-    # listed first.
+    # Both post at 0. a0 has done all of the 4 s since its release, a1 1 s of them: greedy-yield serves a1 first; fcfs serves
+    # a0, which is listed first.
     chain = [("io", 1.0), ("work", 9.0)]
     load = workload((chain, {"progress": 4.0}), (chain, {"progress": 1.0}), window=(0.0, 1.0), release=-4.0)
     assert io_seconds(simulate_placement(load, [[0], [0]], "greedy-yield", horizon=9.0)) == [2.0, 1.0]

@@ -5,8 +5,8 @@ and a share of the resource's time moves that share of it. The policy of a resou
 transfer would still take alone, a cap of 1 and a link of 1; progress, release and nodes are the application's. It is asked
 when a transfer on its resource begins or ends, or periodically. Chains repeat, the lead does not.
 
-A transfer is complete when at most 1e-12 of it is left, or what it moves in 1e-14 of the date: those that end together on
-several resources do.
+A transfer is complete when at most 1e-12 of it is left, or what it moves in 1e-14 of the largest date so far: those that end
+together on several resources do.
 
 `stepped` is the time-based simulator of 002 §V.B.
 """
@@ -28,6 +28,7 @@ DATES_KNOWN_TO = 1e-14
 CONTINUOUS = ("best-effort", "fair-share")
 """Policies for which it does not matter which of two events at nearly one date comes first."""
 MOST_DATES = 1500
+"""A run that goes on for longer is given up."""
 
 
 def bandwidth_with(curve: Mapping[str, float], count: int) -> float:
@@ -118,7 +119,7 @@ class NaivePlaced:
     allocation_slowdowns: list[float | None]
     slowdowns: list[float | None]
     worked: list[float]
-    first_ends: list[float | None]
+    """Seconds of work, what is under way included."""
     occupancy: list[float]
     idle_time: float
     events: int
@@ -278,8 +279,8 @@ class NaivePlacement:
         """Everything that happens now."""
         for m in self.members:
             for resource, transfer in m.transfers.items():
-                known_to = COMPLETE * m.volume / len(m.uses) + DATES_KNOWN_TO * abs(self.now) * m.bandwidth / len(m.uses)
-                if not transfer.complete and transfer.left <= known_to:
+                known_to = COMPLETE * m.volume + DATES_KNOWN_TO * (abs(self.now) + abs(self.begin)) * m.bandwidth
+                if not transfer.complete and transfer.left <= known_to / len(m.uses):
                     transfer.left, transfer.moved, transfer.complete = 0.0, m.volume / len(m.uses), True
                     self.touched.add(resource)
             if m.transfers and all(transfer.complete for transfer in m.transfers.values()):
@@ -353,7 +354,6 @@ class NaivePlacement:
             ],
             slowdowns=slowdowns,
             worked=worked,
-            first_ends=[m.first_end for m in self.members],
             occupancy=[busy / duration for busy in self.busy],
             idle_time=sum(n * s for n, s in zip(nodes, spent, strict=True)) / (duration * machine),
             events=self.posted + self.completed + self.ticks,

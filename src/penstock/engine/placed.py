@@ -47,9 +47,7 @@ FIRST_END: Final = "first-end"
 INTERVALS: Final = (STEADY, FIRST_END)
 MOST_OPERATIONS: Final = 1e9
 PATIENCE: Final = 10.0
-"""A run goes on for this many times as long as the longest chain takes where all share equally, for everyone's first
-operation.
-"""
+"""Everyone's first operation is waited for this many times as long as the longest chain can take where all share equally."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ class PlacedResult:
 
 
 def _finite(number: float | None) -> float | None:
-    """The number as JSON has it."""
+    """The number as JSON has it: None if it is infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 

@@ -27,7 +27,7 @@ from penstock.policies.compiled import kernel, part, subroutine, unowned
 from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
 
 DATES_KNOWN_TO: Final = 1e-14
-"""A date, a sum of many, is known to this part of itself."""
+"""Dates, which are sums of many, are known to this part of the largest so far."""
 
 # When the loop comes back, beside its limit.
 NEVER: Final = 0
@@ -56,8 +56,6 @@ class Resources(NamedTuple):
     """The date that the resource's slots are up to."""
     finish: Floats
     """When the next transfer on the resource is complete, at the present rates."""
-    complete_from: Floats
-    """From when on it counts as complete: as much before as rounding may have delayed it."""
     finisher: Ints
     """The slot of that transfer."""
     busy: Floats
@@ -177,7 +175,7 @@ def _decide(
 ) -> int:
     """Ask the policy about a resource; returns why its rates are refused, or 0."""
     now = state.clock[NOW]
-    resources.finish[resource] = resources.complete_from[resource] = np.inf
+    resources.finish[resource] = np.inf
     begin = resources.row[resource]
     end = begin + resources.active[resource]
     if begin == end:
@@ -200,11 +198,7 @@ def _decide(
         if rate > 0.0 and state.slot_remaining[slot] / rate < wait:
             wait = state.slot_remaining[slot] / rate
             resources.finisher[resource] = slot
-    if wait < np.inf:
-        finisher = resources.finisher[resource]
-        known_to = COMPLETE * state.slot_volume[finisher] / state.slot_rate[finisher] + DATES_KNOWN_TO * abs(now + wait)
-        resources.finish[resource] = now + wait
-        resources.complete_from[resource] = now + wait - known_to
+    resources.finish[resource] = now + wait
     return 0
 
 
@@ -227,13 +221,14 @@ def _next_date(state: State, resources: Resources, conditions: Conditions) -> tu
 
 
 @part
-def _apply_events(state: State, resources: Resources, ticking: bool) -> None:
+def _apply_events(state: State, resources: Resources, origin: float, ticking: bool) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
     now = state.clock[NOW]
+    together = now + DATES_KNOWN_TO * (abs(now) + abs(origin))
     for resource in range(len(resources.finish)):
-        if resources.complete_from[resource] <= now:
+        if resources.finish[resource] <= together:
             _touch(state, resources, resource)
-            resources.finish[resource] = resources.complete_from[resource] = np.inf
+            resources.finish[resource] = np.inf
             state.slot_remaining[resources.finisher[resource]] = 0.0
             begin = resources.row[resource]
             # Downwards, as `_complete` moves the last slot, seen already, into the one it empties.
@@ -284,7 +279,7 @@ def advance(state: State, resources: Resources, conditions: Conditions, policy: 
         if date == np.inf:
             return STARVED
         state.clock[NOW] = date
-        _apply_events(state, resources, ticking)
+        _apply_events(state, resources, conditions.origin, ticking)
     _settle(state, resources)
     return LIMIT
 
@@ -317,7 +312,6 @@ def new_resources(
         "row": np.concatenate([[0], np.cumsum(np.bincount(uses, minlength=resources))]).astype(np.int64),
         "since": np.full(resources, begin),
         "finish": np.full(resources, np.inf),
-        "complete_from": np.full(resources, np.inf),
         "counts": np.array([0, transferring], np.int64),
     }
     for name in ("active", "finisher", "busy", "stale", "touched"):
