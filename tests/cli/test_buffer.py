@@ -32,6 +32,8 @@ def test_the_tables(file: str, capsys: Capture) -> None:
     assert "size for stretch 1" in text
     assert "[b]job2" in text
     assert "note: static, fair sharing: largest stretch" in text
+    assert "checked" in text
+    assert "1.000000" in text, "the stretch of the plans when carried out"
     assert "with 1 TB more" in text
 
 
@@ -42,6 +44,9 @@ def test_json_has_everything(file: str, capsys: Capture) -> None:
     assert static["status"] == dynamic["status"] == "optimal"
     assert static["size"] >= dynamic["size"] > 0.0
     assert static["effort"]["gap"] < 1e-6
+    assert document["verified"]["static"]["holds"]
+    assert document["verified"]["static"]["excess"] <= 1.0
+    assert document["verified"]["dynamic"]["stretch"] == pytest.approx(1.0, abs=1e-9)
     assert document["backlog"]["size"] == pytest.approx(dynamic["size"])
     assert document["asked"] == {"size": 50e9, "stretch": None}
     assert document["found"][0]["max_stretch"] >= document["bound"] - 1e-6
@@ -79,7 +84,18 @@ def test_reads_that_cannot_be_in_time(tmp_path: Path, capsys: Capture) -> None:
     assert "job" in text
     assert main(["buffer", file, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["plans"]["static"]["obstacle"]["read"] == 1
-    assert main(["buffer", file, "--size", "1 TB"]) == 0, "a search has an answer all the same"
+    capsys.readouterr()
+    for options in (["--size", "1 TB"], ["--stretch", "20"]):
+        assert main(["buffer", file, *options, "--json"]) == 0, "a search has an answer all the same"
+        assert json.loads(capsys.readouterr().out)["found"]
+    assert main(["buffer", file, "--stretch", "0.5"]) == 2
+
+
+def test_a_family_of_policies_leaves_out_those_that_know_no_buffer(file: str, capsys: Capture) -> None:
+    assert main(["buffer", file, "--size", "50 GB", "--policy", "all", "--threshold", "0", "--dynamic", "--json"]) == 0
+    names = {one["policy"] for one in json.loads(capsys.readouterr().out)["found"]}
+    assert {"fifo", "greedy-yield"} <= names
+    assert "hierarchical-round-robin" not in names
 
 
 def test_more_than_the_file_system_can_take(tmp_path: Path, capsys: Capture) -> None:
@@ -108,6 +124,7 @@ def test_one_that_never_writes(tmp_path: Path, capsys: Capture) -> None:
         (["--threshold", "0.5"], "--threshold is for a search; expected --size or --stretch too"),
         (["--size", "1 GB", "--threshold", "2"], "threshold: 2.0 is no part of the buffer; expected 0 to 1"),
         (["--dynamic", "--directives", "x"], "--directives are the shares of a static buffer; leave --dynamic out"),
+        (["--plan", "-", "--json"], "only one thing can go to standard output"),
         (["--plot", "x.gif"], "cannot tell the format from '.gif'"),
         (["--size", "1 GB", "--policy", "periodic-fifo"], "policy periodic-fifo: "),
     ],

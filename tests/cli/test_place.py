@@ -42,7 +42,7 @@ def test_the_tables(file: str, capsys: Capture) -> None:
     assert "* proposed: the smallest mean-slowdown" in text
     assert "[b]a$x$" in text
     assert "█" in text
-    assert "note: the best of all placements has a mean-slowdown of" in text
+    assert "note: mean-slowdown of the best of all placements: " in text
     assert len([line for line in text.splitlines() if " * " in line and "│" in line]) == 1
 
 
@@ -129,6 +129,8 @@ def test_other_policies_on_the_resources(file: str, capsys: Capture) -> None:
         (["--policy", "periodic-fifo"], "policy periodic-fifo: chains repeat without end"),
         (["--horizon", "-1"], "horizon: -1.0 s are no horizon"),
         (["--interval", "now"], "interval: 'now' is unknown; expected steady or first-end"),
+        (["--seed", "-1"], "'-1' is not a seed; expected a whole number, 0 or more"),
+        (["--csv", "-", "--json"], "only one thing can go to standard output"),
         (["--plot", "x.gif"], "x.gif: cannot tell the format from '.gif'"),
     ],
 )
@@ -156,6 +158,31 @@ def test_one_line_for_a_wrong_workload(tmp_path: Path, capsys: Capture, change: 
     error_text = capsys.readouterr().err
     assert message in error_text
     assert len(error_text.strip().splitlines()) == 1
+
+
+def test_the_oracle_is_refused_for_many_before_anything_is_run(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", platform={"bandwidth": 1, "resources": 90})
+    assert main(["place", file, "--oracle"]) == 2
+    assert "oracle: 3 applications on 90 I/O resources have some 10^" in capsys.readouterr().err
+
+
+def test_the_oracle_is_not_proposed_to_who_knows_less(file: str, capsys: Capture) -> None:
+    assert main(["place", file, "--oracle", "--knows", "nodes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chosen"]["heuristic"] != "best of all"
+
+
+def test_nothing_is_written_where_the_drawing_cannot_be_made(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", curves=None)
+    assert main(["place", file, "--csv", str(tmp_path / "jobs.csv"), "--plot", str(tmp_path / "x.png")]) == 2
+    assert "there is no occupancy to draw" in capsys.readouterr().err
+    assert not (tmp_path / "jobs.csv").exists()
+
+
+def test_what_is_wrong_is_said_without_curves_too(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", curves=None)
+    for options, message in ((["--policy", "no"], "policy no: unknown"), (["--horizon", "nan"], "horizon: nan s are no")):
+        assert main(["place", file, *options]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_an_empty_workload(tmp_path: Path, capsys: Capture) -> None:

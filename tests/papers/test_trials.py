@@ -44,6 +44,20 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         run(experiment, tmp_path / "file" / "folder", progress=False)
 
 
+def test_what_is_no_row_is_computed_again(tmp_path: Path) -> None:
+    trial = Trial(0, str(tmp_path))
+    (tmp_path / "e.jsonl").write_text('{}\n[1]\n"x"\n')
+    assert run(Experiment("e", (trial,), measure), tmp_path, progress=False) == {trial: {"n": 0}}
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "e.jsonl"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(InputError, match=r"e.jsonl: cannot be read: .*; expected rows of an experiment"):
+        run(Experiment("e", (), measure), tmp_path, progress=False)
+
+
 def test_rows_of_another_version_are_refused(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text('{"key": "k", "identity": {"penstock": "0"}, "row": {}}\n')
     with pytest.raises(InputError, match=r"e.jsonl: was computed by another version; expected an empty folder$"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ MOST_ROWS = 20
 POINTS = 13
 """Sizes in the drawing of stretch against size."""
 INFEASIBLE = 1
+NOTHING = 1e-9
+"""Of the largest operation: a backlog below this is rounding."""
 
 
 def configure(commands: Any) -> None:
@@ -74,11 +76,13 @@ def run(options: argparse.Namespace) -> int:
     for name in ("policy", "threshold"):
         if getattr(options, name) and options.size is None and options.stretch is None:
             options.parser.error(f"--{name} is for a search; expected --size or --stretch too")
+    if [options.plan, options.directives, options.output].count("-") + bool(options.json) > 1:
+        options.parser.error("only one thing can go to standard output; expected a file for the others")
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
     modes = [STATIC] if options.static else [DYNAMIC] if options.dynamic else [STATIC, DYNAMIC]
     size = None if options.size is None else units.volume(_number(options.size), "size")
-    policies = expand(options.policy) if options.policy else POLICIES
+    policies = _without_static(expand(options.policy), options.policy) if options.policy else POLICIES
     advice = advise(
         read(options.file),
         modes,
@@ -93,7 +97,15 @@ def run(options: argparse.Namespace) -> int:
         emit_json(advice.to_dict(), options.output)
     elif "-" not in (options.plan, options.directives):
         _print(advice)
-    return 0 if advice.feasible or size is not None else INFEASIBLE
+    return 0 if advice.feasible or advice.searches else INFEASIBLE
+
+
+def _without_static(names: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Static orders, which know no buffer, only where they were named and not as part of a family."""
+    from penstock.policies.naming import find
+    from penstock.policies.policy import STATIC
+
+    return [name for name in names if name in asked or find(name).family != STATIC]
 
 
 def _number(text: str) -> str | float:
@@ -115,7 +127,7 @@ def _write_files(options: argparse.Namespace, advice: Advice) -> None:
 
         shares = advice.shares()
         if shares is None:
-            raise InputError("directives", "there is no buffer to divide; expected reads that can be in time")
+            raise InputError("directives", "there is no static buffer to divide; expected one that is feasible or reached")
         emit_text(directives(advice.workload, shares, options.style), options.directives)
     if options.plot:
         _draw(Path(options.plot), advice, "standard input" if options.file == "-" else Path(options.file).name)
@@ -140,10 +152,12 @@ def _draw(path: Path, advice: Advice, title: str) -> None:
 
 def _print(advice: Advice) -> None:
     """Print the plans, who gets what, what the search found, and what one more terabyte would buy."""
+    from penstock.report.units import volume
+
     _print_plans(advice)
     shares = advice.shares()
     if shares is not None and shares.any():
-        print()
+        print(f"\nstatic buffer of {volume(advice.size_of('static') or 0.0)}:")
         _print_shares(advice.plans["static"], shares)
     if advice.found:
         print()
@@ -165,13 +179,22 @@ def _print_plans(advice: Advice) -> None:
         "columns": [f"{plan.effort.columns:,}" for plan in plans],
         "nonzeros": [f"{plan.effort.nonzeros:,}" for plan in plans],
         "gap": [f"{plan.effort.gap:.1e}" for plan in plans],
-        "residual": [f"{plan.effort.primal_residual:.1e}" for plan in plans],
+        "residual": [f"{max(plan.effort.primal_residual, plan.effort.dual_residual):.1e}" for plan in plans],
+        "checked": [_verdict(advice, plan.mode) for plan in plans],
+        "replayed": [f"{advice.verified[plan.mode].stretch:.6f}" if plan.mode in advice.verified else "–" for plan in plans],
         "building": [duration(plan.effort.build_seconds) for plan in plans],
         "solving": [duration(plan.effort.solve_seconds) for plan in plans],
         "shares": [duration(plan.effort.shares_seconds) for plan in plans],
         "in all": [duration(plan.effort.seconds) for plan in plans],
     }
     print_table(columns, ("nonzeros", "rows", "columns", "residual", "shares", "building", "solving", "events"))
+
+
+def _verdict(advice: Advice, mode: str) -> str:
+    """Whether the plan keeps all constraints."""
+    if mode not in advice.verified:
+        return "–"
+    return "yes" if advice.verified[mode].holds else f"NO: {advice.verified[mode].worst}"
 
 
 def _print_shares(plan: Plan, shares: Floats) -> None:
@@ -214,7 +237,7 @@ def _notes(advice: Advice) -> Iterator[str]:
     yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)
     yield from dict.fromkeys(plan.obstacle.message for plan in plans if plan.obstacle)
     backlog = advice.backlog()
-    if backlog is not None and backlog.size > 0.0:
+    if backlog is not None and backlog.size > NOTHING * next(iter(advice.plans.values())).demand.unit:
         when = f"from {duration(backlog.begin)} to {duration(backlog.end)}"
         most = f"{volume(backlog.size)}, {when}"
         yield f"the most that piles up when all write at full speed is {most}: the size of a dynamic buffer"

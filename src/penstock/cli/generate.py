@@ -9,6 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.output import seed
+
 if TYPE_CHECKING:
     from penstock.model import Workload
     from penstock.workloads import Batch
@@ -204,7 +206,7 @@ def _add_output(kind: argparse.ArgumentParser) -> None:
 
 
 def _add_seed(kind: argparse.ArgumentParser) -> None:
-    kind.add_argument("--seed", type=_seed, default=1, help="the same seed makes the same workload (1)")
+    kind.add_argument("--seed", type=seed, default=1, help="the same seed makes the same workload (1)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -384,9 +386,3 @@ def _amount(unit: str, text: str) -> float:
     except InputError as error:
         raise argparse.ArgumentTypeError(error.message) from None
     return amount
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; expected a whole number, 0 or more")
-    return int(text)

@@ -40,6 +40,13 @@ def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file (- for standard output)")
 
 
+def seed(text: str) -> int:
+    """A seed on the command line."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; expected a whole number, 0 or more")
+    return int(text)
+
+
 def emit_json(document: Any, output: str | None) -> None:
     """Write the document to standard output or to a file."""
     emit_text(json.dumps(document, indent=1, allow_nan=False) + "\n", output)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table, seed
 
 if TYPE_CHECKING:
     from penstock.planning.placement.heuristics import Heuristic
@@ -72,7 +72,7 @@ def configure(commands: Any) -> None:
         "first operation of everyone; first-end, until one application ends (steady)",
     )
     command.add_argument("--oracle", action="store_true", help="also find the best of all placements, for few applications")
-    command.add_argument("--seed", metavar="N", type=int, default=0, help="for the random heuristics (0)")
+    command.add_argument("--seed", metavar="N", type=seed, default=0, help="for the random heuristics (0)")
     add_json(command)
     command.add_argument("--csv", metavar="OUT", help="write the proposal as a table of jobs and their I/O nodes")
     command.add_argument("--setstripe", metavar="OUT", help="write it as lfs setstripe commands for the jobs' directories")
@@ -89,6 +89,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.knows is not None and options.knows not in LEVELS:
         options.parser.error(f"--knows {options.knows}: unknown; expected one of {', '.join(LEVELS)}")
+    if [options.csv, options.setstripe, options.output].count("-") + bool(options.json) > 1:
+        options.parser.error("only one thing can go to standard output; expected a file for the others")
     if options.plot:
         check_suffix(Path(options.plot))
     planner = Planner(
@@ -124,16 +126,16 @@ def _wanted(options: argparse.Namespace) -> Sequence[Heuristic]:
 def _write_files(options: argparse.Namespace, plan: Plan) -> None:
     from penstock.planning.placement.site import csv_lines, setstripe_lines
 
-    if options.csv:
-        emit_text(csv_lines(plan.workload, plan.chosen.placement), options.csv)
-    if options.setstripe:
-        emit_text(setstripe_lines(plan.workload, plan.chosen.placement), options.setstripe)
+    makers = ((options.csv, csv_lines), (options.setstripe, setstripe_lines))
+    texts = [(make(plan.workload, plan.chosen.placement), path) for path, make in makers if path]
     if options.plot:
         from penstock.report.occupancy import write_occupancy
 
         source = "standard input" if options.file == "-" else Path(options.file).name
         write_occupancy(Path(options.plot), plan.chosen, plan.workload, source)
         sys.stderr.write(f"plot: {options.plot}\n")
+    for text, path in texts:
+        emit_text(text, path)
 
 
 def _print(plan: Plan) -> None:
@@ -178,7 +180,6 @@ def _print_applications(plan: Plan) -> None:
         "application": [applications[index].name for index in shown],
         "nodes": [f"{applications[index].nodes:,}" for index in shown],
         "resources": [str(len(placement[index])) for index in shown],
-        "who": [" ".join(map(str, placement[index])) for index in shown],
     }
     if result is not None:
         measured = [result.applications[index] for index in shown]
@@ -187,7 +188,7 @@ def _print_applications(plan: Plan) -> None:
         columns["slowdown"] = [_or_none(one.slowdown) for one in measured]
         columns["ρ_io"] = [_or_none(one.allocation_slowdown) for one in measured]
         columns["ρ_con"] = [_or_none(one.congestion_slowdown) for one in measured]
-    columns["which"] = columns.pop("who")
+    columns["which"] = [" ".join(map(str, placement[index])) for index in shown]
     which = "those with the largest slowdown" if result is not None else "the first"
     more = f"{len(shown)} of {len(applications):,} applications, {which}" if len(shown) < len(applications) else None
     print_table(columns, ("nodes", "stress"), more, wide=("which",))
@@ -222,12 +223,12 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield f"the I/O load is {chosen.io_load:.3f}, above 1: the I/O resources are saturated ({also})"
     if not chosen.result.valid:
         yield "not every application completed an operation before the first one ended: the slowdowns are of no use"
-    without = sum(application.slowdown is None for application in chosen.result.applications)
+    without = sum(application.phases.operations == 0 for application in plan.workload.applications)
     if without:
         yield f"{without} of {len(chosen.result.applications)} applications do no I/O and have no slowdown"
     oracle = [one.result for one in plan.proposals if one.heuristic is None]
     if oracle and oracle[0] is not None:
-        yield f"the best of all placements has a {plan.objective} of {plan.measure(oracle[0]):.4f}"
+        yield f"{plan.objective} of the best of all placements: {plan.measure(oracle[0]):.4f}"
 
 
 def _or_none(value: float | None) -> str:

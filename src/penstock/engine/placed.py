@@ -45,6 +45,7 @@ HORIZON: Final = 5000.0
 STEADY: Final = "steady"
 FIRST_END: Final = "first-end"
 INTERVALS: Final = (STEADY, FIRST_END)
+MOST_RESOURCES: Final = 100_000
 MOST_OPERATIONS: Final = 1e9
 PATIENCE: Final = 10.0
 """Everyone's first operation is waited for this many times as long as the longest chain can take where all share equally."""
@@ -177,15 +178,8 @@ def simulate_placement(
     Equal sharing of a resource's time, the paper's, is best-effort. The run begins with the workload's window, or without
     one with the earliest release.
     """
-    chosen = find(policy) if isinstance(policy, str) else policy
-    if chosen.family == STATIC:
-        raise InputError(
-            f"policy {chosen.name}", "chains repeat without end; expected a policy without an order of them all"
-        )
-    if interval not in INTERVALS:
-        raise InputError("interval", f"{interval!r} is unknown; expected {' or '.join(INTERVALS)}")
-    if not 0.0 < horizon < math.inf:
-        raise InputError("horizon", f"{horizon} s are no horizon; expected a finite number of seconds above 0")
+    chosen = usable_policy(policy)
+    require_measurable(horizon, interval)
     size = resources_of(workload)
     mapping = _checked(workload, placement, size)
     counts = np.array([len(used) for used in mapping])
@@ -206,10 +200,31 @@ def simulate_placement(
     return _measured(run, mapping, counts, curves)
 
 
+def usable_policy(policy: Policy | str) -> Policy:
+    """The policy, if it can share a resource."""
+    chosen = find(policy) if isinstance(policy, str) else policy
+    if chosen.family == STATIC:
+        raise InputError(
+            f"policy {chosen.name}", "chains repeat without end; expected a policy without an order of them all"
+        )
+    return chosen
+
+
+def require_measurable(horizon: float, interval: str) -> None:
+    """Refuse what cannot be measured."""
+    if interval not in INTERVALS:
+        raise InputError("interval", f"{interval!r} is unknown; expected {' or '.join(INTERVALS)}")
+    if not 0.0 < horizon < math.inf:
+        raise InputError("horizon", f"{horizon} s are no horizon; expected a finite number of seconds above 0")
+
+
 def resources_of(workload: Workload) -> int:
     """N, the number of I/O resources of the platform."""
     if workload.platform.resources is None:
         raise InputError("platform", "the key 'resources' is missing; expected the number of I/O resources")
+    if workload.platform.resources > MOST_RESOURCES:
+        count = workload.platform.resources
+        raise InputError("platform.resources", f"{count:,} I/O resources are too many; expected at most {MOST_RESOURCES:,}")
     return workload.platform.resources
 
 

@@ -127,6 +127,8 @@ def from_document(document: object) -> Workload:
     entries = fields.get("applications")
     if not isinstance(entries, list):
         raise InputError("applications", f"{short(entries)} is not a list; expected a list of applications")
+    if not entries:
+        raise InputError("applications", "the workload is empty; expected at least one application")
     applications = tuple(_application(entry, index) for index, entry in enumerate(entries))
     return Workload(read_platform(fields["platform"], applications), applications, fields.get("window"))
 
@@ -142,7 +144,8 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
     if "resources" in fields and curves and len(curves) == len(applications):
         fields.setdefault("bandwidth", together(curves))
     if "bandwidth" not in fields:
-        raise InputError("platform", "the key 'bandwidth' is missing; expected bandwidth")
+        expected = "bandwidth, or resources and a curve for every application"
+        raise InputError("platform", f"the key 'bandwidth' is missing; expected {expected}")
     try:
         return Platform(**fields)
     except InputError as error:

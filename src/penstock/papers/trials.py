@@ -16,7 +16,7 @@ from penstock.campaign.identity import identity
 from penstock.campaign.progress import bar
 from penstock.model import InputError
 
-SOURCES: Final = ("engine/**/*", "planning/**/*")
+SOURCES: Final = ("engine/**/*", "planning/**/*", "papers/*/*experiments")
 """The modules that decide what a row says, beside those of campaigns."""
 
 T = TypeVar("T")
@@ -68,21 +68,29 @@ def _append(path: Path, entry: dict[str, Any]) -> None:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """What the file holds; a line that was cut short by an interruption is computed again."""
     known: dict[str, dict[str, Any]] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
+    try:
+        lines = path.read_text().splitlines() if path.exists() else []
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read: {error}; expected rows of an experiment, or no such file") from None
+    for line in lines:
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError:
+            key, theirs, row = entry["key"], entry["identity"], entry["row"]
+        except (json.JSONDecodeError, KeyError, TypeError):
             continue
-        if entry["identity"] != identity(*SOURCES):
+        if theirs != identity(*SOURCES):
             raise InputError(str(path), "was computed by another version; expected an empty folder")
-        known[entry["key"]] = entry["row"]
+        known[key] = row
     return known
 
 
 def _computed(trials: Sequence[T], measure: Callable[[T], dict[str, Any]]) -> Iterator[tuple[T, dict[str, Any]]]:
     if not trials:
         return
-    with ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1)) as pool:
+    pool = ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1))
+    try:
         futures = {pool.submit(measure, trial): trial for trial in trials}
         for future in as_completed(futures):
             yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)

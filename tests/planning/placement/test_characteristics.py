@@ -63,5 +63,13 @@ def test_levels_follow_what_the_file_tells() -> None:
 def test_wrong_workloads() -> None:
     with pytest.raises(InputError, match="the key 'resources' is missing"):
         Characteristics.of(Workload(Platform(1.0), (Application.of("c", [("work", 1.0)]),)))
-    with pytest.raises(InputError, match=r"applications\[1\].best_count: 4 of 3 I/O resources; expected at most 3"):
-        Characteristics.of(two(best_count=4))
+    with pytest.raises(
+        InputError, match=r"platform.resources: 1,000,000 I/O resources are too many; expected at most 100,000"
+    ):
+        Characteristics.of(Workload(Platform(1.0, resources=10**6), (Application.of("c", [("work", 1.0)]),)))
+
+
+def test_a_best_count_above_the_resources_stands_for_all_of_them() -> None:
+    known = Characteristics.of(two(best_count=4))
+    assert known.best is not None
+    assert known.best.tolist() == [2, 3]

@@ -40,5 +40,5 @@ def test_no_heuristic_is_better(workload: Workload) -> None:
 
 def test_too_many() -> None:
     chains = tuple(Application.of(f"a{i}", [("io", 1.0)], curve=Curve.of({1: 1.0})) for i in range(9))
-    with pytest.raises(InputError, match=r"9 applications on 20 I/O resources have .* placements; expected at most 200,000"):
+    with pytest.raises(InputError, match=r"9 applications on 20 I/O resources have some 10\^\d+ placements; expected"):
         best_placement(Workload(Platform(1.0, resources=20), chains))

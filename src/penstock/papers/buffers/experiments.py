@@ -9,9 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.papers.trials import Experiment
-from penstock.planning.buffers.checking import check
+from penstock.planning.buffers.advice import Verified
 from penstock.planning.buffers.plan import DYNAMIC, STATIC, Plan
-from penstock.planning.buffers.replay import replay
 from penstock.planning.buffers.search import Strategy, measures, parts_of
 from penstock.planning.buffers.sizing import size
 from penstock.workloads.lanl import Lanl, lanl
@@ -98,12 +97,12 @@ def measure(trial: Trial) -> dict[str, Any]:
 
 def _plan(plan: Plan) -> dict[str, Any]:
     """What is kept of a plan."""
-    checked, carried_out = check(plan), replay(plan)
+    verified = Verified.of(plan)
     return {
         "size": plan.size,
-        "holds": checked.holds,
-        "worst": f"{checked.worst.constraint}: {checked.worst.amount / checked.worst.allowed:.2g} of what is allowed",
-        "stretch": carried_out.max_stretch,
+        "holds": verified.holds,
+        "worst": f"{verified.worst}: {verified.excess:.2g} of what is allowed",
+        "stretch": verified.stretch,
         "gap": plan.effort.gap,
         "residual": max(plan.effort.primal_residual, plan.effort.dual_residual),
         "rows": plan.effort.rows,

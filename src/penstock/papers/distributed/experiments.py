@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from penstock.engine.placed import FIRST_END, simulate_placement
 from penstock.model import Curve, Workload
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.heuristics import MCKP, Heuristic, heuristics
+from penstock.planning.placement.heuristics import Heuristic, heuristics
 from penstock.planning.placement.oracle import best_placement
 from penstock.workloads.curve_classes import believed, class_curves
 from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured
@@ -50,7 +51,7 @@ COMPARED: Final = Heuristic("best-bdw", IN_TURN)
 @dataclass(frozen=True)
 class Trial:
     """A set of `applications` with I/O-load Θ = `load` at one resource each, with `curves` of one kind; measured curves are
-    read from the file `profiles` with a statistic.
+    read from the file `profiles`.
     """
 
     curves: str
@@ -58,7 +59,8 @@ class Trial:
     load: float
     seed: int
     profiles: str = ""
-    statistic: str = STATISTIC
+    digest: str = ""
+    """Of what is in that file."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,21 @@ APPLICATIONS: Final = 40
 RESOURCES: Final = 20
 
 
-def sets_of(curves: str, scale: Scale, profiles: Path | None = None, statistic: str = STATISTIC) -> Experiment[Trial]:
-    """The sets of applications with curves of one kind."""
+def sets_of(curves: str, scale: Scale, profiles: Path | None = None) -> Experiment[Trial]:
+    """The sets of applications with curves of one kind; measured ones are in the file `profiles`."""
+    read = profiles if curves == MEASURED else None
+    path, digest = (str(read), sha256(read.read_bytes()).hexdigest()[:12]) if read else ("", "")
     trials = (
-        Trial(curves, APPLICATIONS, load, 1_000 * index + number, str(profiles) if curves == MEASURED else "", statistic)
+        Trial(curves, APPLICATIONS, load, 1_000 * index + number, path, digest)
         for index, load in enumerate(scale.loads)
         for number in range(scale.sets)
     )
-    return Experiment(f"{curves}-{statistic}" if curves == MEASURED else curves, tuple(trials), measure)
+    return Experiment(curves, tuple(trials), measure)
 
 
 def measure(trial: Trial) -> dict[str, Any]:
     """Make the set and run it under every heuristic; the I/O-load of n-sys is what the paper's figures go by."""
-    source = source_of(trial.curves, trial.profiles, trial.statistic)
+    source = source_of(trial.curves, trial.profiles)
     workload = distributed(Distributed(trial.load, trial.applications, RESOURCES), source, trial.seed)
     known = Characteristics.of(workload)
     assert known.best is not None
@@ -128,7 +132,7 @@ def measure(trial: Trial) -> dict[str, Any]:
     first = simulate_placement(workload, COMPARED.place(known), interval=FIRST_END)
     row["first_end"] = first.mean_slowdown if first.valid else None
     if trial.curves != TARGETS:
-        classes = classes_of(trial.curves, trial.profiles, trial.statistic)
+        classes = classes_of(trial.curves, trial.profiles)
         guessed = Characteristics.of(workload, [believed(_curve(a.curve), classes) for a in workload.applications])
         row["believed"] = {heuristic.name: _row(workload, guessed, heuristic, trial.seed) for heuristic in UNSURE}
     return row
@@ -150,33 +154,30 @@ def measure_small(trial: Small) -> dict[str, float]:
     known = Characteristics.of(workload)
     best = best_placement(workload).mean_slowdown
     return {
-        (MCKP if heuristic.placement is None else heuristic.name): simulate_placement(
-            workload, heuristic.place(known, trial.seed)
-        ).mean_slowdown
-        / best
+        heuristic.name: simulate_placement(workload, heuristic.place(known, trial.seed)).mean_slowdown / best
         for heuristic in heuristics(trial.applications, trial.resources)
     }
 
 
 @cache
-def source_of(curves: str, profiles: str, statistic: str) -> CurveSource:
+def source_of(curves: str, profiles: str) -> CurveSource:
     """Where the curves of a trial are drawn from."""
     if curves == MEASURED:
-        return Measured(tuple(read_profiles(profiles, statistic).values()), LABELS[MEASURED])
+        return Measured(tuple(read_profiles(profiles, STATISTIC).values()), LABELS[MEASURED])
     return FAMILIES[curves]
 
 
 @cache
-def pool(curves: str, profiles: str, statistic: str) -> tuple[Curve, ...]:
+def pool(curves: str, profiles: str) -> tuple[Curve, ...]:
     """All measured curves, or as many drawn from a family as the paper has."""
-    source = source_of(curves, profiles, statistic)
+    source = source_of(curves, profiles)
     return source.curves if isinstance(source, Measured) else source.draw(POOL[curves], np.random.default_rng(0))
 
 
 @cache
-def classes_of(curves: str, profiles: str, statistic: str) -> dict[str, Curve]:
+def classes_of(curves: str, profiles: str) -> dict[str, Curve]:
     """The curve that stands for each class."""
-    return class_curves(pool(curves, profiles, statistic))
+    return class_curves(pool(curves, profiles))
 
 
 def _row(workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int) -> dict[str, float]:

@@ -18,7 +18,6 @@ from penstock.papers.distributed.experiments import (
     LABELS,
     MEASURED,
     SCALES,
-    STATISTIC,
     TARGETS,
     classes_of,
     pool,
@@ -28,7 +27,7 @@ from penstock.papers.distributed.experiments import (
 from penstock.papers.distributed.rows import Sets
 from penstock.papers.reproducing import Reproduction, chosen
 
-ITEMS: Final = ("figure1", "figure2", *list(figures.OF_SETS)[:-1], "figure11", "figure12", "figure13", "oracle", "claims")
+ITEMS: Final = ("figure1", "figure2", *(f"figure{number}" for number in range(5, 14)), "oracle", "claims")
 TITLE: Final = "Scheduling distributed I/O resources in HPC systems"
 PROFILES: Final = Path("ionode-profiles") / "derived-mn4-189-profiles.csv"
 
@@ -65,9 +64,9 @@ def reproduce(
 
     shown, path = kinds[0], str(profiles or "")
     alone: dict[str, tuple[Callable[..., Figure], Callable[[], tuple[Any, ...]]]] = {
-        "figure1": (figures.figure_1, lambda: (pool(shown, path, STATISTIC), LABELS[shown])),
-        "figure2": (figures.figure_2, lambda: (pool(TARGETS, "", STATISTIC), LABELS[TARGETS])),
-        "figure11": (figures.figure_11, lambda: (classes_of(shown, path, STATISTIC), LABELS[shown])),
+        "figure1": (figures.figure_1, lambda: (pool(shown, path), LABELS[shown])),
+        "figure2": (figures.figure_2, lambda: (pool(TARGETS, ""), LABELS[TARGETS])),
+        "figure11": (figures.figure_11, lambda: (classes_of(shown, path), LABELS[shown])),
         "figure13": (figures.figure_13, lambda: (sets(TARGETS),)),
         "oracle": (figures.oracle, lambda: (small(),)),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy as np
 from penstock.model import InputError, Workload
 from penstock.planning.buffers.backlog import Backlog, largest_backlog
 from penstock.planning.buffers.bound import size_bound, stretch_bound
+from penstock.planning.buffers.checking import check
 from penstock.planning.buffers.plan import DYNAMIC, OPTIMAL, STATIC, Plan
+from penstock.planning.buffers.replay import replay as carried_out
 from penstock.planning.buffers.search import Found, Strategy, measures, parts_of, smallest_size, smallest_stretch, strategies
 from penstock.planning.buffers.sizing import size as smallest_buffer
 from penstock.policies.view import Floats
@@ -30,12 +32,35 @@ Shown = Callable[[Iterable[Strategy]], Iterable[Strategy]]
 
 
 @dataclass(frozen=True)
+class Verified:
+    """A plan held against its workload, by other code than made it, and carried out event by event."""
+
+    holds: bool
+    """Whether all constraints are kept."""
+    worst: str
+    """The constraint that is nearest to its limit or past it."""
+    excess: float
+    """By how much it is passed, over what rounding allows: above 1 it is broken."""
+    stretch: float
+    """The largest stretch of the plan carried out."""
+
+    @classmethod
+    def of(cls, plan: Plan) -> Verified:
+        """Check and carry out the plan."""
+        checked = check(plan)
+        worst = checked.worst
+        return cls(checked.holds, worst.constraint, worst.amount / worst.allowed, carried_out(plan).max_stretch)
+
+
+@dataclass(frozen=True)
 class Advice:
     """What is known of a workload's buffer."""
 
     workload: Workload
     plans: dict[str, Plan]
     """The smallest buffer for a stretch of 1, by mode."""
+    verified: dict[str, Verified]
+    """By mode: the plan held against the workload, and carried out; for those that there are."""
     asked_size: float | None = None
     asked_stretch: float | None = None
     found: tuple[Found, ...] = ()
@@ -46,36 +71,43 @@ class Advice:
     """By mode: fair sharing with the size of `size_of`, and with one terabyte more."""
 
     @property
+    def searches(self) -> bool:
+        """Whether a size or a stretch above 1 was asked for."""
+        return self.asked_size is not None or self.asked_stretch is not None
+
+    @property
     def feasible(self) -> bool:
         """Whether there is a buffer with which nobody is slowed down."""
         return all(plan.status == OPTIMAL for plan in self.plans.values())
 
-    def size_of(self, mode: str) -> float:
-        """The size that is spoken of: the asked one, the one found for the asked stretch, or that of a stretch of 1."""
+    def size_of(self, mode: str) -> float | None:
+        """The size that is spoken of: the asked one, the one found for the asked stretch, or that of a stretch of 1; None if
+        there is none.
+        """
         if self.asked_size is not None:
             return self.asked_size
-        sizes = [one.size for one in self.found if one.strategy.mode == mode]
-        if sizes:
-            return sizes[0]
-        size = self.plans[mode].size
-        return math.nan if size is None else size
+        if self.asked_stretch is not None:
+            return next((one.size for one in self.found if one.strategy.mode == mode), None)
+        return self.plans[mode].size
 
     def shares(self) -> Floats | None:
         """Who gets how many bytes of a static buffer of that size, in proportion to the plan's shares."""
         plan = self.plans.get(STATIC)
-        if plan is None or plan.status != OPTIMAL:
+        size = self.size_of(STATIC) if plan is not None else None
+        if plan is None or size is None or plan.status != OPTIMAL:
             return None
-        return self.size_of(STATIC) * parts_of(plan)
+        return size * parts_of(plan)
 
     def backlog(self) -> Backlog | None:
         """Where applications only write: the most that piles up, which is the size of a dynamic buffer (004 §6.3)."""
         asked = next(iter(self.plans.values())).demand
-        return largest_backlog(asked) if len(asked.writes) and not len(asked.reads) else None
+        return largest_backlog(asked) if self.feasible and len(asked.writes) and not len(asked.reads) else None
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as ``--json`` prints it."""
         return {
             "plans": {mode: plan.to_dict(rates=False) for mode, plan in self.plans.items()},
+            "verified": {mode: asdict(verified) for mode, verified in self.verified.items()},
             "backlog": None if (backlog := self.backlog()) is None else asdict(backlog),
             "asked": {"size": self.asked_size, "stretch": self.asked_stretch},
             "bound": self.bound,
@@ -103,24 +135,32 @@ def advise(
         raise InputError("size", "a stretch is given too; expected one of them")
     if size is not None and not 0.0 <= size < math.inf:
         raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")
+    if stretch is not None and not 1.0 <= stretch < math.inf:
+        raise InputError("stretch", f"{stretch} is no stretch; expected 1 or more")
     plans = {mode: smallest_buffer(workload, mode, capped=capped) for mode in modes}
-    advice = Advice(workload, plans, size, stretch if stretch != 1.0 else None)
-    if not advice.feasible and size is None:
+    verified = {mode: Verified.of(plan) for mode, plan in plans.items() if plan.status == OPTIMAL}
+    advice = Advice(workload, plans, verified, size, stretch if stretch != 1.0 else None)
+    if not advice.feasible and not advice.searches:
         return advice
     parts = parts_for(workload, plans, capped=capped)
     wanted = [strategy for strategy in tried or strategies(modes) if strategy.mode in modes]
-    found: list[Found] = []
-    bound = None
     if size is not None:
         found = smallest_stretch(workload, size, parts, shown(wanted), capped=capped)
-        bound = stretch_bound(workload, size, capped=capped)
+        advice = replace(advice, found=tuple(found), bound=stretch_bound(workload, size, capped=capped))
     elif advice.asked_stretch is not None:
-        largest = LARGEST * max(plan.size or 0.0 for plan in plans.values())
-        found = smallest_size(workload, advice.asked_stretch, largest, parts, shown(wanted), capped=capped)
+        largest = max(_ceiling(plan) for plan in plans.values())
+        reached = smallest_size(workload, advice.asked_stretch, largest, parts, shown(wanted), capped=capped)
         bound = size_bound(workload, advice.asked_stretch, capped=capped)
-    advice = Advice(workload, plans, size, advice.asked_stretch, tuple(found), bound)
-    fair = {mode: _fair(workload, mode, advice.size_of(mode), parts, capped=capped) for mode in modes}
-    return Advice(workload, plans, size, advice.asked_stretch, tuple(found), bound, fair)
+        advice = replace(advice, found=tuple(reached), bound=bound)
+    sizes = {mode: size for mode in modes if (size := advice.size_of(mode)) is not None}
+    return replace(advice, fair={mode: _fair(workload, mode, sizes[mode], parts, capped=capped) for mode in sizes})
+
+
+def _ceiling(plan: Plan) -> float:
+    """The largest size that is tried for a stretch: some times that of a stretch of 1, all data where there is none."""
+    if plan.size is not None:
+        return LARGEST * plan.size
+    return float(plan.demand.writes.volume.sum() + plan.demand.reads.volume.sum())
 
 
 def parts_for(workload: Workload, plans: dict[str, Plan], *, capped: bool = False) -> Floats:

@@ -41,7 +41,7 @@ class Strategy:
     @property
     def label(self) -> str:
         """A short name: ``static, best-effort``, ``dynamic, fcfs, from 50 %``."""
-        waiting = f", from {self.threshold:.0%}" if self.threshold else ""
+        waiting = f", from {100.0 * self.threshold:g} %" if self.threshold else ""
         return f"{self.mode}, {self.policy}{waiting}"
 
     def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Replay:
@@ -127,8 +127,6 @@ def smallest_size(
 
     A few sizes from 0 on are tried, and the first one that does is made smaller by bisection towards the one before.
     """
-    if not stretch >= 1.0:
-        raise InputError("stretch", f"{stretch} is no stretch; expected 1 or more")
     found = []
     for strategy in tried:
         run = partial(_found, workload, strategy, parts, capped)
@@ -153,7 +151,7 @@ def _reached(run: Callable[[float], Found], stretch: float, largest: float) -> F
         below = float(size)
     else:
         return None
-    while best.size - below > PRECISION * best.size:
+    while best.size - below > max(PRECISION * best.size, PRECISION * largest / STEPS):
         tried = run(0.5 * (below + best.size))
         if tried.stretch <= wanted:
             best = tried

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from penstock.engine.placed import resources_of
-from penstock.model import Application, Curve, InputError, Workload
+from penstock.model import Application, Curve, Workload
 from penstock.model.phases import WORK
 from penstock.policies.view import Floats, Ints
 
@@ -126,17 +126,13 @@ def _total(application: Application, *, work: bool) -> float:
 
 
 def _best(workload: Workload, curves: Sequence[Curve | None], size: int) -> Ints | None:
+    """n_perf of each; a `best_count` above N stands for N."""
     found = []
-    for index, (application, curve) in enumerate(zip(workload.applications, curves, strict=True)):
+    for application, curve in zip(workload.applications, curves, strict=True):
         if curve is not None:
             found.append(int(np.argmax(curve.upto(size))) + 1)
         elif application.best_count is None:
             return None
-        elif application.best_count > size:
-            raise InputError(
-                f"applications[{index}].best_count",
-                f"{application.best_count} of {size} I/O resources; expected at most {size}",
-            )
         else:
-            found.append(application.best_count)
+            found.append(min(application.best_count, size))
     return np.array(found)

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 from math import comb
 from typing import Final
 
-from penstock.engine.placed import HORIZON, PlacedResult, Placement, resources_of, simulate_placement
+from penstock.engine.placed import HORIZON, STEADY, PlacedResult, Placement, resources_of, simulate_placement
 from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy
 
@@ -32,21 +32,33 @@ def placements(applications: int, resources: int) -> Iterator[Placement]:
             )
 
 
+def require_few(applications: int, resources: int) -> None:
+    """Refuse more than can be tried."""
+    number = comb(2**applications + resources - 1, resources)
+    if number > MOST_PLACEMENTS:
+        raise InputError(
+            "oracle",
+            f"{applications} applications on {resources} I/O resources have some 10^{len(str(number)) - 1} placements; "
+            f"expected at most {MOST_PLACEMENTS:,}, such as 4 on 6",
+        )
+
+
 def best_placement(
     workload: Workload,
     policy: Policy | str = "best-effort",
     *,
     horizon: float = HORIZON,
+    interval: str = STEADY,
     objective: Callable[[PlacedResult], float] = lambda result: result.mean_slowdown,
 ) -> PlacedResult:
-    """The run with the smallest objective, the first one on ties; by default the mean slowdown on [0, T]."""
+    """The run with the smallest objective, the first one on ties; by default the mean slowdown on [0, T].
+
+    A run that is not valid counts after all others.
+    """
     size, resources = len(workload.applications), resources_of(workload)
-    number = comb(2**size + resources - 1, resources)
-    if number > MOST_PLACEMENTS:
-        raise InputError(
-            "oracle",
-            f"{size} applications on {resources} I/O resources have {number:.2g} placements; "
-            f"expected at most {MOST_PLACEMENTS:,}, such as 4 on 6",
-        )
-    runs = (simulate_placement(workload, placement, policy, horizon=horizon) for placement in placements(size, resources))
-    return min(runs, key=objective)
+    require_few(size, resources)
+    runs = (
+        simulate_placement(workload, placement, policy, horizon=horizon, interval=interval)
+        for placement in placements(size, resources)
+    )
+    return min(runs, key=lambda result: (not result.valid, objective(result)))

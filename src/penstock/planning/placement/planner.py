@@ -11,11 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from penstock.engine.placed import HORIZON, STEADY, PlacedResult, Placement, resources_of, simulate_placement
+from penstock.engine.placed import (
+    HORIZON,
+    STEADY,
+    PlacedResult,
+    Placement,
+    require_measurable,
+    resources_of,
+    simulate_placement,
+    usable_policy,
+)
 from penstock.model import InputError, Workload
 from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
 from penstock.planning.placement.heuristics import Heuristic, counts_of, heuristics
-from penstock.planning.placement.oracle import best_placement
+from penstock.planning.placement.oracle import best_placement, require_few
 from penstock.policies.policy import Policy
 
 OBJECTIVES: Final[dict[str, Callable[[PlacedResult], float]]] = {
@@ -102,6 +111,8 @@ class Planner:
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise InputError("objective", f"{self.objective!r} is unknown; expected one of {', '.join(OBJECTIVES)}")
+        object.__setattr__(self, "policy", usable_policy(self.policy))
+        require_measurable(self.horizon, self.interval)
 
     def plan(
         self, workload: Workload, only: Sequence[Heuristic] = (), *, oracle: bool = False, shown: Callable[..., Any] = iter
@@ -111,6 +122,8 @@ class Planner:
         `shown` goes over the heuristics one by one, for a progress display.
         """
         known = Characteristics.of(workload)
+        if oracle:
+            require_few(len(known), known.resources)
         level = self.level or known.level
         if LEVELS.index(level) > LEVELS.index(known.level):
             raise InputError("applications", f"{_unknown(workload, level)}; expected it for --knows {level}")
@@ -121,7 +134,7 @@ class Planner:
         proposals = [self._proposal(workload, known, heuristic) for heuristic in shown(usable)]
         if oracle:
             proposals.append(self._best(workload, known))
-        return Plan(workload, level, self.objective, self._chosen(proposals), tuple(proposals))
+        return Plan(workload, level, self.objective, self._chosen(proposals, level), tuple(proposals))
 
     def _proposal(self, workload: Workload, known: Characteristics, heuristic: Heuristic) -> Proposal:
         placement = heuristic.place(known, self.seed)
@@ -131,13 +144,18 @@ class Planner:
         return _measured(known, heuristic, placement, result)
 
     def _best(self, workload: Workload, known: Characteristics) -> Proposal:
-        result = best_placement(workload, self.policy, horizon=self.horizon, objective=OBJECTIVES[self.objective])
+        objective = OBJECTIVES[self.objective]
+        result = best_placement(workload, self.policy, horizon=self.horizon, interval=self.interval, objective=objective)
         return _measured(known, None, tuple(application.resources for application in result.applications), result)
 
-    def _chosen(self, proposals: Sequence[Proposal]) -> Proposal:
-        """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn."""
-        serious = [one for one in proposals if one.heuristic is None or not one.heuristic.baseline] or list(proposals)
-        measured = [(OBJECTIVES[self.objective](one.result), one) for one in serious if one.result]
+    def _chosen(self, proposals: Sequence[Proposal], level: Information) -> Proposal:
+        """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn.
+
+        Runs that are not valid come after all others. The best of all placements knows the curves.
+        """
+        known = [one for one in proposals if one.heuristic or level == Information.CURVES]
+        serious = [one for one in known if one.heuristic is None or not one.heuristic.baseline] or known
+        measured = [((not one.result.valid, OBJECTIVES[self.objective](one.result)), one) for one in serious if one.result]
         if measured:
             return min(measured, key=lambda pair: pair[0])[1]
         return serious[-1]
