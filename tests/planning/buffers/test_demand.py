@@ -49,7 +49,8 @@ def test_dates_within_a_microsecond_are_one_event():
     # An event is its first date and what follows within a microsecond; the last one is too far from the first.
     assert asked.events.tolist() == pytest.approx([0.0, 4.0, 4.0 + 1.8e-6, 6.0, 6.0 + 1.8e-6], abs=1e-12)
     assert asked.writes.start.tolist() == [1, 1, 1, 2]
-    assert asked.rounding == pytest.approx(9e-7)
+    assert asked.shifts.tolist() == pytest.approx([0.0, 9e-7, 0.0, 9e-7, 0.0], abs=1e-12)
+    assert asked.rounding == pytest.approx(1.8e-6)
     assert demand(applications([("work", 4.0), ("write", 8.0)])).rounding == 0.0
 
 
@@ -62,7 +63,7 @@ def test_operations_of_no_time_keep_their_volume():
     assert asked.writes.start.tolist() == [0, 2, 3]
     assert asked.writes.stop.tolist() == [1, 3, 4]
     assert asked.writes.volume.tolist() == pytest.approx([4.0 + tiny, tiny, tiny])
-    assert asked.rounding == RESOLUTION
+    assert asked.rounding == pytest.approx(RESOLUTION, abs=1e-7)
 
 
 @examples(120)

@@ -22,7 +22,9 @@ def test_means_between_events_need_no_more_room(workload, mode, seed):
     after = averaged(before)
     assert check(before).holds, check(before).worst
     assert check(after).holds, check(after).worst
-    assert check(after).size <= check(before).size * (1.0 + 1e-9) + 1e-9
+    # But for what moves in the microsecond in which dates are one event.
+    speeds = sum(application.write_bandwidth + application.read_bandwidth for application in workload.applications)
+    assert check(after).size <= before.size * (1.0 + 1e-9) + 1e-6 * speeds
     # At the events all is as it was, and between them rates are constant.
     events = size(workload, mode).demand.events
     for old, new in zip((*before.written, *before.read), (*after.written, *after.read), strict=True):

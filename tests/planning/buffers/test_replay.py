@@ -89,6 +89,31 @@ def test_nobody_is_ever_too_early(workload, factor):
     assert (found.peaks <= factor * plan.shares + 1e-4).all()
 
 
+CLOSE = [
+    [([("work", 4.0), ("read", 8.0), ("work", 1e-6), ("read", 2.0)], 4.0), ([("work", 4.0000015), ("read", 4.0)], 1.0)],
+    [
+        ([("work", 4.0000022), ("write", 2.0), ("work", 2.0), ("read", 4.0)], 4.0),
+        ([("work", 4.000003), ("write", 4.0), ("read", 2.0)], 4.0),
+        ([("work", 4.0000015), ("read", 8.0), ("work", 1.3e-6), ("read", 4.0)], 1.0),
+    ],
+    [
+        ([("work", 4.001003), ("read", 4.0), ("work", 1e-6), ("read", 2.0)], 2.0),
+        ([("work", 4.0010022), ("write", 8.0), ("work", 1.3e-6), ("read", 2.0)], 2.0),
+        ([("work", 4.001), ("read", 4.0), ("work", 2.0), ("read", 1e-6)], 2.0),
+    ],
+]
+
+
+@pytest.mark.parametrize("mode", ["static", "dynamic"])
+@pytest.mark.parametrize("rows", CLOSE)
+def test_dates_some_microseconds_apart(mode, rows):
+    """Some are one event and some are not; nobody is delayed by more than that."""
+    plan = size(applications(*((phases, {"bandwidth": speed}) for phases, speed in rows)), mode)
+    found = replay(plan)
+    assert found.end.tolist() == pytest.approx(plan.demand.least_end.tolist(), abs=1e-5)
+    assert check(plan).holds
+
+
 def with_reads(workload: Workload) -> Workload:
     """In the middle of each work phase a read of half a checkpoint."""
     made = []

@@ -105,8 +105,10 @@ class Demand:
     """Whether speeds are taken as min(b, B) (`demand`)."""
     events: Floats
     """The dates at which operations begin or end, or applications are released or end; the first is the clock's 0."""
+    shifts: Floats
+    """Seconds by which what happens at an event may come later than it; one entry an event."""
     rounding: float
-    """Seconds by which an event may come before what happens at it."""
+    """All of these together, and a microsecond where an operation is over at once."""
     begin: Ints
     """The event of r_k."""
     end: Ints
@@ -132,8 +134,8 @@ class Demand:
 
     @property
     def spans(self) -> Floats:
-        """The same with the rounding of dates: what just fits between two dates also fits between their events."""
-        return self.lengths + self.rounding
+        """The same with the shifts of dates: what just fits between two dates also fits between their events."""
+        return self.lengths + self.shifts[1:] + self.shifts[:-1]
 
     @property
     def read_cap(self) -> Floats:
@@ -191,6 +193,8 @@ def demand(workload: Workload, *, capped: bool = False) -> Demand:
     short = start[start == stop]
     if np.any(short == len(events) - 1):
         events = np.append(events, events[-1] + RESOLUTION)
+    shifts = np.zeros(len(events))
+    np.maximum.at(shifts, index_of, dates - events[index_of])
     columns = {
         "owner": np.repeat(np.arange(len(walks)), [len(walk.phase) for walk in walks]),
         "phase": np.concatenate([walk.phase for walk in walks]),
@@ -203,7 +207,8 @@ def demand(workload: Workload, *, capped: bool = False) -> Demand:
         workload=workload,
         capped=capped,
         events=events,
-        rounding=RESOLUTION if len(short) else float((dates - events[index_of]).max()),
+        shifts=shifts,
+        rounding=float(shifts.sum()) + (RESOLUTION if len(short) else 0.0),
         begin=begin,
         end=end,
         least_end=least_end,

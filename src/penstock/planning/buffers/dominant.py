@@ -17,6 +17,7 @@ from penstock.planning.buffers.demand import Demand, Operations, demand
 from penstock.planning.buffers.dynamic import dynamic_program
 from penstock.planning.buffers.flow import Flow
 from penstock.planning.buffers.plan import OPTIMAL, STATIC, Plan
+from penstock.planning.buffers.ranges import summed
 from penstock.planning.buffers.sizing import size
 from penstock.planning.buffers.solver import solve
 from penstock.planning.buffers.static import static_program
@@ -78,6 +79,7 @@ def _finer(asked: Demand, pieces: int, random: np.random.Generator) -> Demand:
     return replace(
         asked,
         events=events,
+        shifts=summed(place, asked.shifts, len(events)),
         begin=place[asked.begin],
         end=place[asked.end],
         reads=moved(asked.reads),

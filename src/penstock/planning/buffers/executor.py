@@ -46,8 +46,6 @@ class Jobs(NamedTuple):
     """What its share holds at most, slack included; infinite without shares."""
     share: Floats
     """What its share takes while it lives; NaN without shares."""
-    to_read: Floats
-    """All that it reads."""
     write_first: Ints
     write_dates: Floats
     write_amounts: Floats
@@ -186,7 +184,7 @@ def _ask(jobs: Jobs, course: Course, limits: Limits, k: int, now: float) -> None
     _pass_dates(jobs.read_dates, course.read_next, last, k, now)
     if course.status[k] == READS and _is_dry(course, limits, k):
         in_rate = jobs.read_cap[k]
-    elif course.into[k] < jobs.to_read[k] - limits.nothing:
+    elif course.read_next[k] < last:
         place, moved, cap = course.read_next[k], course.into[k], jobs.read_cap[k]
         in_rate = _wanted(jobs.read_dates, jobs.read_amounts, place, last, moved, cap, now)
     if course.status[k] != READS and _is_full(jobs, course, limits, k):

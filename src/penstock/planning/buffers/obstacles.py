@@ -25,7 +25,7 @@ def late_read(demand: Demand) -> Obstacle | None:
     """The first read that cannot be in time; None if all can. Linear time."""
     limit = demand.workload.platform.read_limit
     needed = np.concatenate([[0.0], np.cumsum(arriving(demand.reads))])
-    spare = limit * (demand.events - demand.origin + demand.rounding) - needed
+    spare = limit * (demand.events - demand.origin + demand.shifts) - needed
     if spare.min() >= -ROUNDING * demand.unit:
         return None
     interval = int(np.argmax(spare < -ROUNDING * demand.unit)) - 1

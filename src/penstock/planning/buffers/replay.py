@@ -9,12 +9,12 @@ while its application writes.
 The file system goes by the amounts that the plan wants moved at its dates: what it moves for an application is what is
 missing to the next of these amounts, evenly over the time until then. Rates from the plan would add up their rounding
 errors; amounts do not. It never moves what is not there, never more than min(b, B) for one application, and where all
-together want more than B, B_w or B_r all get less in proportion. After the last date it moves what is left.
+together want more than B, B_w or B_r all get less in proportion. After the last date it moves what is left in the buffer.
 
 Events are the dates of the plan, releases, the ends of phases, and the moments at which a content becomes 0 or a share
 full. Shares have a slack of 1e-8 of themselves and of the largest operation, and data may be read that much before they are
-there, and what moves in the microsecond in which dates are one event: else a rounding error would delay somebody, and
-delays grow. A dynamic buffer has no shares; that its pool is large
+there, and what moves in the microseconds by which dates and events are apart: else a rounding error would delay somebody,
+and delays grow. A dynamic buffer has no shares; that its pool is large
 enough is seen from the `peak`.
 """
 
@@ -77,7 +77,7 @@ def replay(plan: Plan, shares: Floats | None = None) -> Replay:
     jobs = _jobs(plan, shares)
     course = _begin(jobs)
     bounds = platform.bandwidth, platform.write_limit, platform.read_limit
-    lent = SLACK * asked.unit + asked.rounding * float(asked.read_speed.max())
+    lent = SLACK * asked.unit + 2.0 * asked.rounding * (platform.bandwidth + float(asked.read_speed.max()))
     limits = Limits(*bounds, NOTHING * asked.unit, lent, MOMENT)
     drained, peak, events = compiled_execute()(jobs, course, limits, asked.origin)
     return Replay(
@@ -99,7 +99,7 @@ def _jobs(plan: Plan, shares: Floats | None) -> Jobs:
     asked, applications = plan.demand, plan.workload.applications
     count = len(applications)
     slack = SLACK * (asked.unit + (0.0 if shares is None else shares))
-    slack += asked.rounding * (asked.write_speed + asked.read_speed)
+    slack += 2.0 * asked.rounding * (plan.workload.platform.bandwidth + asked.write_speed + asked.read_speed)
     return Jobs(
         kinds=np.concatenate([application.phases.kinds for application in applications]),
         amounts=np.concatenate([application.phases.amounts for application in applications]),
@@ -115,7 +115,6 @@ def _jobs(plan: Plan, shares: Floats | None) -> Jobs:
         read_cap=asked.read_cap,
         room=np.full(count, np.inf) if shares is None else shares + slack,
         share=np.full(count, np.nan) if shares is None else shares,
-        to_read=asked.reads.total(count),
         **_knots("write", plan.written),
         **_knots("read", plan.read),
     )
