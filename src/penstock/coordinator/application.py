@@ -86,11 +86,6 @@ class Application:
             return self.done + (now - self.idle_since)
         return self.done + self.operation.moved / self.cap
 
-    def yield_at(self, now: float) -> float:
-        """y_i; 1 at the instant of release."""
-        elapsed = now - self.release
-        return self.progress(now) / elapsed if elapsed > 0.0 else 1.0
-
     @property
     def mean_iteration(self) -> float:
         """ω_i in seconds; 0 before the first finished iteration."""

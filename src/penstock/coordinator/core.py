@@ -93,6 +93,7 @@ class Core:
         self.decisions = 0
         self.grants = 0
         self.completed = 0
+        self.overruns = 0
         self.fault: str | None = None
         """Why the policy was replaced by fair-share, if it was."""
         self.changed: set[int] = set()
@@ -103,7 +104,7 @@ class Core:
         self._workload = workload
         self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
         self._origin = now
-        self._next_number = 1
+        self.next_number = 1
         self._stale = False
         self._out: list[Instruction] = []
         self._unanswered: list[Application] = []
@@ -118,7 +119,7 @@ class Core:
             if unknown is not None:
                 message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
                 raise InputError(f"policy {chosen.name}", message)
-        self._move(now)
+        self.advance(now)
         self.policy, self._expected, self.fault = chosen, expected, None
         self._delta, self._ticks = 0.0, 0
         if chosen.periodic:
@@ -155,9 +156,9 @@ class Core:
             raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is none; expected bytes/s above 0")
         if progress is not None and progress > elapsed * (1.0 + 1e-9):
             raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
-        self._move(now)
+        self.advance(now)
         application = Application(
-            number=self._next_number,
+            number=self.next_number,
             job=job,
             user=user,
             uid=uid,
@@ -170,7 +171,7 @@ class Core:
             lead=lead,
             whole=whole,
         )
-        self._next_number += 1
+        self.next_number += 1
         self.applications[application.number] = application
         self._note(now, application)
         return application
@@ -186,7 +187,7 @@ class Core:
         pending = application.operation
         if pending is not None and pending.number == operation:
             self._check(volume == pending.volume, INVALID, f"operation {operation} has {pending.volume} bytes, not {volume}")
-            self._move(now)
+            self.advance(now)
         else:
             last = application.last_operation
             self._check(
@@ -198,7 +199,7 @@ class Core:
             self._check(
                 planned, INVALID, f"no further operation of {application.job!r} is in the plan of {self.policy.name}"
             )
-            self._move(now)
+            self.advance(now)
             if pending is not None:
                 self._end(application, pending.volume)
             application.end_work(now)
@@ -211,11 +212,12 @@ class Core:
     def report(self, now: float, application: Application, operation: int, moved: float) -> None:
         """The application tells how far its operation has come."""
         pending = self._pending(application, operation)
-        self._move(now)
+        self.advance(now)
         pending.moved = min(moved, pending.volume)
         if application.place != NO_PLACE:
             if moved > OVERRUN * self.active.column("allowed")[application.place] + pending.round_bytes:
                 application.overruns += 1
+                self.overruns += 1
             self.active.set_moved(application.place, pending.moved)
         self._note(now, application)
 
@@ -223,7 +225,7 @@ class Core:
         """The application keeps to this grant, and so to those before it, from now on."""
         number = application.grant_number
         self._check(grant <= number, INVALID, f"grant {grant} was never given; the latest is {number}")
-        self._move(now)
+        self.advance(now)
         kept = [rate for number, rate in application.unkept if number <= grant]
         if kept:
             application.unkept = application.unkept[len(kept) :]
@@ -235,24 +237,37 @@ class Core:
     def release(self, now: float, application: Application, operation: int, moved: float | None = None) -> None:
         """The operation is over; all of it is moved unless told."""
         pending = self._pending(application, operation)
-        self._move(now)
+        self.advance(now)
         self._end(application, pending.volume if moved is None else min(moved, pending.volume))
         self._note(now, application)
 
     def leave(self, now: float, application: Application) -> None:
         """The application ends."""
-        self._move(now)
+        self.advance(now)
         self._withdraw(application)
+        self._forget(application)
+
+    def advance(self, now: float) -> None:
+        """Go on to a date, though nothing happens; one that is past is now."""
+        seconds = now - self.now
+        if seconds > 0.0:
+            self.active.move(seconds)
+            self.now = now
+
+    def forget(self, now: float, application: Application, reason: str) -> None:
+        """Have the application lose its place; if it lives, it may register anew."""
+        self.advance(now)
+        self._send_away(application, reason)
         self._forget(application)
 
     def lost(self, now: float, application: Application) -> None:
         """Its connection is gone; it keeps its place until its lease ends, or it comes back."""
-        self._move(now)
+        self.advance(now)
         application.connected = False
 
     def join(self, now: float, application: Application, operation: int) -> None:
         """The application is back; `operation` is what it is at, 0 for none."""
-        self._move(now)
+        self.advance(now)
         pending = application.operation
         if pending is not None and pending.number != operation:
             self._end(application, pending.volume)
@@ -262,8 +277,10 @@ class Core:
     def restore(self, application: Application) -> None:
         """An application out of a journal: away, with what it may be using, until a lease from now ends."""
         application.connected = False
+        application.place = NO_PLACE
+        application.unkept = []
         self.applications[application.number] = application
-        self._next_number = max(self._next_number, application.number + 1)
+        self.next_number = max(self.next_number, application.number + 1)
         self.leases.alive(self.now, application)
         if application.operation is not None:
             in_force = application.in_force
@@ -275,7 +292,7 @@ class Core:
 
     def decide(self, now: float) -> list[Instruction]:
         """What the applications are to be told after all that was entered by now."""
-        self._move(now)
+        self.advance(now)
         self._expire()
         if self._delta > 0.0:
             ticks = self._ticks_by(now)
@@ -308,6 +325,11 @@ class Core:
             return float(self.active.column("progress")[application.place])
         return application.progress(self.now)
 
+    def yield_of(self, application: Application) -> float:
+        """y_i at the present date; 1 at the instant of release."""
+        elapsed = self.now - application.release
+        return self.progress(application) / elapsed if elapsed > 0.0 else 1.0
+
     # Parts of the above
 
     def _check(self, holds: bool, code: str, text: str) -> None:
@@ -330,13 +352,6 @@ class Core:
         """How many periodic decisions have fallen due; a tick is due at its date to the last bit."""
         ticks = math.floor((now - self._origin) / self._delta)
         return ticks + (self._origin + (ticks + 1) * self._delta <= now)
-
-    def _move(self, now: float) -> None:
-        """Go on to a date; one that is past is now."""
-        seconds = now - self.now
-        if seconds > 0.0:
-            self.active.move(seconds)
-            self.now = now
 
     def _enter(self, application: Application, moved: float) -> None:
         """Put its operation among the active ones, or bring what is known of it up to date."""
