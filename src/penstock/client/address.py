@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from penstock.client.errors import AddressError
 
 SOCKET: Final = "PENSTOCK_SOCKET"
-TOKEN_FILE: Final = "PENSTOCK_TOKEN_FILE"  # noqa: S105: the name of a variable
+TOKEN_FILE: Final = "PENSTOCK_TOKEN_FILE"  # noqa: S105
 SOCKET_PATH_BYTES: Final = 107
 """What Linux has room for in the address of a Unix socket."""
 TOKEN_CHARACTERS: Final = 512
@@ -53,7 +53,7 @@ def default_socket() -> Path:
         return Path(runtime, "penstock.sock")
     if MACHINE_SOCKET.exists():
         return MACHINE_SOCKET
-    return Path(f"/tmp/penstock-{os.getuid()}/penstock.sock")  # noqa: S108: the folder is the user's own
+    return Path(f"/tmp/penstock-{os.getuid()}/penstock.sock")  # noqa: S108
 
 
 def parse(text: str) -> Address:

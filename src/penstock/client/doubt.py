@@ -27,6 +27,7 @@ class Doubt:
         self._since: float | None = now
         self._why: str | None = None
         self._said = False
+        self._complained = False
 
     def begin(self, now: float) -> None:
         """The coordinator owes something."""
@@ -47,8 +48,18 @@ class Doubt:
         said, self._said, self._since, self.refused = self._said, False, None, False
         return [(logging.INFO, f"penstock: coordinated by {self.where} again")] if said else []
 
+    def complain(self, text: str) -> list[tuple[int, str]]:
+        """An operation is refused; what to say, once until one is granted (`content`)."""
+        complained, self._complained = self._complained, True
+        told = f"penstock: the coordinator at {self.where} refuses I/O ({text}); going on uncoordinated"
+        return [] if complained else [(logging.WARNING, told)]
+
+    def content(self) -> None:
+        """An operation is granted."""
+        self._complained = False
+
     def until(self, in_step: bool) -> float:
-        """The date at which doubt becomes an outage; one who is in step and waits for a sign of life has `HICCUP` at least."""
+        """The date at which doubt becomes an outage, never before `HICCUP` where only a sign of life is owed."""
         if self.refused:
             return -math.inf
         if self._since is None:

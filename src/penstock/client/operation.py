@@ -19,14 +19,15 @@ ROUND_BYTES: Final = 16 * 2**20
 
 def rounds_of(volume: int, rounds: int | None) -> int:
     """How many rounds: as told, else so many that none is longer than `ROUND_BYTES`."""
-    _whole("volume", volume, 0)
+    whole("volume", volume, 0)
     if rounds is None:
         return max(1, -(-volume // ROUND_BYTES))
-    _whole("rounds", rounds, 1)
+    whole("rounds", rounds, 1)
     return rounds
 
 
-def _whole(what: str, value: object, least: int) -> None:
+def whole(what: str, value: object, least: int) -> None:
+    """Refuse what is no whole number in range."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise UsageError(f"{what} {value!r} is out of range; expected a whole number, {least} or more")
 
@@ -54,6 +55,8 @@ class Operation:
     """The coordinator does not want to know of it."""
     informed: bool = False
     """Announced to the coordinator it is connected with."""
+    known: bool = False
+    """The coordinator may remember it."""
     reported: int = 0
     reports_from: float = -math.inf
     """No report before this date."""

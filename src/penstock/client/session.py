@@ -1,9 +1,9 @@
 """One application as its client sees it: messages in, messages out, and the rate it may use now.
 
-No socket, no clock, no thread: whoever holds a `Session` tells it what happened and when (seconds, never going back) and asks
-it what to send. A grant above 0 is kept to at once. A pause is kept to between two rounds: the round under way goes on at the
-rate it had. A grant for less is answered by `Yielded`, once, when it is kept to. When the coordinator is lost the rate is
-kept for as long as patience lasts (`doubt`). A pause that a living coordinator imposes has no limit.
+No socket, no clock, no thread: whoever holds a `Session` tells it what happened and when (seconds, never going back) and
+asks it what to send. A grant above 0 is kept to at once. A pause is kept to between two rounds: the round under way goes on
+at the rate it had. A grant for less is answered by `Yielded`, once, when it is kept to. When the coordinator is lost the
+rate is kept for as long as patience lasts (`doubt`). A pause that a living coordinator imposes has no limit.
 """
 
 from __future__ import annotations
@@ -124,6 +124,8 @@ class Session:
         if operation is None:
             return
         self._answer(operation.answers())
+        if operation.known:
+            self._ended = operation
         if operation.informed:
             self._release(operation)
 
@@ -238,8 +240,8 @@ class Session:
         self.policy = message.policy
         self._beats = max(LEAST_BEAT, message.lease / 3.0) if message.lease > 0.0 else LEAST_BEAT
         self._next_beat = now + self._beats
-        if self._ended is not None and same:
-            self._release(self._ended)  # it may have been told to the dead
+        if same and self._ended is not None:
+            self._release(self._ended)  # nobody knows whether that was heard
         if self.leaving:
             self._outbox.append(Leave)
         elif self.operation is not None:
@@ -250,6 +252,8 @@ class Session:
         if operation is None or message.operation != operation.number or message.number <= self._grant:
             return
         self._grant = message.number
+        self._doubt.content()
+        operation.refused = False
         self._answer(operation.grant(message.number, max(0.0, message.rate), used))
 
     def _failed(self, message: Error, now: float) -> None:
@@ -265,8 +269,7 @@ class Session:
                     self.hang_up, self._doubt.refused = RETRY_REFUSED, True
                     self.look(now)
             case Inform() if self.operation is not None and asked.operation == self.operation.number:
-                self._doubt.because(text, now)
-                self.notices.append(self._doubt.say())
+                self.notices += self._doubt.complain(text)
                 self.operation.refused = True
             case _:
                 pass
@@ -274,6 +277,8 @@ class Session:
     def _anew(self, why: str, now: float) -> None:
         self.application, self._key, self._ended, self.hang_up = None, "", None, 0.0
         self.registered = False
+        if self.operation is not None:
+            self.operation.known = False
         self._doubt.because(why, now)
 
     def _inform(self, now: float) -> None:
@@ -281,7 +286,8 @@ class Session:
         operation = self.operation
         if operation is None or not self.registered or self.leaving:
             return
-        operation.informed, operation.reported = True, operation.moved
+        operation.informed = operation.known = True
+        operation.reported = operation.moved
         told = partial(Inform, operation=operation.number, volume=float(operation.volume), rounds=operation.rounds)
         self._outbox.append(partial(told, moved=float(operation.moved)))
 
@@ -294,7 +300,6 @@ class Session:
         self._outbox += [partial(Yielded, grant=number) for number in numbers]
 
     def _release(self, operation: Operation) -> None:
-        self._ended = operation
         self._outbox.append(partial(Release, operation=operation.number, moved=float(operation.moved)))
 
     def _numbered(self, make: Callable[..., Request], now: float) -> Request:
