@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from penstock.client import files
 from penstock.client.errors import UsageError
 from penstock.client.gate import LONGEST_WAIT
 from penstock.client.member import Member
 from penstock.client.operation import rounds_of
-
-Result = TypeVar("Result")
 
 
 class AsyncJob(Member):
@@ -45,7 +44,7 @@ class AsyncJob(Member):
         end = None if timeout is None else link.clock() + timeout
         async with self._changes() as change:
             while True:
-                with link.changed:
+                with link.lock:
                     now = link.clock()
                     if self._turn():
                         return True
@@ -118,56 +117,56 @@ class AsyncIO:
     async def write(self, file: Any, data: Any) -> int:
         """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
         view = files.bytes_of(data)
-        done = 0
-        while done < len(view):
-            done += await self._slice(len(view) - done, _writer(file, view, done), int)
-        return done
+        return await self._move(len(view), lambda at, size: files.write(file, view[at : at + size]))
 
     async def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""
-        parts = []
-        while size > 0:
-            data = await self._slice(size, lambda most: files.read(file, most), len)
-            if not data:
-                break
-            parts.append(data)
-            size -= len(data)
+        parts: list[bytes] = []
+
+        def part(_at: int, size: int) -> int:
+            parts.append(files.read(file, size))
+            return len(parts[-1])
+
+        await self._move(size, part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; how many bytes that is."""
         view = files.bytes_of(buffer)
+        return await self._move(len(view), lambda at, size: files.read_into(file, view[at : at + size]))
+
+    async def _move(self, total: int, call: Callable[[int, int], int]) -> int:
+        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file."""
         done = 0
-        while done < len(view):
-            count = await self._slice(len(view) - done, _reader(file, view, done), int)
-            if not count:
-                break
-            done += count
+        async with self._one:
+            while done < total:
+                size, begun = await self._turn(total - done)
+                count = await self._slice(begun, partial(call, done, size))
+                if not count:
+                    break
+                done += count
         return done
 
-    async def _slice(self, left: int, call: Callable[[int], Result], measure: Callable[[Result], int]) -> Result:
-        """Wait for the turn of the next slice and move it, in a thread."""
-        job = self._job
-        link, gate = job._link, job._gate
-        async with self._one:
-            size, begun = await self._turn(left)
-            work = asyncio.ensure_future(asyncio.to_thread(call, size))
-            try:
-                return await asyncio.shield(work)
-            finally:
-                await _ended(work)
-                count = 0 if work.cancelled() or work.exception() is not None else measure(work.result())
-                with link.changed:
-                    answer = job._io is self and gate.passed(count, begun, link.clock())
-                if answer:
+    async def _slice(self, begun: float, call: Callable[[], int]) -> int:
+        """Move a slice in a thread."""
+        job, link = self._job, self._job._link
+        work = asyncio.ensure_future(asyncio.to_thread(call))
+        try:
+            return await asyncio.shield(work)
+        finally:
+            await _ended(work)
+            count = 0 if work.cancelled() or work.exception() is not None else work.result()
+            with link.lock:
+                if job._io is self and job._gate.passed(count, begun, link.clock()):
                     link.wake()
 
     async def _turn(self, left: int) -> tuple[int, float]:
+        """Wait for the turn of the next slice; how much it is, and when that was."""
         job = self._job
         link, gate = job._link, job._gate
         async with job._changes() as change:
             while True:
-                with link.changed:
+                with link.lock:
                     if job._io is not self:
                         raise UsageError("io: the operation is closed; expected job.io(…) anew")
                     now = link.clock()
@@ -184,11 +183,3 @@ async def _ended(work: asyncio.Future[Any]) -> None:
             await asyncio.wait([work])
         except asyncio.CancelledError:
             continue
-
-
-def _writer(file: Any, view: memoryview, at: int) -> Callable[[int], int]:
-    return lambda size: files.write(file, view[at : at + size])
-
-
-def _reader(file: Any, view: memoryview, at: int) -> Callable[[int], int]:
-    return lambda size: files.read_into(file, view[at : at + size])

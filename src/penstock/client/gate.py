@@ -13,12 +13,15 @@ LONGEST_WAIT: Final = 1.0
 
 
 class Gate:
-    """For one application; `waited` and `moved` are its seconds and bytes so far."""
+    """For one application; `moved` are its bytes so far."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.moved = 0
         self._pacer = Pacer()
+        self._slice: float = 0
+        self._seen = -1
+        self._until = -math.inf
         self._waited = 0.0
         self._waits_since: float | None = None
 
@@ -30,12 +33,18 @@ class Gate:
         """Whether it may move data now; from here on it waits if not."""
         session = self.session
         session.look(now)
-        turn = session.rate(now) > 0.0
-        if turn:
-            self.stop_waiting(now)
-        elif self._waits_since is None:
-            self._waits_since = now
-        return turn
+        rate = session.rate(now)
+        self._seen = session.changes
+        self._until = session.patient_until() if session.patient_until() > now else math.inf
+        if rate <= 0.0:
+            self._slice = 0
+            if self._waits_since is None:
+                self._waits_since = now
+            return False
+        self._pacer.set(rate, now)
+        self._slice = math.inf if math.isinf(rate) else slice_bytes(rate)
+        self.stop_waiting(now)
+        return True
 
     def stop_waiting(self, now: float) -> None:
         """It has its turn, or wants it no more."""
@@ -43,10 +52,12 @@ class Gate:
 
     def delay(self, now: float) -> float:
         """Seconds until data may pass; then, and whenever something changes, ask again."""
-        if not self.turn(now):
-            return min(LONGEST_WAIT, max(0.001, self.session.patient_until() - now))
-        self._pacer.set(self.session.rate(now), now)
-        return min(LONGEST_WAIT, self._pacer.delay(now))
+        # Between two rounds caches are cold and every call counts: nothing is worked out again unless something changed.
+        if self._seen != self.session.changes or now >= self._until:
+            self.turn(now)
+        if not self._slice:
+            return min(LONGEST_WAIT, max(0.001, self._until - now))
+        return min(LONGEST_WAIT, self._pacer.due - now)
 
     def open(self, left: int) -> int:
         """Bytes, of those that are left, to be moved at once now that there is no delay."""
@@ -54,16 +65,16 @@ class Gate:
         if operation is None:
             return left
         operation.flying = True
-        size = min(left, operation.left_of_round())
-        rate = self._pacer.rate
-        return int(size if math.isinf(rate) else min(size, slice_bytes(rate)))
+        return int(min(left, operation.boundary - operation.moved, self._slice))
 
     def passed(self, count: int, begun: float, now: float) -> bool:
         """So many bytes were moved since then; whether there is something to send for it."""
-        self.moved += count
-        self._pacer.moved(count, begun)
         operation = self.session.operation
         if operation is None:
             return False
-        operation.moved += count
-        return operation.between_rounds() and self.session.round_ended(now)
+        self.moved += count
+        self._pacer.moved(count, begun)
+        if not operation.advance(count):
+            return False
+        operation.flying = False
+        return operation.pausing and self.session.round_ended(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -37,7 +38,7 @@ class Job(Member):
         end = None if timeout is None else link.clock() + timeout
         try:
             while True:
-                with link.changed:
+                with link.lock:
                     if self._turn():
                         return True
                     now = link.clock()
@@ -61,6 +62,7 @@ class IO:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._one = threading.Lock()
+        self._begun = 0.0
 
     def __enter__(self) -> IO:
         return self
@@ -76,84 +78,55 @@ class IO:
     def write(self, file: Any, data: Any) -> int:
         """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
         view = files.bytes_of(data)
-        done = 0
-        while done < len(view):
-            with self._slice(len(view) - done) as part:
-                part.count = files.write(file, view[done : done + part.size])
-            done += part.count
-        return done
+        return self._move(len(view), lambda at, size: files.write(file, view[at : at + size]))
 
     def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""
-        parts = []
-        while size > 0:
-            with self._slice(size) as part:
-                data = files.read(file, part.size)
-                part.count = len(data)
-            if not data:
-                break
-            parts.append(data)
-            size -= len(data)
+        parts: list[bytes] = []
+
+        def part(_at: int, size: int) -> int:
+            parts.append(files.read(file, size))
+            return len(parts[-1])
+
+        self._move(size, part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; how many bytes that is."""
         view = files.bytes_of(buffer)
-        done = 0
-        while done < len(view):
-            with self._slice(len(view) - done) as part:
-                part.count = files.read_into(file, view[done : done + part.size])
-            if not part.count:
-                break
-            done += part.count
+        return self._move(len(view), lambda at, size: files.read_into(file, view[at : at + size]))
+
+    def _move(self, total: int, call: Callable[[int, int], int]) -> int:
+        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file."""
+        done = count = 0
+        with self._one:
+            try:
+                while done < total:
+                    size = self._pass(count, total - done)
+                    count = 0  # should the call fail
+                    count = call(done, size)
+                    if not count:
+                        break
+                    done += count
+            finally:
+                self._pass(count, 0)
         return done
 
-    def _slice(self, left: int) -> _Slice:
-        return _Slice(self, left)
-
-
-class _Slice:
-    """What is moved at once: entering waits for its turn and says how much that is, leaving counts what was moved."""
-
-    __slots__ = ("_begun", "_io", "_job", "count", "size")
-
-    def __init__(self, io: IO, left: int) -> None:
-        self._io = io
-        self._job = io._job
-        self._begun = 0.0
-        self.size = left
-        self.count = 0
-
-    def __enter__(self) -> _Slice:
-        self._io._one.acquire()
-        try:
-            self._wait()
-        except BaseException:
-            self._io._one.release()
-            raise
-        return self
-
-    def _wait(self) -> None:
-        job, link, gate = self._job, self._job._link, self._job._gate
-        spoke = False
-        with link.changed:
-            while True:
-                if job._io is not self._io:
-                    raise UsageError("io: the operation is closed; expected job.io(…) anew")
-                self._begun = link.clock()
-                delay = gate.delay(self._begun)
-                if delay <= 0.0:
-                    break
+    def _pass(self, count: int, left: int) -> int:
+        """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
+        job = self._job
+        link, gate = job._link, job._gate
+        with link.lock:
+            now = link.clock()
+            if job._io is self and gate.passed(count, self._begun, now):
+                link.wake()
+            if not left:
+                return 0
+            while job._io is self and (delay := gate.delay(now)) > 0.0:
                 link.changed.wait(delay)
-                spoke = True
-            self.size = gate.open(self.size)
-        if spoke:
-            link.speak()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        link = self._job._link
-        with link.changed:
-            answer = self._job._io is self._io and self._job._gate.passed(self.count, self._begun, link.clock())
-        self._io._one.release()
-        if answer:
-            link.wake()
+                link.speak()
+                now = link.clock()
+            if job._io is not self:
+                raise UsageError("io: the operation is closed; expected job.io(…) anew")
+            self._begun = now
+            return gate.open(left)

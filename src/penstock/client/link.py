@@ -1,7 +1,7 @@
 """The connection of an application with its coordinator: a thread that holds the socket, and comes back when it is lost.
 
-The thread alone reads and writes the socket. The application's threads take `changed` for what they do to the session, wait
-on it for what the coordinator does, and `wake` the thread when there is something to send.
+The thread alone reads and writes the socket. The application's threads take `lock` for what they do to the session, wait
+for `changed` for what the coordinator does, and `wake` the thread when there is something to send.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Link:
         self.session = session
         self.address = address
         self.clock = clock
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
         self.listeners: set[Callable[[], None]] = set()
         """Called by the thread when something changes."""
         self._finished = threading.Event()
@@ -73,7 +74,7 @@ class Link:
 
     def begin_leaving(self, seconds: float) -> None:
         """The same, without waiting."""
-        with self.changed:
+        with self.lock:
             self.session.leave()
             self._deadline = min(self._deadline, self.clock() + seconds)
         self.wake()
@@ -85,14 +86,15 @@ class Link:
 
     def speak(self) -> None:
         """Tell people what there is to tell."""
-        with self.changed:
+        with self.lock:
             notices, self.session.notices = self.session.notices, []
         for level, text in notices:
             log.log(level, text)
 
     def abandon(self) -> None:
         """In a forked child: the connection is the parent's, and there is no thread."""
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
         self.session.disable(self.clock())
         self._finished.set()
         for held in self._sockets:
@@ -120,14 +122,14 @@ class Link:
         try:
             with self._connect() as connection:
                 self._sockets.append(connection)
-                with self.changed:
+                with self.lock:
                     self.session.connect(self.clock())
                 wish, why = self._converse(connection), "hung up"
         except (OSError, Malformed, Oversized) as error:
             wish, why = 0.0, _reason(error)
         finally:
             del self._sockets[2:]
-        with self.changed:
+        with self.lock:
             self.session.lost(why, self.clock())
         self._tell()
         return wish
@@ -150,7 +152,7 @@ class Link:
     def _converse(self, connection: socket.socket) -> float:
         lines, out = Lines(), b""
         while True:
-            with self.changed:
+            with self.lock:
                 session, now = self.session, self.clock()
                 session.look(now)
                 out = out or b"".join(map(encode, session.send(now)))
@@ -186,14 +188,14 @@ class Link:
             raise ConnectionResetError(0, "connection closed")
         for line in lines.feed(data):
             message = decode_reply(line)
-            with self.changed:
+            with self.lock:
                 self.session.receive(message, self.clock())
                 if self.session.registered:
                     self._retry = FIRST_RETRY
         self._tell()
 
     def _tell(self) -> None:
-        with self.changed:
+        with self.lock:
             self.changed.notify_all()
         for listener in list(self.listeners):
             listener()
@@ -202,7 +204,7 @@ class Link:
         """Stay away for so long, but see when patience ends."""
         until = self.clock() + seconds
         while not self._over():
-            with self.changed:
+            with self.lock:
                 now = self.clock()
                 self.session.look(now)
                 due = self.session.due(now)

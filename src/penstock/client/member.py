@@ -112,7 +112,7 @@ class Member:
     @property
     def state(self) -> State:
         """How it is doing."""
-        with self._link.changed:
+        with self._link.lock:
             session, now = self._link.session, self._link.clock()
             return State(
                 coordinated=session.registered and not session.uncoordinated(now),
@@ -143,21 +143,21 @@ class Member:
     def check(self) -> bool:
         """Whether the step that was informed of may access now."""
         self._step("check")
-        with self._link.changed:
+        with self._link.lock:
             return self._turn()
 
     def release(self, moved: int | None = None) -> None:
         """The step is over and has moved so many bytes: by default a round, or all if it is the only step."""
         self._step("release")
-        with self._link.changed:
+        with self._link.lock:
             operation, now = self._link.session.operation, self._link.clock()
             assert operation is not None
             if moved is None:
                 rest = max(0, operation.volume - operation.moved)
-                moved = rest if self._level == 0 else int(min(operation.left_of_round(), rest))
+                moved = rest if self._level == 0 else int(min(operation.boundary - operation.moved, rest))
             whole("moved", moved, 0)
             self._gate.stop_waiting(now)
-            operation.moved += moved
+            operation.advance(moved)
             self._gate.moved += moved
             self._link.session.round_ended(now)
         self._stepping = False
@@ -201,7 +201,7 @@ class Member:
 
     def _begin(self, call: str, volume: int, rounds: int, by: object) -> None:
         self._open(call)
-        with self._link.changed:
+        with self._link.lock:
             if self._io is not None:
                 raise UsageError(f"{call}: an operation of this job is under way; expected its end first, or another Job")
             self._io = by
@@ -210,7 +210,7 @@ class Member:
 
     def _end(self) -> None:
         """The operation, if any, is over."""
-        with self._link.changed:
+        with self._link.lock:
             self._io = self._level = None
             self._stepping = False
             self._gate.stop_waiting(self._link.clock())

@@ -60,6 +60,12 @@ class Operation:
     reported: int = 0
     reports_from: float = -math.inf
     """No report before this date."""
+    boundary: float = field(init=False)
+    """Bytes moved when the round ends; infinite in the last one."""
+    _whole: bool = True
+
+    def __post_init__(self) -> None:
+        self.boundary = self._next_boundary()
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
         """A new grant while `used` bytes/s are in use; the numbers of those that it keeps to by now and has to answer."""
@@ -94,16 +100,17 @@ class Operation:
         self.informed = self.granted = self.refused = False
         self.unanswered = []
 
-    def left_of_round(self) -> float:
-        """Bytes until it may pause; infinite in the last round."""
+    def advance(self, count: int) -> bool:
+        """So many more bytes are moved; whether that is between two rounds."""
+        if count:
+            self.moved += count
+            self._whole = self.moved == self.boundary or self.moved == self.volume
+            if self.moved >= self.boundary:
+                self.boundary = self._next_boundary()
+        return self._whole
+
+    def _next_boundary(self) -> float:
         if self.volume == 0:
             return math.inf
-        k = -(-(self.moved + 1) * self.rounds // self.volume)  # the first boundary beyond what is moved
-        return k * self.volume // self.rounds - self.moved if k < self.rounds else math.inf
-
-    def between_rounds(self) -> bool:
-        """Whether nothing of a round is moved that is not whole."""
-        if self.volume == 0:
-            return self.moved == 0
-        k = -(-self.moved * self.rounds // self.volume)  # the first boundary at or beyond what is moved
-        return self.moved == self.volume or (k < self.rounds and k * self.volume // self.rounds == self.moved)
+        k = -(-(self.moved + 1) * self.rounds // self.volume)
+        return k * self.volume // self.rounds if k < self.rounds else math.inf

@@ -23,25 +23,19 @@ def slice_bytes(rate: float) -> int:
 
 
 class Pacer:
-    """The date from which on the next byte may be moved, for one application."""
+    """The date `due` from which on the next byte may be moved, for one application."""
 
     def __init__(self) -> None:
         self.rate = math.inf
-        self._due = -math.inf
+        self.due = -math.inf
 
     def set(self, rate: float, now: float) -> None:
         """A new rate, for what comes. What is owed is paid in the time it had, or sooner where the rate is higher."""
-        if rate == self.rate:
-            return
-        if self._due > now:
-            self._due = now if math.isinf(rate) else now + (self._due - now) * min(1.0, self.rate / rate)
+        if self.due > now:
+            self.due = now if math.isinf(rate) else now + (self.due - now) * min(1.0, self.rate / rate)
         self.rate = rate
-
-    def delay(self, now: float) -> float:
-        """Seconds until the next slice may begin."""
-        return max(0.0, self._due - now)
 
     def moved(self, count: int, begun: float) -> None:
         """A slice that began at this date has moved so many bytes."""
-        if not math.isinf(self.rate):
-            self._due = max(self._due, begun - SLACK) + min(LONGEST, count / self.rate)
+        if self.rate != math.inf:
+            self.due = max(self.due, begun - SLACK) + min(LONGEST, count / self.rate)

@@ -62,6 +62,8 @@ class Session:
         self.application: int | None = None
         self.policy = ""
         self.operation: Operation | None = None
+        self.changes = 0
+        """Grows whenever something happens that may change the rate."""
         self.hang_up: float | None = None
         """Set when the connection is to be closed: a new one is wanted after so many seconds, at least."""
         self.notices: list[tuple[int, str]] = []
@@ -105,6 +107,7 @@ class Session:
         """A new operation, announced as soon as there is somebody to tell."""
         assert self.operation is None
         self._operations += 1
+        self.changes += 1
         self.operation = Operation(self._operations, volume, rounds)
         self._inform(now)
         return self.operation
@@ -112,6 +115,7 @@ class Session:
     def round_ended(self, now: float) -> bool:
         """No round is under way; whether a pause was waiting for that, so that there is something to send."""
         operation = self.operation
+        self.changes += 1
         if operation is None or not operation.round_ended():
             return False
         self._report(operation, now)
@@ -121,6 +125,7 @@ class Session:
     def end(self) -> None:
         """The operation is complete, or given up."""
         operation, self.operation = self.operation, None
+        self.changes += 1
         if operation is None:
             return
         self._answer(operation.answers())
@@ -158,6 +163,7 @@ class Session:
         """The connection is lost, or could not be made."""
         self.connected = self.registered = False
         self.hang_up = None
+        self.changes += 1
         self._next_beat = math.inf
         self._outbox = []
         if self.operation is not None:
@@ -175,6 +181,7 @@ class Session:
             self._next_beat = now + self._beats
         messages = [self._numbered(make, now) for make in self._outbox]
         self._outbox = []
+        self.changes += bool(messages)
         return messages
 
     def due(self, now: float) -> float:
@@ -199,6 +206,7 @@ class Session:
     def receive(self, message: Reply, now: float) -> None:
         """A message of the coordinator."""
         used = self.rate(now)
+        self.changes += 1
         self._heard = now
         match message:
             case Registered():
