@@ -1,0 +1,132 @@
+"""The client for programs that block: `Job` and its `IO`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from penstock.client import files
+from penstock.client.errors import UsageError
+from penstock.client.member import Member
+from penstock.client.operation import rounds_of
+
+
+class Job(Member):
+    """An application whose I/O is coordinated, from here to `leave`.
+
+    Where no coordinator answers within `patience` seconds it goes on as if there were none, and rejoins when one does.
+    """
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.leave()
+
+    def io(self, volume: int, rounds: int | None = None) -> IO:
+        """Announce an operation of so many bytes, which may be paused between two rounds (of 16 MiB unless told)."""
+        io = IO(self)
+        self._begin("io", volume, rounds_of(volume, rounds), io)
+        return io
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the step that was informed of may access; whether it may, by then."""
+        self._step("wait")
+        link = self._link
+        end = None if timeout is None else link.clock() + timeout
+        try:
+            while True:
+                with link.lock:
+                    if self._turn():
+                        return True
+                    now = link.clock()
+                    if end is not None and now >= end:
+                        self._gate.stop_waiting(now)
+                        return False
+                    delay = self._gate.delay(now)
+                    link.changed.wait(delay if end is None else min(delay, end - now))
+        finally:
+            link.speak()
+
+    def leave(self) -> None:
+        """The application ends; what is under way is released."""
+        if not self._closed:
+            self._link.leave(self._farewell())
+
+
+class IO:
+    """One operation of a job: what is read and written through it is paced, paused and counted."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._one = threading.Lock()
+        self._begun = 0.0
+
+    def __enter__(self) -> IO:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The operation is complete, or given up."""
+        if self._job._io is self:
+            self._job._end()
+
+    def write(self, file: Any, data: Any) -> int:
+        """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
+        view = files.bytes_of(data)
+        return self._move(len(view), lambda at, size: files.write(file, view[at : at + size]))
+
+    def read(self, file: Any, size: int) -> bytes:
+        """Read so many bytes, or to the end of the file."""
+        parts: list[bytes] = []
+
+        def part(_at: int, size: int) -> int:
+            parts.append(files.read(file, size))
+            return len(parts[-1])
+
+        self._move(size, part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def readinto(self, file: Any, buffer: Any) -> int:
+        """Read into the buffer until it is full or the file ends; how many bytes that is."""
+        view = files.bytes_of(buffer)
+        return self._move(len(view), lambda at, size: files.read_into(file, view[at : at + size]))
+
+    def _move(self, total: int, call: Callable[[int, int], int]) -> int:
+        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file."""
+        done = count = 0
+        with self._one:
+            try:
+                while done < total:
+                    size = self._pass(count, total - done)
+                    count = 0  # should the call fail
+                    count = call(done, size)
+                    if not count:
+                        break
+                    done += count
+            finally:
+                self._pass(count, 0)
+        return done
+
+    def _pass(self, count: int, left: int) -> int:
+        """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
+        job = self._job
+        link, gate = job._link, job._gate
+        with link.lock:
+            now = link.clock()
+            if job._io is self and gate.passed(count, self._begun, now):
+                link.wake()
+            if not left:
+                return 0
+            while job._io is self and (delay := gate.delay(now)) > 0.0:
+                link.changed.wait(delay)
+                link.speak()
+                now = link.clock()
+            if job._io is not self:
+                raise UsageError("io: the operation is closed; expected job.io(…) anew")
+            self._begun = now
+            return gate.open(left)

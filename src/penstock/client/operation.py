@@ -1,0 +1,116 @@
+"""One I/O operation as its application sees it: rounds, what is moved, and the grant it keeps to.
+
+An operation of V bytes in R rounds may be paused where ⌊k·V/R⌋ bytes are moved, k = 1 … R − 1 (003 §III.C; readings: only
+between two rounds). What goes beyond the announced volume belongs to the last round.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.client.errors import UsageError
+from penstock.client.identity import MOST
+
+ROUND_BYTES: Final = 16 * 2**20
+"""The length of a round where the application does not say."""
+
+
+def rounds_of(volume: int, rounds: int | None) -> int:
+    """How many rounds: as told, else so many that none is longer than `ROUND_BYTES`."""
+    whole("volume", volume, 0)
+    if rounds is None:
+        return max(1, -(-volume // ROUND_BYTES))
+    whole("rounds", rounds, 1)
+    return rounds
+
+
+def whole(what: str, value: object, least: int) -> None:
+    """Refuse what is no whole number in range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise UsageError(f"{what} {value!r} is out of range; expected a whole number, {least} or more")
+
+
+@dataclass
+class Operation:
+    """An operation that was announced and is not released yet."""
+
+    number: int
+    volume: int
+    rounds: int
+    moved: int = 0
+    flying: bool = False
+    """A round is under way; a pause has to wait for its end."""
+    rate: float = 0.0
+    """bytes/s it keeps to."""
+    latest: float = 0.0
+    """bytes/s of the last grant; `rate` may be above a pause that waits for the end of the round."""
+    pausing: bool = False
+    granted: bool = False
+    """The coordinator it is connected with has answered."""
+    unanswered: list[int] = field(default_factory=list)
+    """Numbers of the grants that asked for less and are not kept to yet."""
+    refused: bool = False
+    """The coordinator does not want to know of it."""
+    informed: bool = False
+    """Announced to the coordinator it is connected with."""
+    known: bool = False
+    """The coordinator may remember it."""
+    reported: int = 0
+    reports_from: float = -math.inf
+    """No report before this date."""
+    boundary: float = field(init=False)
+    """Bytes moved when the round ends; infinite in the last one."""
+    _whole: bool = True
+
+    def __post_init__(self) -> None:
+        self.boundary = self._next_boundary()
+
+    def grant(self, number: int, rate: float, used: float) -> list[int]:
+        """A new grant while `used` bytes/s are in use; the numbers of those that it keeps to by now and has to answer."""
+        if rate < used or (self.granted and rate < self.latest):
+            self.unanswered.append(number)
+        self.latest, self.granted = rate, True
+        if rate <= 0.0 and self.flying:
+            self.hold(used)
+            return []
+        self.rate, self.pausing = rate, False
+        return self.answers()
+
+    def hold(self, used: float) -> None:
+        """End the round under way at the rate in use, then pause."""
+        self.rate, self.pausing = used, True
+
+    def round_ended(self) -> bool:
+        """No round is under way; whether a pause begins."""
+        self.flying = False
+        if not self.pausing:
+            return False
+        self.rate, self.pausing = self.latest, False
+        return True
+
+    def answers(self) -> list[int]:
+        """The grants to answer, which then are no more unanswered."""
+        numbers, self.unanswered = self.unanswered, []
+        return numbers
+
+    def cut_off(self) -> None:
+        """The coordinator is lost; the rate stays."""
+        self.informed = self.granted = self.refused = False
+        self.unanswered = []
+
+    def advance(self, count: int) -> bool:
+        """So many more bytes are moved; whether that is between two rounds."""
+        if count:
+            self.moved += count
+            self._whole = self.moved == self.boundary or self.moved == self.volume
+            if self.moved >= self.boundary:
+                self.boundary = self._next_boundary()
+        return self._whole
+
+    def _next_boundary(self) -> float:
+        if self.volume == 0:
+            return math.inf
+        k = -(-(self.moved + 1) * self.rounds // self.volume)
+        return k * self.volume // self.rounds if k < self.rounds else math.inf
