@@ -15,7 +15,9 @@ def configure(commands: Any) -> None:
         help="look at a running coordinator and steer it",
         description="Look at a running coordinator and steer it, as its user or root.",
     )
-    command.add_argument("--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)")
+    command.add_argument(
+        "--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)"
+    )
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
     state = orders.add_parser("state", help="who is here, at what, with which rate and yield")
     policy = orders.add_parser("policy", help="the policy in use; with a name, change it")
@@ -50,20 +52,18 @@ def _show_state(answer: dict[str, Any]) -> None:
     console().print(f"{answer['policy']}: {share:.0%} of {answer['bandwidth']:g} bytes/s granted")
     if answer["fault"]:
         console().print(answer["fault"])
-    rows = [
-        [
-            str(one["application"]),
-            one["job"],
-            str(one["nodes"]),
-            one["state"],
-            f"{one['rate']:.4g}",
-            f"{one['yield']:.3f}",
-            f"{one['transferred']:.4g}",
-            str(one["overruns"]),
-        ]
-        for one in answer["applications"]
-    ]
-    print_table(["", "job", "nodes", "state", "bytes/s", "yield", "bytes moved", "overruns"], rows)
+    applications = answer["applications"]
+    columns = {
+        "number": [str(one["application"]) for one in applications],
+        "job": [one["job"] for one in applications],
+        "nodes": [str(one["nodes"]) for one in applications],
+        "state": [one["state"] for one in applications],
+        "bytes/s": [f"{one['rate']:.4g}" for one in applications],
+        "yield": [f"{one['yield']:.3f}" for one in applications],
+        "bytes moved": [f"{one['transferred']:.4g}" for one in applications],
+        "overruns": [str(one["overruns"]) for one in applications],
+    }
+    print_table(columns, optional=("overruns", "nodes", "bytes moved"), wide=("job", "state"))
 
 
 def _show_policy(answer: dict[str, Any]) -> None:

@@ -76,9 +76,12 @@ async def _serve(settings: Any) -> None:
 
 def _say_ready(server: Any) -> None:
     settings = server.settings
-    places = [settings.socket, *filter(None, [settings.listen]), *([f"http://{settings.http}/state"] if settings.http else [])]
-    here = f"; {len(server.core.applications)} applications known from before" if server.core.applications else ""
-    sys.stderr.write(
-        f"penstock serve: sharing {server.core.bandwidth:g} bytes/s by {server.core.policy.name}, at {', '.join(places)}{here}\n"
-    )
+    places = [
+        settings.socket,
+        *filter(None, [settings.listen]),
+        *([f"http://{settings.http}/state"] if settings.http else []),
+    ]
+    known = f"; {len(server.core.applications)} applications known from before" if server.core.applications else ""
+    what = f"sharing {server.core.bandwidth:g} bytes/s by {server.core.policy.name}"
+    sys.stderr.write(f"penstock serve: {what}, at {', '.join(places)}{known}\n")
     sys.stderr.flush()

@@ -1,7 +1,7 @@
 """The coordinator's own time: seconds since its first start, never stepped, going on over restarts.
 
-The system's monotonic clock runs through restarts of the coordinator but not of the machine; over those, the wall clock tells
-how long it was down. While it runs, a step of the wall clock changes nothing.
+The system's monotonic clock runs through restarts of the coordinator but not of the machine; over those, the wall clock
+tells how long it was down. While it runs, a step of the wall clock changes nothing.
 """
 
 from __future__ import annotations

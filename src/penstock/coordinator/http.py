@@ -39,9 +39,7 @@ def application(server: Server) -> Starlette:
     async def show_health(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
-    return Starlette(
-        routes=[Route("/metrics", show_metrics), Route("/state", show_state), Route("/healthz", show_health)]
-    )
+    return Starlette(routes=[Route("/metrics", show_metrics), Route("/state", show_state), Route("/healthz", show_health)])
 
 
 @contextlib.asynccontextmanager

@@ -64,7 +64,9 @@ class Journal:
         try:
             self._database = _open(path)
         except sqlite3.Error as error:
-            raise InputError(path, f"cannot be used as a journal: {error}; expected a file of an earlier run, or none") from None
+            raise InputError(
+                path, f"cannot be used as a journal: {error}; expected a file of an earlier run, or none"
+            ) from None
         self._done = threading.Event()
         self._folder = threading.Thread(target=self._fold, name="penstock-journal", daemon=True)
         self._folder.start()

@@ -88,7 +88,7 @@ class Peer(asyncio.Protocol):
             self._transport.pause_reading()
             asyncio.get_running_loop().call_later(wait, self._read_on)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The connection is gone."""
         self._transport = None
         if self._introduction is not None:

@@ -27,7 +27,7 @@ def _text(value: object, place: str) -> str:
 
 
 def _path(value: object, place: str) -> str:
-    return os.path.abspath(os.path.expanduser(_text(value, place))) if value else ""
+    return str(Path(_text(value, place)).expanduser().absolute()) if value else ""
 
 
 def _count(value: object, place: str) -> int:
@@ -43,31 +43,29 @@ def _above_zero(value: object, place: str) -> float:
     return seconds
 
 
-def _setting(default: Any, read: Callable[[object, str], Any], text: str, metavar: str) -> Any:
-    return field(default=default, metadata={"read": read, "help": text, "metavar": metavar})
+def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
+    return field(default=default, metadata={"read": read})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one coordinator; bytes/s and seconds."""
+    """The settings of one coordinator, rates in bytes/s and times in seconds; ``penstock serve --help`` explains them."""
 
-    bandwidth: float = _setting(0.0, units.bandwidth, 'what the I/O system carries, such as "10 GB/s" (needed)', "RATE")
-    node_bandwidth: float = _setting(
-        math.inf, units.bandwidth, "what one node can use at most (default: the bandwidth)", "RATE"
-    )
-    policy: str = _setting("fair-share", _text, "how it is shared; `penstock policies` lists them", "NAME")
-    workload: str = _setting("", _path, "a workload with the applications to come, for policies that plan ahead", "FILE")
-    socket: str = _setting("", _path, "the Unix socket (default: the one that clients look for)", "PATH")
-    listen: str = _setting("", _text, "also listen here for clients on other nodes; needs a token", "HOST:PORT")
-    token_file: str = _setting("", _path, "the secret of clients over TCP, in a file of mode 0600", "FILE")
-    journal: str = _setting("", _path, "where applications and their progress are kept over restarts", "FILE")
-    http: str = _setting("", _text, "serve metrics and the state over HTTP here (default: not at all)", "HOST:PORT")
-    lease: float = _setting(10.0, _above_zero, "after so long a silence an application loses its turn", "TIME")
-    keep: float = _setting(3600.0, units.seconds, "how long its books are kept after that", "TIME")
-    max_applications: int = _setting(10_000, _count, "the most applications at a time", "N")
-    max_applications_per_user: int = _setting(2_000, _count, "the most applications of one user", "N")
-    message_rate: float = _setting(1_000, _count, "the most messages a second of one application", "N")
-    message_rate_per_user: float = _setting(50_000, _count, "the most messages a second of one user", "N")
+    bandwidth: float = _setting(0.0, units.bandwidth)
+    node_bandwidth: float = _setting(math.inf, units.bandwidth)
+    policy: str = _setting("fair-share", _text)
+    workload: str = _setting("", _path)
+    socket: str = _setting("", _path)
+    listen: str = _setting("", _text)
+    token_file: str = _setting("", _path)
+    journal: str = _setting("", _path)
+    http: str = _setting("", _text)
+    lease: float = _setting(10.0, _above_zero)
+    keep: float = _setting(3600.0, units.seconds)
+    max_applications: int = _setting(10_000, _count)
+    max_applications_per_user: int = _setting(2_000, _count)
+    message_rate: int = _setting(1_000, _count)
+    message_rate_per_user: int = _setting(50_000, _count)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is no default came from."""
 
