@@ -106,6 +106,7 @@ class Core:
         self._origin = now
         self.next_number = 1
         self._stale = False
+        self._settled = False
         self._out: list[Instruction] = []
         self._unanswered: list[Application] = []
         self.set_policy(now, policy)
@@ -230,9 +231,11 @@ class Core:
         if kept:
             application.unkept = application.unkept[len(kept) :]
             self._put_in_force(application, kept[-1])
+            self._settled = False
             if not application.unkept:
                 self.leases.settled(application)
-        self._note(now, application)
+        self.events += 1
+        self.leases.alive(now, application)
 
     def release(self, now: float, application: Application, operation: int, moved: float | None = None) -> None:
         """The operation is over; all of it is moved unless told."""
@@ -272,6 +275,7 @@ class Core:
         if pending is not None and pending.number != operation:
             self._end(application, pending.volume)
         application.connected = True
+        self._settled = False
         self._note(now, application)
 
     def restore(self, application: Application) -> None:
@@ -298,9 +302,12 @@ class Core:
             ticks = self._ticks_by(now)
             self._stale = self._stale or ticks > self._ticks
             self._ticks = ticks
+        if not self._stale and self._settled:
+            out, self._out = self._out, []
+            return out
         if self._stale and self.active.size:
             self._ask()
-        self._stale = False
+        self._stale, self._settled = False, True
         granting.lower(self.active, self._send)
         granting.higher(self.active, self.bandwidth, self.policy.family != SHARING, self._send)
         for application in self._unanswered:
@@ -359,6 +366,7 @@ class Core:
         assert operation is not None
         operation.moved = min(moved, operation.volume)
         application.unanswered = True
+        self._settled = False
         if application.place != NO_PLACE:
             allowed = self.active.column("allowed")
             allowed[application.place] = max(moved, allowed[application.place])
@@ -457,7 +465,6 @@ class Core:
         else:
             self._put_in_force(application, rate)
         self.active.column("sent")[application.place] = rate
-        self.changed.add(application.number)
         self.grants += 1
         self._out.append(Grant(application, operation.number, application.grant_number, rate))
 
