@@ -94,6 +94,7 @@ class Server:
         self.peers: set[Peer] = set()
         self._connections: Counter[int] = Counter()
         self._date: float | None = None
+        self._written_policy = ""
         self._at: dict[int, Peer] = {}
         self._buckets: dict[int, Bucket] = {}
         self._after_commit: list[Callable[[], None]] = []
@@ -293,7 +294,7 @@ class Server:
         core = self.core
         instructions = core.decide(self._date if self._date is not None else self.clock.now())
         self._date = None
-        if core.changed or instructions:
+        if core.changed or instructions or core.policy.name != self._written_policy:
             self._commit()
         for said in self._after_commit:
             said()
@@ -327,6 +328,7 @@ class Server:
         before = self.journal.failure
         self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
         core.changed.clear()
+        self._written_policy = core.policy.name
         if self.journal.failure and not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
