@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -88,10 +89,8 @@ class Scripted:
 
     def cut(self) -> None:
         for connection in self._connections:
-            try:
+            with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
     def of(self, kind: type[Kind]) -> list[Kind]:
         return [message for _, message in list(self.heard) if isinstance(message, kind)]
@@ -117,7 +116,9 @@ class Scripted:
             except OSError:
                 return
             self._connections.append(connection)
-            self._threads.append(threading.Thread(target=self._serve, args=(connection, len(self._connections)), daemon=True))
+            self._threads.append(
+                threading.Thread(target=self._serve, args=(connection, len(self._connections)), daemon=True)
+            )
             self._threads[-1].start()
 
     def _serve(self, connection: socket.socket, number: int) -> None:

@@ -57,13 +57,14 @@ def default_socket() -> Path:
 
 
 def parse(text: str) -> Address:
-    """A path, or ``host:port``: what has a slash or no colon is a path."""
+    """A path, or ``host:port``: what has a slash or no colon is a path, and stays so when the program goes elsewhere."""
     if not text or "\0" in text:
         raise AddressError(f"address {text!r} is no address; expected a path or host:port")
     if "/" in text or ":" not in text:
-        if len(os.fsencode(text)) > SOCKET_PATH_BYTES:
-            raise AddressError(f"address {text!r} is too long for a socket; expected at most {SOCKET_PATH_BYTES} bytes")
-        return Unix(Path(text))
+        path = Path(text).absolute()
+        if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
+            raise AddressError(f"address {str(path)!r} is too long for a socket; expected at most {SOCKET_PATH_BYTES} bytes")
+        return Unix(path)
     host, _, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
     if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
@@ -79,10 +80,8 @@ def find(address: str | Path | Address | None = None) -> Address:
     if isinstance(address, Unix | Tcp):
         return address
     if isinstance(address, Path):
-        address = str(address if address.is_absolute() else address.absolute())
-    if address is None:
-        address = os.environ.get(SOCKET) or str(default_socket())
-    return parse(address)
+        address = address.absolute()
+    return parse(str(address or os.environ.get(SOCKET) or default_socket()))
 
 
 def read_token(path: str | Path) -> str:

@@ -116,6 +116,7 @@ class IO:
         """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
         job = self._job
         link, gate = job._link, job._gate
+        waited = False
         with link.lock:
             now = link.clock()
             if job._io is self and gate.passed(count, self._begun, now):
@@ -124,9 +125,11 @@ class IO:
                 return 0
             while job._io is self and (delay := gate.delay(now)) > 0.0:
                 link.changed.wait(delay)
-                link.speak()
-                now = link.clock()
+                waited, now = True, link.clock()
             if job._io is not self:
                 raise UsageError("io: the operation is closed; expected job.io(…) anew")
             self._begun = now
-            return gate.open(left)
+            size = gate.open(left)
+        if waited:
+            link.speak()
+        return size

@@ -71,6 +71,7 @@ class Link:
         self.begin_leaving(seconds)
         if threading.current_thread() is not self._thread:
             self._finished.wait(seconds)
+        self.speak()
 
     def begin_leaving(self, seconds: float) -> None:
         """The same, without waiting."""
