@@ -282,6 +282,7 @@ class Core:
         application.connected = False
         application.place = NO_PLACE
         application.unkept = []
+        application.cap = min(application.cap, self.bandwidth)
         self.applications[application.number] = application
         self.next_number = max(self.next_number, application.number + 1)
         self.leases.alive(self.now, application)
