@@ -268,7 +268,7 @@ def test_it_rejoins() -> None:
     session.lost("gone", 3.0)
     session.operation.moved = 40
     session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", "secret")]
+    assert session.send(3.5) == [Join(1, 1, 7, "key", 1, "secret")]
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
     assert session.send(3.6) == [Inform(2, 1, 100.0, 10, 40.0)]
     assert session.rate(3.6) == 10.0
@@ -287,6 +287,32 @@ def test_what_ended_meanwhile_is_released_when_it_is_back() -> None:
     session.send(3.5)
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
     assert session.send(3.6) == [Release(2, 1, 0.0), Inform(3, 2, 50.0, 5)]
+
+
+def test_it_answers_again_where_the_answer_may_be_lost() -> None:
+    session = moving(10.0)
+    session.receive(Grant(1, 2, 3.0), 2.5)
+    session.send(2.5)
+    session.lost("gone", 3.0)
+    session.connect(3.5)
+    session.send(3.5)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
+    session.send(3.6)
+    session.receive(Grant(1, 3, 3.0), 3.7)  # the same again, for the coordinator does not know that it is kept to
+    assert session.send(3.7) == [Yielded(3, 3)]
+
+
+def test_what_was_heard_is_not_released_twice() -> None:
+    session = moving(10.0)
+    session.end()
+    session.begin(50, 5, 3.0)
+    session.send(3.0)
+    session.receive(Grant(2, 2, 3.0), 3.1)
+    session.lost("gone", 3.2)
+    session.connect(3.5)
+    assert session.send(3.5) == [Join(1, 1, 7, "key", 2, "secret")]
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
+    assert session.send(3.6) == [Inform(2, 2, 50.0, 5)]
 
 
 @pytest.mark.parametrize("code", ["unknown", "denied"])

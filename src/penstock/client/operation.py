@@ -51,6 +51,8 @@ class Operation:
     """The coordinator it is connected with has answered."""
     unanswered: list[int] = field(default_factory=list)
     """Numbers of the grants that asked for less and are not kept to yet."""
+    unsure: bool = False
+    """Nobody knows whether the last answer was heard, so that the next grant is answered in any case."""
     refused: bool = False
     """The coordinator does not want to know of it."""
     informed: bool = False
@@ -69,8 +71,9 @@ class Operation:
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
         """A new grant while `used` bytes/s are in use; the numbers of those that it keeps to by now and has to answer."""
-        if rate < used or (self.granted and rate < self.latest):
+        if rate < used or (self.granted and rate < self.latest) or self.unsure:
             self.unanswered.append(number)
+        self.unsure = False
         self.latest, self.granted = rate, True
         if rate <= 0.0 and self.flying:
             self.hold(used)
@@ -97,6 +100,7 @@ class Operation:
 
     def cut_off(self) -> None:
         """The coordinator is lost; the rate stays."""
+        self.unsure = self.unsure or self.granted
         self.informed = self.granted = self.refused = False
         self.unanswered = []
 

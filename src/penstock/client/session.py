@@ -157,7 +157,7 @@ class Session:
         if self.application is None:
             self._outbox = [self._register(now)]
         else:
-            self._outbox = [partial(Join, version=VERSION, application=self.application, key=self._key, token=self._token)]
+            self._outbox = [self._join(self.application)]
 
     def lost(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made; if it was to be closed it is known why."""
@@ -244,6 +244,12 @@ class Session:
             token=self._token,
         )
 
+    def _join(self, application: int) -> Callable[..., Request]:
+        """It is at the operation that the coordinator may know of, or that ended when nobody could be told."""
+        pending = self.operation if self.operation is not None and self.operation.known else self._ended
+        at = pending.number if pending is not None else 0
+        return partial(Join, version=VERSION, application=application, key=self._key, operation=at, token=self._token)
+
     def _registered(self, message: Registered, now: float) -> None:
         same = self.application == message.application
         self.registered, self.application, self._key = True, message.application, message.key
@@ -262,6 +268,7 @@ class Session:
         if operation is None or message.operation != operation.number or message.number <= self._grant:
             return
         self._grant = message.number
+        self._ended = None  # what was said before the announcement of this one was heard
         self._doubt.content()
         operation.refused = False
         self._answer(operation.grant(message.number, max(0.0, message.rate), used))

@@ -7,7 +7,7 @@ coordinator's own clock, which begins with its first start.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.policies.order import MOMENT
 
@@ -29,6 +29,14 @@ class Operation:
     def round_bytes(self) -> float:
         """What it moves between two chances to be paused."""
         return self.volume / self.rounds
+
+
+class Lower(NamedTuple):
+    """A grant of less than before, and when it must be kept to at the latest."""
+
+    number: int
+    rate: float
+    deadline: float
 
 
 @dataclass
@@ -75,8 +83,8 @@ class Application:
     connected: bool = field(default=True, compare=False)
     heard: float = field(default=0.0, compare=False)
     """When it last gave a sign of life."""
-    unkept: list[tuple[int, float]] = field(default_factory=list, compare=False)
-    """Grants, by number and rate, each lower than the one before, that it is not known to keep to yet."""
+    unkept: list[Lower] = field(default_factory=list, compare=False)
+    """Grants, none higher than the one before, that it is not known to keep to yet."""
     unanswered: bool = field(default=False, compare=False)
     """It waits for an answer to an announcement."""
 

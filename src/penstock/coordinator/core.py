@@ -21,7 +21,7 @@ import numpy as np
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.coordinator import granting
 from penstock.coordinator.active import Active
-from penstock.coordinator.application import NO_PLACE, Application, Operation
+from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
 from penstock.coordinator.expected import Expected
 from penstock.coordinator.leases import Leases
 from penstock.engine.dedicated import dedicated
@@ -36,6 +36,8 @@ FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
 DELTA_SECONDS: Final = 1.0
 """Between the decisions of a periodic policy that was given no period and no workload."""
+LEAST_CAP: Final = 1e-12
+"""The part of B that an application must be able to use at least; with less, times are no numbers any more."""
 OVERRUN: Final = 1.05
 """An application that has moved more than this times what its grants allowed, and a round, has overrun."""
 
@@ -153,8 +155,8 @@ class Core:
         if self._expected.only_planned and self._expected.position(job) is None:
             raise Refused(INVALID, f"{job!r} is not in the workload that the policy {self.policy.name} plans for")
         cap = min(self.bandwidth, bandwidth if bandwidth is not None else nodes * self.node_bandwidth)
-        if not cap > 0.0:
-            raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is none; expected bytes/s above 0")
+        if not cap > LEAST_CAP * self.bandwidth:
+            raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
         if progress is not None and progress > elapsed * (1.0 + 1e-9):
             raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
         self.advance(now)
@@ -227,13 +229,14 @@ class Core:
         number = application.grant_number
         self._check(grant <= number, INVALID, f"grant {grant} was never given; the latest is {number}")
         self.advance(now)
-        kept = [rate for number, rate in application.unkept if number <= grant]
+        kept = [sent.rate for sent in application.unkept if sent.number <= grant]
         if kept:
-            application.unkept = application.unkept[len(kept) :]
+            application.unkept = [sent for sent in application.unkept if sent.rate < kept[-1]]  # told twice, kept to once
             self._put_in_force(application, kept[-1])
             self._settled = False
-            if not application.unkept:
-                self.leases.settled(application)
+            self.leases.settled(application)
+            if application.unkept:
+                self.leases.owe(application, application.unkept[0].deadline)
         self.events += 1
         self.leases.alive(now, application)
 
@@ -283,6 +286,7 @@ class Core:
         application.connected = False
         application.place = NO_PLACE
         application.unkept = []
+        application.cap = min(application.cap, self.bandwidth)
         self.applications[application.number] = application
         self.next_number = max(self.next_number, application.number + 1)
         self.leases.alive(self.now, application)
@@ -414,8 +418,8 @@ class Core:
     def _expire(self) -> None:
         """Send away whoever is silent or does not yield, forget whoever is away for too long."""
         for application in self.leases.late(self.now):
-            number, rate = application.unkept[0]
-            self._send_away(application, f"it did not keep to grant {number} of {rate:g} bytes/s in time")
+            sent = application.unkept[0]
+            self._send_away(application, f"it did not keep to grant {sent.number} of {sent.rate:g} bytes/s in time")
         for application in self.leases.silent(self.now):
             self._send_away(application, f"it gave no sign of life for {self.leases.lease:g} s")
         for application in self.leases.outdated(self.now):
@@ -457,11 +461,12 @@ class Core:
         assert operation is not None
         application.grant_number += 1
         application.unanswered = False
-        before = application.in_force
-        if rate < before:
-            application.unkept.append((application.grant_number, rate))
-            a_round = operation.round_bytes / before if rate == 0.0 else 0.0
-            self.leases.owe(application, self.now + self.leases.lease + a_round)
+        if rate < application.in_force:
+            slowest = next((sent.rate for sent in reversed(application.unkept) if sent.rate > 0.0), application.in_force)
+            a_round = operation.round_bytes / slowest if rate == 0.0 else 0.0
+            deadline = self.now + self.leases.lease + a_round
+            application.unkept.append(Lower(application.grant_number, rate, deadline))
+            self.leases.owe(application, deadline)
         else:
             self._put_in_force(application, rate)
         self.active.column("sent")[application.place] = rate

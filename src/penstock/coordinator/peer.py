@@ -105,11 +105,12 @@ class Peer(asyncio.Protocol):
         """Send a message, or cut the peer off if it does not read what it was sent before."""
         if self._transport is None:
             return
-        self._transport.write(encode(message))
         if self._transport.get_write_buffer_size() > UNREAD_BYTES:
             self.server.cut_off += 1
             self._transport.abort()
             self._transport = None
+            return
+        self._transport.write(encode(message))
 
     def hang_up(self) -> None:
         """Close the connection when what was said is sent."""

@@ -192,6 +192,8 @@ class Server:
         if isinstance(message, Register | Join | Control):
             self._introduce(peer, message)
             return
+        if application is not None and application.number not in self.core.applications:
+            raise Refused(UNKNOWN, f"application {application.number} is forgotten; expected to register anew")
         if application is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
         now = self.now()
@@ -327,9 +329,10 @@ class Server:
         )
         before = self.journal.failure
         self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
-        core.changed.clear()
         self._written_policy = core.policy.name
-        if self.journal.failure and not before:
+        if not self.journal.failure:
+            core.changed.clear()  # else with the next commit
+        elif not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
     def _tell_faults(self) -> None:
