@@ -262,6 +262,18 @@ def test_a_rate_is_kept_while_the_connection_is_lost_until_patience_ends() -> No
     assert session.rate(5.0) == math.inf
 
 
+def test_who_went_on_is_not_slowed_down_before_it_is_told_to() -> None:
+    session = moving(10.0, patience=2.0)
+    session.lost("gone", 3.0)
+    session.connect(6.0)
+    session.send(6.0)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 6.1)
+    assert session.rate(6.1) == math.inf
+    session.send(6.1)
+    session.receive(Grant(1, 1, 20.0), 6.2)
+    assert session.rate(6.2) == 20.0
+
+
 def test_it_rejoins() -> None:
     session = moving(10.0)
     assert session.operation is not None

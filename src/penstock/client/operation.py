@@ -69,7 +69,7 @@ class Operation:
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
         """A new grant while `used` bytes/s are in use; the numbers of those that it keeps to by now and has to answer."""
-        if rate < used or (self.granted and rate < self.latest):
+        if rate < used:
             self.unanswered.append(number)
         self.latest, self.granted = rate, True
         if rate <= 0.0 and self.flying:

@@ -9,13 +9,13 @@ rate is kept for as long as patience lasts (`doubt`). A pause that a living coor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from penstock.client.doubt import Doubt
 from penstock.client.identity import Identity
 from penstock.client.operation import Operation
+from penstock.client.outbox import Outbox
 from penstock.client.protocol import (
     DENIED,
     INVALID,
@@ -75,9 +75,7 @@ class Session:
         self._operations = 0
         self._ended: Operation | None = None
         self._grant = 0
-        self._seq = 0
-        self._asked: dict[int, Request] = {}
-        self._outbox: list[Callable[..., Request]] = []
+        self._outbox = Outbox()
         self._beats = self._next_beat = math.inf
 
     # What the application may do.
@@ -138,7 +136,7 @@ class Session:
         """The application ends."""
         self.end()
         if self.registered and not self.leaving:
-            self._outbox.append(Leave)
+            self._outbox.post(Leave)
         self.leaving = True
 
     def disable(self, now: float) -> None:
@@ -151,13 +149,14 @@ class Session:
     def connect(self, now: float) -> None:
         """There is a new connection; it begins with who this is."""
         self.connected, self.hang_up, self._heard = True, None, now
-        self._seq = self._grant = 0
-        self._asked.clear()
+        self._grant = 0
         self._doubt.connected()
+        self._outbox.clear()
         if self.application is None:
-            self._outbox = [self._register(now)]
+            self._outbox.post(self.identity.register(now - self._born, self._token))
         else:
-            self._outbox = [partial(Join, version=VERSION, application=self.application, key=self._key, token=self._token)]
+            known = partial(Join, version=VERSION, application=self.application, key=self._key)
+            self._outbox.post(partial(known, token=self._token))
 
     def lost(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made; if it was to be closed it is known why."""
@@ -167,7 +166,7 @@ class Session:
         self.hang_up = None
         self.changes += 1
         self._next_beat = math.inf
-        self._outbox = []
+        self._outbox.clear()
         if self.operation is not None:
             self.operation.cut_off()
         self._doubt.begin(now)
@@ -179,11 +178,12 @@ class Session:
         if operation is not None and operation.informed and now >= operation.reports_from:
             self._report(operation, now)
         if now >= self._next_beat:
-            self._outbox.append(Beat)
+            self._outbox.post(Beat)
             self._next_beat = now + self._beats
-        messages = [self._numbered(make, now) for make in self._outbox]
-        self._outbox = []
-        self.changes += bool(messages)
+        messages, asks = self._outbox.take()
+        if asks:
+            self._doubt.begin(now)
+            self.changes += 1
         return messages
 
     def due(self, now: float) -> float:
@@ -229,21 +229,6 @@ class Session:
             if operation is not None and operation.flying and self.rate(now) <= 0.0 < used:
                 operation.hold(used)  # it went on without the coordinator, and may end its round
 
-    def _register(self, now: float) -> Callable[..., Request]:
-        mine, passed = self.identity, now - self._born
-        return partial(
-            Register,
-            version=VERSION,
-            job=mine.job,
-            nodes=mine.nodes,
-            user=mine.user,
-            bandwidth=mine.bandwidth,
-            elapsed=mine.elapsed + passed,
-            lead=max(0.0, mine.lead - passed),
-            whole=mine.whole,
-            token=self._token,
-        )
-
     def _registered(self, message: Registered, now: float) -> None:
         same = self.application == message.application
         self.registered, self.application, self._key = True, message.application, message.key
@@ -253,7 +238,7 @@ class Session:
         if same and self._ended is not None:
             self._release(self._ended)  # nobody knows whether that was heard
         if self.leaving:
-            self._outbox.append(Leave)
+            self._outbox.post(Leave)
         elif self.operation is not None:
             self._inform(now)
 
@@ -262,12 +247,13 @@ class Session:
         if operation is None or message.operation != operation.number or message.number <= self._grant:
             return
         self._grant = message.number
+        self._outbox.settled()
         self._doubt.content()
         operation.refused = False
         self._answer(operation.grant(message.number, max(0.0, message.rate), used))
 
     def _failed(self, message: Error, now: float) -> None:
-        asked = self._asked.pop(message.seq, None)
+        asked = self._outbox.asked(message.seq)
         text = f"{message.code}: {message.text}"
         match asked:
             case Join() if message.code in (UNKNOWN, DENIED):
@@ -299,24 +285,15 @@ class Session:
         operation.informed = operation.known = True
         operation.reported = operation.moved
         told = partial(Inform, operation=operation.number, volume=float(operation.volume), rounds=operation.rounds)
-        self._outbox.append(partial(told, moved=float(operation.moved)))
+        self._outbox.post(partial(told, moved=float(operation.moved)))
 
     def _report(self, operation: Operation, now: float) -> None:
         if operation.informed and operation.moved != operation.reported:
             operation.reported, operation.reports_from = operation.moved, now + REPORTS
-            self._outbox.append(partial(Report, operation=operation.number, moved=float(operation.moved)))
+            self._outbox.post(partial(Report, operation=operation.number, moved=float(operation.moved)))
 
     def _answer(self, numbers: list[int]) -> None:
-        self._outbox += [partial(Yielded, grant=number) for number in numbers]
+        self._outbox.post(*(partial(Yielded, grant=number) for number in numbers))
 
     def _release(self, operation: Operation) -> None:
-        self._outbox.append(partial(Release, operation=operation.number, moved=float(operation.moved)))
-
-    def _numbered(self, make: Callable[..., Request], now: float) -> Request:
-        self._seq += 1
-        message = make(seq=self._seq)
-        if isinstance(message, Register | Join | Inform | Beat):
-            self._doubt.begin(now)
-            if not isinstance(message, Beat):
-                self._asked[self._seq] = message
-        return message
+        self._outbox.post(partial(Release, operation=operation.number, moved=float(operation.moved)))
