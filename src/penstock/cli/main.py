@@ -13,9 +13,22 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from penstock import __version__
-from penstock.cli import bound, buffer, campaign, compare, generate, pack, place, policies, reproduce, simulate
+from penstock.cli import (
+    bound,
+    buffer,
+    campaign,
+    compare,
+    ctl,
+    generate,
+    pack,
+    place,
+    policies,
+    reproduce,
+    serve,
+    simulate,
+)
 
-COMMANDS = (simulate, compare, bound, pack, place, buffer, policies, generate, campaign, reproduce)
+COMMANDS = (simulate, compare, bound, pack, place, buffer, policies, generate, campaign, serve, ctl, reproduce)
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 
@@ -58,9 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("penstock: the workload does not fit into memory; expected a smaller one\n")
         return WRONG_INPUT
     except Exception as error:
+        from penstock.client.errors import ClientError
         from penstock.model.errors import PenstockError
 
-        if not isinstance(error, PenstockError):
+        if not isinstance(error, PenstockError | ClientError):
             raise
         sys.stderr.write(f"penstock: {error}\n")
         return WRONG_INPUT

@@ -4,9 +4,10 @@
 
     ClientError              anything the caller can put right; its text is one line
     ├── AddressError         where the coordinator is, or the token that opens it
-    └── UsageError           a wrong argument, or a call out of its order
+    ├── UsageError           a wrong argument, or a call out of its order
+    └── CoordinatorError     an order that the coordinator refuses, or that finds none
 
-A coordinator that is absent, slow or gone is no error: the application goes on without it.
+To an application, a coordinator that is absent, slow or gone is no error: it goes on without it.
 """
 
 from __future__ import annotations
@@ -22,3 +23,7 @@ class AddressError(ClientError):
 
 class UsageError(ClientError):
     """A wrong argument, or a call that does not fit what is under way."""
+
+
+class CoordinatorError(ClientError):
+    """The coordinator refuses an order, or there is none to take it."""

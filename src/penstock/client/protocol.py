@@ -70,6 +70,8 @@ class Join(_Message, frozen=True):
     version: Count
     application: Count
     key: Secret
+    operation: Count = 0
+    """The operation it is at; 0 if it is at none, so that one which was under way is over."""
     token: Secret = ""
 
 
@@ -186,8 +188,8 @@ Request: TypeAlias = Register | Join | Inform | Report | Yielded | Release | Lea
 Reply: TypeAlias = Registered | Grant | Left | Forgotten | Error | Answer | Beat
 
 _encoder: Final = msgspec.json.Encoder()
-_requests: Final = msgspec.json.Decoder(Request)
-_replies: Final = msgspec.json.Decoder(Reply)
+_requests: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)
+_replies: Final[msgspec.json.Decoder[Reply]] = msgspec.json.Decoder(Reply)
 
 
 def encode(message: Request | Reply) -> bytes:

@@ -1,0 +1,123 @@
+"""The books of one application: who it is, what it has done, and what it is doing.
+
+It works or has an operation pending; time between operations counts as work (000 §3). All dates are seconds of the
+coordinator's own clock, which begins with its first start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.policies.order import MOMENT
+
+NO_PLACE: Final = -1
+
+
+@dataclass
+class Operation:
+    """An operation under way: `volume` bytes in so many `rounds`, posted at `posted`."""
+
+    number: int
+    volume: float
+    rounds: int
+    posted: float
+    moved: float = 0.0
+    """Bytes, as last reported or estimated."""
+
+    @property
+    def round_bytes(self) -> float:
+        """What it moves between two chances to be paused."""
+        return self.volume / self.rounds
+
+
+@dataclass
+class Application:
+    """An application as the coordinator knows it."""
+
+    number: int
+    job: str
+    user: str
+    uid: int
+    key_digest: str
+    """SHA-256 of the key that proves who it is when it comes back."""
+    nodes: int
+    cap: float
+    """b_i in bytes/s."""
+    release: float
+    """τ_i."""
+    done: float
+    """Progress in seconds up to the last operation, or to `idle_since`."""
+    idle_since: float
+    """When its work phase began, or its operation was posted."""
+    lead: float = 0.0
+    """Seconds of the present work phase that belong to no iteration."""
+    whole: float | None = None
+    worked: float = 0.0
+    since_operation: float = 0.0
+    in_iterations: float = 0.0
+    iterations: int = 0
+    operations: int = 0
+    moved: float = 0.0
+    io_seconds: float = 0.0
+    transfer_seconds: float = 0.0
+    operation: Operation | None = None
+    last_operation: int = 0
+    """The number of its latest operation."""
+    grant_number: int = 0
+    overruns: int = 0
+    """Reports of more than its grants had allowed."""
+    in_force: float = 0.0
+    """Bytes/s that it may be using."""
+
+    place: int = field(default=NO_PLACE, compare=False)
+    """Where its operation is among the active ones."""
+    connected: bool = field(default=True, compare=False)
+    heard: float = field(default=0.0, compare=False)
+    """When it last gave a sign of life."""
+    unkept: list[tuple[int, float]] = field(default_factory=list, compare=False)
+    """Grants, by number and rate, each lower than the one before, that it is not known to keep to yet."""
+    unanswered: bool = field(default=False, compare=False)
+    """It waits for an answer to an announcement."""
+
+    def progress(self, now: float) -> float:
+        """Seconds of its dedicated run done by now (000 eq. 6), its operation counted as of its last report."""
+        if self.operation is None:
+            return self.done + (now - self.idle_since)
+        return self.done + self.operation.moved / self.cap
+
+    @property
+    def mean_iteration(self) -> float:
+        """ω_i in seconds; 0 before the first finished iteration."""
+        return self.in_iterations / self.iterations if self.iterations else 0.0
+
+    def end_work(self, now: float) -> None:
+        """It stops working, to do I/O."""
+        seconds = now - self.idle_since
+        counted = seconds - self.lead
+        self.done += seconds
+        self.worked += seconds
+        self.since_operation += counted if counted > MOMENT else 0.0
+        self.lead = max(0.0, -counted)
+        self.idle_since = now
+
+    def end_operation(self, now: float, moved: float) -> None:
+        """Its operation is over; the same entries as in `penstock.engine.chain.account`.
+
+        Whatever it says that it moved, it has not progressed by more than the time it took.
+        """
+        assert self.operation is not None
+        took = now - self.operation.posted
+        alone = moved / self.cap
+        if alone > took * (1.0 + 1e-9) + MOMENT:
+            alone = took
+        self.done += alone
+        self.moved += moved
+        self.io_seconds += took
+        if self.iterations > 0 or self.since_operation > 0.0:
+            self.in_iterations += self.since_operation + alone
+            self.iterations += 1
+        self.since_operation = 0.0
+        self.operations += 1
+        self.operation = None
+        self.idle_since = now

@@ -1,0 +1,82 @@
+"""What is known of the applications before they come: their places in the order that a policy plans for a workload.
+
+Most policies need none of it. Those that go by nominal iterations or by all operations ahead (`penstock policies` says
+which) can run live only beside a workload file whose applications are found again by their names.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+
+from penstock.model import InputError, Workload
+from penstock.policies.policy import STATIC, Policy
+
+
+class Expected:
+    """The plan of a policy for the applications of a workload, found by name; without one, nothing is known ahead."""
+
+    def __init__(self, policy: Policy, workload: Workload | None) -> None:
+        if policy.planner is not None and workload is None:
+            raise InputError(
+                f"policy {policy.name}", "it plans for applications known ahead; expected a workload file, --workload FILE"
+            )
+        self.only_planned = policy.family == STATIC
+        applications = workload.applications if workload is not None else ()
+        self._position = {application.name: index for index, application in enumerate(applications)}
+        plan = policy.plan(workload) if workload is not None else None
+        self._rank = plan.rank if plan is not None and plan.rank is not None else None
+        self._turns: list[list[int]] = [[] for _ in applications]
+        self._skipped: list[int] = []
+        self._whole: list[float] = []
+        first = 0
+        for index, application in enumerate(applications):
+            assert workload is not None
+            own = slice(first, first + len(application.phases))
+            first = own.stop
+            if plan is not None and plan.turns is not None:
+                self._turns[index] = plan.turns[own][application.phases.asks].tolist()
+            alone = application.seconds_alone(application.cap(workload.platform))
+            self._whole.append(workload.history(application) + float(alone))
+
+    @property
+    def size(self) -> int:
+        """How many applications are known ahead."""
+        return len(self._position)
+
+    def position(self, job: str) -> int | None:
+        """The application's place in the workload; None if it is not in there."""
+        return self._position.get(job)
+
+    def rank(self, job: str) -> float:
+        """Its place in the planned order of applications; the last for one that was not planned."""
+        if self._rank is None:
+            return 0.0
+        position = self._position.get(job)
+        return math.inf if position is None else float(self._rank[position])
+
+    def whole(self, job: str) -> float:
+        """Seconds of its dedicated run; infinite where unknown."""
+        position = self._position.get(job)
+        return math.inf if position is None else self._whole[position]
+
+    def turn(self, job: str, operation: int) -> int:
+        """The turn of its operation, counted from 0, among those that are still to be expected; −1 without one."""
+        position = self._position.get(job)
+        turns = self._turns[position] if position is not None else []
+        if operation >= len(turns):
+            return -1
+        return turns[operation] - bisect_left(self._skipped, turns[operation])
+
+    def skip(self, job: str, operations: int) -> bool:
+        """The application, which has done so many operations, does no more: nobody is to wait for its turns.
+
+        Returns whether the turns of others change by that.
+        """
+        position = self._position.get(job)
+        left = self._turns[position][operations:] if position is not None else []
+        for turn in left:
+            insort(self._skipped, turn)
+        if position is not None:
+            self._turns[position] = self._turns[position][:operations]
+        return bool(left)

@@ -1,0 +1,73 @@
+"""Metrics and the state over HTTP, for whoever asks on that port; off unless an address is given."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from penstock.client import address
+from penstock.coordinator import control
+from penstock.model import InputError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from penstock.coordinator.server import Server
+
+
+def application(server: Server) -> Starlette:
+    """``/metrics`` for Prometheus, ``/state`` as JSON, ``/healthz`` for who only wants to know that it lives."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
+    from starlette.routing import Route
+
+    from penstock.coordinator.metrics import CONTENT_TYPE, Metrics
+
+    metrics = Metrics(server)
+
+    async def show_metrics(_: Request) -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+    async def show_state(_: Request) -> Response:
+        return JSONResponse(control.state(server))
+
+    async def show_health(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    return Starlette(routes=[Route("/metrics", show_metrics), Route("/state", show_state), Route("/healthz", show_health)])
+
+
+@contextlib.asynccontextmanager
+async def serving(server: Server) -> AsyncIterator[None]:
+    """Serve HTTP in this event loop while the block runs."""
+    try:
+        import uvicorn
+
+        app = application(server)
+    except ImportError as error:
+        raise InputError("http", f"{error.name} is missing; expected: pip install 'penstock[serve]'") from None
+    where = address.parse(server.settings.http)
+    if not isinstance(where, address.Tcp):
+        raise InputError("http", f"{server.settings.http!r} is no TCP address; expected host:port")
+    try:
+        listening = socket.create_server((where.host, where.port), family=_family(where.host))
+    except OSError as error:
+        raise InputError(f"http {where}", f"cannot be listened on: {error.strerror or error}") from None
+    configuration = uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
+    http = uvicorn.Server(configuration)
+    http.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]  # signals are the server's
+    task = asyncio.create_task(http.serve(sockets=[listening]))
+    try:
+        yield
+    finally:
+        http.should_exit = True
+        await task
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,0 +1,360 @@
+"""The server: sockets around the core. One thread, one event loop.
+
+Messages are entered into the core as they arrive. When all that has arrived is entered, the core decides once; what it
+decides is committed to the journal and then sent. Under load more messages share a decision, and none waits for a timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import logging
+import math
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.client import address, protocol
+from penstock.client.protocol import (
+    DENIED,
+    TOO_MANY,
+    UNEXPECTED,
+    UNKNOWN,
+    VERSION,
+    VERSION_UNKNOWN,
+    Answer,
+    Beat,
+    Control,
+    Forgotten,
+    Inform,
+    Join,
+    Leave,
+    Left,
+    Register,
+    Registered,
+    Release,
+    Report,
+    Request,
+    Yielded,
+)
+from penstock.coordinator import control
+from penstock.coordinator.application import Application
+from penstock.coordinator.clock import Clock
+from penstock.coordinator.core import Core, Forget, Refused
+from penstock.coordinator.journal import Journal, Present
+from penstock.coordinator.limits import Bucket
+from penstock.coordinator.notify import notify, watchdog_seconds
+from penstock.coordinator.peer import Peer
+from penstock.coordinator.settings import Settings
+from penstock.model import InputError
+from penstock.model.files import read
+
+LOG: Final = logging.getLogger("penstock.coordinator")
+STRANGERS: Final = 64
+"""Connections of a user beyond those of its applications: who is about to register, or asks questions."""
+LONGEST_SLEEP: Final = 3600.0
+
+
+class Server:
+    """A running coordinator."""
+
+    def __init__(self, settings: Settings) -> None:
+        if not settings.bandwidth > 0.0:
+            raise InputError("bandwidth", 'not given; expected what the I/O system carries, such as --bandwidth "10 GB/s"')
+        self.settings = settings
+        self.token = address.read_token(settings.token_file) if settings.token_file else ""
+        if settings.listen and not self.token:
+            raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
+        self.journal = Journal(settings.journal)
+        present, applications = self.journal.load()
+        self.clock = Clock(present.mark if present else None)
+        changed = present is not None and present.configured == settings.policy
+        self.core = Core(
+            present.policy if present is not None and changed else settings.policy,
+            settings.bandwidth,
+            node_bandwidth=settings.node_bandwidth,
+            lease=settings.lease,
+            keep=settings.keep,
+            keep_most=settings.max_applications,
+            workload=read(settings.workload) if settings.workload else None,
+            now=self.clock.now(),
+        )
+        if present is not None:
+            self.core.next_number = present.next_number
+        for application in applications:
+            self.core.restore(application)
+        self.cut_off = 0
+        self.refused = 0
+        self.messages: Counter[str] = Counter()
+        self.peers: set[Peer] = set()
+        self._connections: Counter[int] = Counter()
+        self._date: float | None = None
+        self._at: dict[int, Peer] = {}
+        self._buckets: dict[int, Bucket] = {}
+        self._after_commit: list[Callable[[], None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = asyncio.Event()
+        self._fault: str | None = None
+
+    # Life
+
+    async def run(self, ready: Callable[[], Any] = lambda: None) -> None:
+        """Listen until told to stop; `ready` is called when clients can come."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.journal.close)
+            await self._listen(stack)
+            if self.settings.http:
+                from penstock.coordinator.http import serving
+
+                await stack.enter_async_context(serving(self))
+            watchdog = asyncio.create_task(self._feed_watchdog())
+            stack.callback(watchdog.cancel)
+            self._decide()
+            ready()
+            notify(f"READY=1\nSTATUS=sharing {self.core.bandwidth:g} bytes/s by {self.core.policy.name}")
+            await self._stopped.wait()
+            notify("STOPPING=1")
+            for peer in list(self.peers):
+                peer.hang_up()
+            self._decide()
+
+    def stop(self) -> None:
+        """End `run`; clients go on by themselves and come back to the next coordinator."""
+        self._stopped.set()
+
+    async def _listen(self, stack: contextlib.AsyncExitStack) -> None:
+        loop = asyncio.get_running_loop()
+        path = Path(self.settings.socket)
+        with _one_line(f"socket {path}"):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_socket():
+                    path.unlink()  # of an earlier life: the journal's lock says that nobody lives
+            local = await loop.create_unix_server(lambda: Peer(self, local=True), str(path), backlog=1024)
+            path.chmod(0o666)  # anybody may come: the kernel says who it is
+        stack.callback(lambda: path.unlink(missing_ok=True))
+        stack.callback(local.close)
+        if self.settings.listen:
+            where = address.parse(self.settings.listen)
+            if not isinstance(where, address.Tcp):
+                raise InputError("listen", f"{self.settings.listen!r} is no TCP address; expected host:port")
+            with _one_line(f"listen {where}"):
+                remote = await loop.create_server(lambda: Peer(self, local=False), where.host, where.port, backlog=1024)
+            stack.callback(remote.close)
+
+    async def _feed_watchdog(self) -> None:
+        seconds = watchdog_seconds()
+        while seconds > 0.0:
+            notify("WATCHDOG=1")
+            await asyncio.sleep(seconds / 2.0)
+
+    def now(self) -> float:
+        """The date of what has arrived since the last decision: all of it is one, and a decision follows."""
+        if self._date is None:
+            self._date = self.clock.now()
+            asyncio.get_running_loop().call_soon(self._decide)
+        return self._date
+
+    # Peers
+
+    def admit(self, peer: Peer) -> bool:
+        """Whether there is room for one more connection of this user."""
+        self.peers.add(peer)
+        self._connections[peer.uid] += 1
+        return self._connections[peer.uid] <= self.settings.max_applications_per_user + STRANGERS
+
+    def bucket(self, uid: int) -> Bucket:
+        """The messages that all peers of a user may send."""
+        if uid not in self._buckets:
+            self._buckets[uid] = Bucket(self.settings.message_rate_per_user, self.clock.now())
+        return self._buckets[uid]
+
+    def gone(self, peer: Peer) -> None:
+        """A connection has ended."""
+        self.peers.discard(peer)
+        self._connections[peer.uid] -= 1
+        application = peer.application
+        if application is not None and self._at.get(application.number) is peer:
+            del self._at[application.number]
+            if application.number in self.core.applications:
+                self.core.lost(self.now(), application)
+
+    def handle(self, peer: Peer, message: Request) -> None:
+        """Enter a message; Refused if it cannot be."""
+        self.messages[type(message).__name__] += 1
+        application = peer.application
+        if isinstance(message, Register | Join | Control):
+            self._introduce(peer, message)
+            return
+        if application is None:
+            raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
+        now = self.now()
+        if isinstance(message, Beat):
+            self.core.alive(now, application)
+            peer.say(message)
+            return
+        match message:
+            case Inform():
+                self.core.inform(now, application, message.operation, message.volume, message.rounds, message.moved)
+            case Report():
+                self.core.report(now, application, message.operation, message.moved)
+            case Yielded():
+                self.core.yielded(now, application, message.grant)
+            case Release():
+                self.core.release(now, application, message.operation, message.moved)
+            case Leave():
+                self.core.leave(now, application)
+                peer.application = None
+                self._at.pop(application.number, None)
+                peer.say(Left(message.seq))
+                peer.hang_up()
+
+    def _introduce(self, peer: Peer, message: Register | Join | Control) -> None:
+        if message.version != VERSION:
+            raise Refused(VERSION_UNKNOWN, f"version {message.version} is not spoken here; expected {VERSION}")
+        if isinstance(message, Control):
+            if not peer.local or peer.uid not in (0, os.getuid()):
+                raise Refused(DENIED, "only whoever runs the coordinator may ask this; expected its user, or root")
+            peer.is_control = True
+            peer.introduced()
+            peer.say(Answer(message.seq, control.answer(self, message.command, message.argument)))
+            return
+        if not peer.local and not hmac.compare_digest(message.token.encode(), self.token.encode()):
+            raise Refused(DENIED, "the token is not right; expected the one in the coordinator's token file")
+        if peer.application is not None or peer.is_control:
+            raise Refused(UNEXPECTED, "this connection has an owner already; expected one connection an application")
+        if isinstance(message, Register):
+            self._register(peer, message)
+        else:
+            self._join(peer, message)
+        peer.introduced()
+
+    def _register(self, peer: Peer, message: Register) -> None:
+        self._make_room(peer.uid)
+        key = secrets.token_hex(16)
+        application = self.core.register(
+            self.now(),
+            message.job,
+            nodes=message.nodes,
+            user=message.user,
+            uid=peer.uid,
+            key_digest=_digest(key),
+            bandwidth=message.bandwidth,
+            elapsed=message.elapsed,
+            progress=message.progress,
+            lead=message.lead,
+            whole=message.whole,
+        )
+        self._seat(peer, application, message.seq, key)
+
+    def _join(self, peer: Peer, message: Join) -> None:
+        application = self.core.applications.get(message.application)
+        known = application.key_digest if application is not None else ""
+        right = hmac.compare_digest(known.encode(), _digest(message.key).encode())
+        if application is None or not right or application.uid != peer.uid:
+            raise Refused(UNKNOWN, f"application {message.application} with that key is not known; expected to register")
+        before = self._at.pop(application.number, None)
+        if before is not None:
+            before.application = None
+            before.hang_up()
+        self.core.join(self.now(), application, message.operation)
+        self._seat(peer, application, message.seq, message.key)
+
+    def _seat(self, peer: Peer, application: Application, seq: int, key: str) -> None:
+        """The connection is the application's; it is told so when that is written down."""
+        peer.application = application
+        self._at[application.number] = peer
+        reply = Registered(seq, application.number, key, self.settings.lease, self.core.policy.name)
+        self._after_commit.append(lambda: peer.say(reply))
+
+    def _make_room(self, uid: int) -> None:
+        """A user at its limit loses the books of those longest away; Refused if all are here."""
+        own = [application for application in self.core.applications.values() if application.uid == uid]
+        for limit, members in (
+            (self.settings.max_applications_per_user, own),
+            (self.settings.max_applications, list(self.core.applications.values())),
+        ):
+            if len(members) < limit:
+                continue
+            away = [member for member in members if member.number not in self._at]
+            if not away:
+                raise Refused(TOO_MANY, f"{len(members)} applications are here already; expected at most {limit}")
+            self.core.leave(self.now(), min(away, key=lambda member: member.heard))
+
+    # Decisions
+
+    def _decide(self) -> None:
+        """Decide when all that has arrived is entered, write it down, and tell."""
+        core = self.core
+        instructions = core.decide(self._date if self._date is not None else self.clock.now())
+        self._date = None
+        if core.changed or instructions:
+            self._commit()
+        for said in self._after_commit:
+            said()
+        self._after_commit.clear()
+        for instruction in instructions:
+            number = instruction.application.number
+            peer = self._at.get(number)
+            if isinstance(instruction, Forget):
+                LOG.info("%s (application %d): %s", instruction.application.job, number, instruction.reason)
+                if peer is not None:
+                    peer.say(Forgotten(instruction.reason))
+                    peer.hang_up()
+            elif peer is not None:
+                peer.say(protocol.Grant(instruction.operation, instruction.number, instruction.rate))
+        self._tell_faults()
+        self._sleep()
+
+    def _commit(self) -> None:
+        core, mark = self.core, self.clock.mark()
+        in_force = {owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners}
+        present = Present(
+            now=mark.now,
+            monotonic=mark.monotonic,
+            wall=mark.wall,
+            boot=mark.boot,
+            policy=core.policy.name,
+            configured=self.settings.policy,
+            next_number=core.next_number,
+            in_force=in_force,
+        )
+        before = self.journal.failure
+        self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
+        core.changed.clear()
+        if self.journal.failure and not before:
+            LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
+
+    def _tell_faults(self) -> None:
+        if self.core.fault != self._fault:
+            self._fault = self.core.fault
+            if self._fault:
+                LOG.error("%s", self._fault)
+
+    def _sleep(self) -> None:
+        """Wake up when the core wants to, though nothing happens."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        date = self.core.next_date()
+        if date < math.inf:
+            wait = min(LONGEST_SLEEP, max(0.0, date - self.clock.now()))
+            self._timer = asyncio.get_running_loop().call_later(wait, self._decide)
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _one_line(place: str) -> Any:
+    """An address that cannot be had, in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(place, f"cannot be listened on: {error.strerror or error}") from None
