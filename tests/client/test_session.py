@@ -280,7 +280,7 @@ def test_it_rejoins() -> None:
     session.lost("gone", 3.0)
     session.operation.moved = 40
     session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", "secret")]
+    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=1, token="secret")]
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
     assert session.send(3.6) == [Inform(2, 1, 100.0, 10, 40.0)]
     assert session.rate(3.6) == 10.0
@@ -290,15 +290,32 @@ def test_it_rejoins() -> None:
     assert session.notices == []
 
 
-def test_what_ended_meanwhile_is_released_when_it_is_back() -> None:
+def test_what_ended_meanwhile_is_told_when_it_is_back() -> None:
     session = moving(10.0)
     session.lost("gone", 3.0)
     session.end()
-    session.begin(50, 5, 3.2)
     session.connect(3.5)
-    session.send(3.5)
-    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
-    assert session.send(3.6) == [Release(2, 1, 0.0), Inform(3, 2, 50.0, 5)]
+    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=0, token="secret")]
+    session.lost("gone again", 3.6)
+    session.begin(50, 5, 3.7)
+    session.connect(3.8)
+    assert session.send(3.8) == [Join(1, 1, 7, "key", operation=2, token="secret")]
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.9)
+    assert session.send(3.9) == [Inform(2, 2, 50.0, 5)]
+
+
+def test_an_operation_of_no_bytes_is_not_announced() -> None:
+    session = registered()
+    session.begin(0, 1, 1.5)
+    assert session.rate(1.5) == math.inf
+    assert session.send(1.5) == []
+    session.lost("gone", 1.6)
+    session.connect(1.7)
+    session.send(1.7)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 1.8)
+    session.end()
+    assert session.send(1.9) == []
+    assert session.notices == []
 
 
 @pytest.mark.parametrize("code", ["unknown", "denied"])

@@ -52,11 +52,9 @@ class Operation:
     unanswered: list[int] = field(default_factory=list)
     """Numbers of the grants that asked for less and are not kept to yet."""
     refused: bool = False
-    """The coordinator does not want to know of it."""
+    """The coordinator does not want to know of it, or need not: there is nothing to move."""
     informed: bool = False
     """Announced to the coordinator it is connected with."""
-    known: bool = False
-    """The coordinator may remember it."""
     reported: int = 0
     reports_from: float = -math.inf
     """No report before this date."""
@@ -97,7 +95,8 @@ class Operation:
 
     def cut_off(self) -> None:
         """The coordinator is lost; the rate stays."""
-        self.informed = self.granted = self.refused = False
+        self.informed = self.granted = False
+        self.refused = self.volume == 0
         self.unanswered = []
 
     def advance(self, count: int) -> bool:

@@ -73,7 +73,6 @@ class Session:
         self._key = ""
         self._born = self._heard = now
         self._operations = 0
-        self._ended: Operation | None = None
         self._grant = 0
         self._outbox = Outbox()
         self._beats = self._next_beat = math.inf
@@ -102,11 +101,11 @@ class Session:
     # The application's side.
 
     def begin(self, volume: int, rounds: int, now: float) -> Operation:
-        """A new operation, announced as soon as there is somebody to tell."""
+        """A new operation, announced as soon as there is somebody to tell; one of 0 bytes is nobody's business."""
         assert self.operation is None
         self._operations += 1
         self.changes += 1
-        self.operation = Operation(self._operations, volume, rounds)
+        self.operation = Operation(self._operations, volume, rounds, refused=volume == 0)
         self._inform(now)
         return self.operation
 
@@ -127,10 +126,8 @@ class Session:
         if operation is None:
             return
         self._answer(operation.answers())
-        if operation.known:
-            self._ended = operation
         if operation.informed:
-            self._release(operation)
+            self._outbox.post(partial(Release, operation=operation.number, moved=float(operation.moved)))
 
     def leave(self) -> None:
         """The application ends."""
@@ -155,8 +152,8 @@ class Session:
         if self.application is None:
             self._outbox.post(self.identity.register(now - self._born, self._token))
         else:
-            known = partial(Join, version=VERSION, application=self.application, key=self._key)
-            self._outbox.post(partial(known, token=self._token))
+            known = partial(Join, version=VERSION, application=self.application, key=self._key, token=self._token)
+            self._outbox.post(partial(known, operation=self.operation.number if self.operation is not None else 0))
 
     def lost(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made; if it was to be closed it is known why."""
@@ -230,13 +227,10 @@ class Session:
                 operation.hold(used)  # it went on without the coordinator, and may end its round
 
     def _registered(self, message: Registered, now: float) -> None:
-        same = self.application == message.application
         self.registered, self.application, self._key = True, message.application, message.key
         self.policy = message.policy
         self._beats = max(LEAST_BEAT, message.lease / 3.0) if message.lease > 0.0 else LEAST_BEAT
         self._next_beat = now + self._beats
-        if same and self._ended is not None:
-            self._release(self._ended)  # nobody knows whether that was heard
         if self.leaving:
             self._outbox.post(Leave)
         elif self.operation is not None:
@@ -271,19 +265,17 @@ class Session:
                 pass
 
     def _anew(self, why: str, now: float) -> None:
-        self.application, self._key, self._ended, self.hang_up = None, "", None, 0.0
-        self.registered = False
-        if self.operation is not None:
-            self.operation.known = False
+        self.application, self._key, self.hang_up, self.registered = None, "", 0.0, False
         self._doubt.because(why, now)
 
     def _inform(self, now: float) -> None:
-        self._doubt.begin(now)
         operation = self.operation
-        if operation is None or not self.registered or self.leaving:
+        if operation is None or operation.volume == 0:
             return
-        operation.informed = operation.known = True
-        operation.reported = operation.moved
+        self._doubt.begin(now)
+        if not self.registered:
+            return
+        operation.informed, operation.reported = True, operation.moved
         told = partial(Inform, operation=operation.number, volume=float(operation.volume), rounds=operation.rounds)
         self._outbox.post(partial(told, moved=float(operation.moved)))
 
@@ -294,6 +286,3 @@ class Session:
 
     def _answer(self, numbers: list[int]) -> None:
         self._outbox.post(*(partial(Yielded, grant=number) for number in numbers))
-
-    def _release(self, operation: Operation) -> None:
-        self._outbox.post(partial(Release, operation=operation.number, moved=float(operation.moved)))
