@@ -309,6 +309,9 @@ def test_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: Sc
         io.write(Recorder(), bytes(10))
         server.expect(Register)
         assert job.state.waited == 0.0
+
+
+def test_wrong_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_PATIENCE", "a while")
     with pytest.raises(UsageError, match="patience 'a while' is out of range; expected"):
         Job("a")
