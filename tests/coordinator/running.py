@@ -132,3 +132,10 @@ class Raw:
     def refused(self) -> str:
         """The code of the error that comes next."""
         return str(self.until("error")["code"])
+
+
+@contextlib.contextmanager
+def with_peers(folder: Path, count: int, **values: Any) -> Iterator[tuple[Any, ...]]:
+    """A coordinator with these settings and so many peers on its socket."""
+    with running(folder, **values) as it, contextlib.ExitStack() as stack:
+        yield it, *[stack.enter_context(Raw(it.settings.socket)) for _ in range(count)]

@@ -71,23 +71,11 @@ class Server:
         if settings.listen and not self.token:
             raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
         self.journal = Journal(settings.journal)
-        present, applications = self.journal.load()
-        self.clock = Clock(present.mark if present else None)
-        changed = present is not None and present.configured == settings.policy
-        self.core = Core(
-            present.policy if present is not None and changed else settings.policy,
-            settings.bandwidth,
-            node_bandwidth=settings.node_bandwidth,
-            lease=settings.lease,
-            keep=settings.keep,
-            keep_most=settings.max_applications,
-            workload=read(settings.workload) if settings.workload else None,
-            now=self.clock.now(),
-        )
-        if present is not None:
-            self.core.next_number = present.next_number
-        for application in applications:
-            self.core.restore(application)
+        try:
+            self.clock, self.core = _from_journal(self.journal, settings)
+        except BaseException:
+            self.journal.close()
+            raise
         self.cut_off = 0
         self.refused = 0
         self.messages: Counter[str] = Counter()
@@ -350,6 +338,27 @@ class Server:
         if date < math.inf:
             wait = min(LONGEST_SLEEP, max(0.0, date - self.clock.now()))
             self._timer = asyncio.get_running_loop().call_later(wait, self._decide)
+
+
+def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
+    """Time and state as they were, or as they begin. A policy that was changed outlives a restart with the same settings."""
+    present, applications = journal.load()
+    clock = Clock(present.mark if present else None)
+    core = Core(
+        present.policy if present is not None and present.configured == settings.policy else settings.policy,
+        settings.bandwidth,
+        node_bandwidth=settings.node_bandwidth,
+        lease=settings.lease,
+        keep=settings.keep,
+        keep_most=settings.max_applications,
+        workload=read(settings.workload) if settings.workload else None,
+        now=clock.now(),
+    )
+    if present is not None:
+        core.next_number = present.next_number
+    for application in applications:
+        core.restore(application)
+    return clock, core
 
 
 def _digest(key: str) -> str:
