@@ -158,7 +158,7 @@ class TestSafety:
         ],
     )
     def test_what_is_no_message_gets_an_error(self, tmp_path, line):
-        with with_peers(tmp_path, 1) as (it, peer):
+        with with_peers(tmp_path, 1) as (_it, peer):
             peer.register()
             peer.send_bytes(line + b"\n")
             assert peer.refused() == "malformed"
@@ -174,7 +174,7 @@ class TestSafety:
             wait_until(lambda: only(it.state())["state"] == "away", "it is away")
 
     def test_other_versions_are_refused(self, tmp_path):
-        with with_peers(tmp_path, 1) as (it, peer):
+        with with_peers(tmp_path, 1) as (_it, peer):
             peer.send("register", version=2, job="newer")
             assert peer.refused() == "version"
 
@@ -187,7 +187,7 @@ class TestSafety:
             wait_until(lambda: it.state()["cut_off"] == 1, "it is cut off")
 
     def test_who_sends_too_fast_is_slowed_down_and_loses_nothing(self, tmp_path):
-        with with_peers(tmp_path, 1, message_rate=50) as (it, peer):
+        with with_peers(tmp_path, 1, message_rate=50) as (_it, peer):
             peer.register()
             begun = time.monotonic()
             for _ in range(150):
@@ -259,7 +259,7 @@ class TestLeases:
             assert time.monotonic() - begun < 0.5 + 2.0
 
     def test_an_application_that_never_yields_loses_its_place(self, tmp_path):
-        with with_peers(tmp_path, 2, lease=0.4) as (it, stubborn, other):
+        with with_peers(tmp_path, 2, lease=0.4) as (_it, stubborn, other):
             stubborn.register("stubborn")
             stubborn.send("inform", operation=1, volume=1e12, rounds=1000)
             stubborn.until("grant")
