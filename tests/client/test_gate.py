@@ -10,7 +10,7 @@ from penstock.client.gate import Gate
 from penstock.client.protocol import Grant
 from tests.client.test_session import moving
 
-EVENTS = st.lists(st.sampled_from([None, None, None, 0.0, 1e3, 1e6, 1e9]), max_size=30)
+EVENTS = st.lists(st.tuples(st.sampled_from([None, None, None, 0.0, 1e3, 1e6, 1e9]), st.booleans()), max_size=30)
 
 
 def picture(gate: Gate) -> list[Any]:
@@ -19,12 +19,12 @@ def picture(gate: Gate) -> list[Any]:
     return [gate.moved, operation.moved, operation.boundary, operation.pausing, operation.rate, operation.unanswered]
 
 
-def run(swift: bool, events: list[float | None]) -> list[list[Any]]:
-    """10 rounds of 10 bytes, a grant or none before each slice; with the short way where there is one, or without."""
+def run(swift: bool, events: list[tuple[float | None, bool]]) -> list[list[Any]]:
+    """10 rounds of 10 bytes, a grant or none before each slice, of which half may be moved; with the short way or without."""
     session = moving(1e9)
     gate, now, number, count, begun = Gate(session), 2.0, 1, 0, 2.0
     seen = []
-    for event in events:
+    for event, half in events:
         now += 0.001
         if event is not None:
             number += 1
@@ -33,13 +33,13 @@ def run(swift: bool, events: list[float | None]) -> list[list[Any]]:
         if not size:
             gate.passed(count, begun, now)
             size = gate.open(1000) if gate.delay(now) <= 0.0 else 0
-        begun, count = now, size
+        begun, count = now, (size + 1) // 2 if half else size
         seen.append([*picture(gate), size])
     return seen
 
 
 @given(EVENTS)
-def test_the_short_way_is_the_long_way(events: list[float | None]) -> None:
+def test_the_short_way_is_the_long_way(events: list[tuple[float | None, bool]]) -> None:
     assert run(True, events) == run(False, events)
 
 
