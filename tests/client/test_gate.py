@@ -20,7 +20,7 @@ def picture(gate: Gate) -> list[Any]:
 
 
 def run(swift: bool, events: list[tuple[float | None, bool]]) -> list[list[Any]]:
-    """10 rounds of 10 bytes, a grant or none before each slice, of which half may be moved; with the short way or without."""
+    """10 rounds of 10 bytes, a grant or none before each slice, of which half may be moved; the short way or not."""
     session = moving(1e9)
     gate, now, number, count, begun = Gate(session), 2.0, 1, 0, 2.0
     seen = []
