@@ -5,6 +5,9 @@ end of a work phase, a periodic decision, the limit); move every transfer on to 
 operation is complete when at most 1e-12 of its volume is left. All that falls on one date is applied before the policy is
 asked.
 
+What the policy gives is not always what moves. Where applications have rounds, a transfer inside a round is not paused: see
+`penstock.engine.rounds`. Where the platform degrades, k transfers together move at most d(k)·B.
+
 Costs of an event, n active of m applications: log m for the heap of work ends, n for moving the transfers and finding the
 next completion, and the policy's own cost, n or n log n for most.
 """
@@ -19,6 +22,7 @@ import numpy as np
 from numba import types
 
 from penstock.engine.chain import account, end_work, next_phase
+from penstock.engine.rounds import end_round, next_round_end, without_breaking_rounds
 from penstock.engine.slots import compiled_view, keep_rates, occupy, refused, relocate
 from penstock.engine.state import (
     DECISIONS,
@@ -84,6 +88,10 @@ class Terms(NamedTuple):
     """Come back when an application ends."""
     check: bool
     """Check the invariants after every event."""
+    grained: bool
+    """Some applications have rounds."""
+    degrading: bool
+    """Transfers that share the link lose some of it."""
 
 
 @part
@@ -161,6 +169,21 @@ def broken_invariant(state: State, terms: Terms, before: float) -> int:
             state.clock[FAULT_VALUE] = state.slot_progress[slot]
             return INVARIANT_PROGRESS
     return 0
+
+
+@part
+def _degrade(state: State, bandwidth: float) -> None:
+    """Bring the rates of k transfers, in proportion, down to d(k)·B in all."""
+    moving = 0
+    total = 0.0
+    for slot in range(state.counts[SLOTS]):
+        if state.slot_rate[slot] > 0.0:
+            moving += 1
+            total += state.slot_rate[slot]
+    if moving > 0 and total > bandwidth * state.degradation[moving - 1]:
+        part_left = bandwidth * state.degradation[moving - 1] / total
+        for slot in range(state.counts[SLOTS]):
+            state.slot_rate[slot] *= part_left
 
 
 @part
@@ -244,6 +267,10 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             fault = refused(state, 0, size, terms.bandwidth)
             if fault != 0:
                 return fault
+            if terms.grained:
+                without_breaking_rounds(state, terms.bandwidth)
+            if terms.degrading:
+                _degrade(state, terms.bandwidth)
             if len(trace.application) > 0:
                 _record_changes(state, trace)
         state.counts[STALE] = 0
@@ -252,8 +279,15 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         date, seconds, finisher, ticking = _next_date(state, terms)
         if date == np.inf:
             return STARVED
+        rounded = -1
+        if terms.grained:
+            rounded, wait = next_round_end(state, seconds)
+            if rounded >= 0:
+                date, seconds, finisher, ticking = state.clock[NOW] + wait, wait, -1, False
         _move(state, seconds, finisher)
         state.clock[NOW] = date
+        if rounded >= 0:
+            end_round(state, rounded)
         _apply_events(state, trace, ticking)
 
         if terms.check:
@@ -276,5 +310,5 @@ def new_trace(rows: int) -> Trace:
     return Trace(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
 
-TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 6 + [types.boolean] * 2, Terms)
+TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 6 + [types.boolean] * 4, Terms)
 TRACE_TYPE: Final[Any] = types.NamedTuple([types.int64[::1]] + [types.float64[::1]] * 3, Trace)
