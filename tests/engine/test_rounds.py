@@ -43,8 +43,8 @@ def test_rounds_do_not_matter_where_nothing_is_paused():
 
 
 def test_two_inside_their_rounds():
-    # a0 and a1 (caps 1/2) move; a2 is to have the link alone from 1 on (the newest). a0's only round of 2 bytes ends at 4, a1's
-    # second half begins at 2: a1 stops there, a0 goes on at 1/2, and a2, who takes their places, begins at 4.
+    # a0 and a1 (caps 1/2) move; a2 is to have the link alone from 1 on. a0's only round of 2 bytes ends at 4, a1's second
+    # half begins at 2: a1 stops there, a0 goes on at 1/2, and a2, who takes their places, begins at 4.
     members = ((0.0, 2.0, {"bandwidth": 0.5, "rounds": 1}), (0.0, 2.0, {"bandwidth": 0.5, "rounds": 2}), (1.0, 1.0, {}))
     # greedy-com at 1: a2 takes 1 s, the others 3 s: a2 first.
     assert run("greedy-com", *members) == pytest.approx([4.0, 7.0, 5.0])

@@ -137,7 +137,10 @@ WRONG = [
     (changed(("platform", "buffer"), 5), "platform.buffer: 5 is not a buffer"),
     (changed(("platform", "degradation"), [0.9]), "platform.degradation: [0.9] is no degradation; expected {"),
     (changed(("platform", "degradation"), {"1": 0.9}), "platform.degradation: the counts [1] do not ascend from 2 on"),
-    (changed(("platform", "degradation"), {"2": 1.5}), "platform.degradation.2: 1.5 is no part of the bandwidth; expected a"),
+    (
+        changed(("platform", "degradation"), {"2": 1.5}),
+        "platform.degradation.2: 1.5 is no part of the bandwidth; expected a",
+    ),
     (changed(("platform", "degradation"), {"2": "x"}), "platform.degradation.2: 'x' is no part of the bandwidth"),
     (changed(("platform", "degradation"), {"two": 1}), "platform.degradation.two: 'two' is not a number of transfers"),
     (changed(("platform", "degradation"), {"2": 1, "02": 1}), "platform.degradation: a count stands twice in ['2', '02']"),

@@ -3,9 +3,9 @@
 All that happens at one date is applied before the policy is asked; the policy is asked after a posting, a completion or a
 periodic tick, and not when work follows work. An operation is complete when at most 1e-12 of its volume is left.
 
-Of what the policy gives, k transfers together have d(k)·B at most. A decision that would pause a transfer inside a round waits:
-the transfer goes on as it was, nobody new begins, the others have what is left at most, and at the end of the round the policy
-is asked again.
+Of what the policy gives, k transfers together have d(k)·B at most. A decision that would pause a transfer inside a round
+waits: the transfer goes on as it was, nobody new begins, the others have what is left at most, and at the end of the round
+the policy is asked again.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def workloads(
         members.append(Application.of(f"a{index}", draw(chains(nice, phases)), **options))
     lossy = coarse and draw(st.booleans())
     degradation = draw(st.sampled_from([{2: 0.5}, {4: 0.84}, {2: 0.75, 3: 0.5}])) if lossy else None
-    return Workload(Platform(bandwidth, node_bandwidth, degradation=degradation), tuple(members), (begin, end) if windowed else None)
+    return Workload(
+        Platform(bandwidth, node_bandwidth, degradation=degradation), tuple(members), (begin, end) if windowed else None
+    )
 
 
 @st.composite

@@ -103,7 +103,9 @@ def test_every_column_is_hidden_from_someone_or_free():
     assert covered == set(View._fields) - {"application", "cap", "bandwidth", "scratch", "order", "parameter"}
 
 
-@pytest.mark.parametrize("policy", [p for p in POLICIES if not {Need.POSTING, Need.WAITING} & {*p.needs}], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "policy", [p for p in POLICIES if not {Need.POSTING, Need.WAITING} & {*p.needs}], ids=lambda p: p.name
+)
 @examples(60)
 @given(scenes(nice=False, most=4), st.data())
 def test_posting_only_breaks_ties_for_who_does_not_declare_it(policy, scene, data):

@@ -33,8 +33,8 @@ def io_times(policy, *members, degradation=None):
 
 @pytest.mark.parametrize("dt", [0.5, 1.0, 2.0, 2.999, 3.0, 3.001, 3.5])
 def test_a_quarter_of_the_data_interrupts_before_three_quarters_are_written(dt):
-    # 003 §IV.D: N_A = N_B, T_A = 4, T_B = 1. Waiting: f = N(2·T_A + T_B − dt); interrupting: f = N(T_A + 2·T_B). Interrupting
-    # is better exactly when dt < T_A − T_B = 3; at 3 they are equal, and B waits.
+    # 003 §IV.D: N_A = N_B, T_A = 4, T_B = 1. Waiting: f = N(2·T_A + T_B − dt); interrupting: f = N(T_A + 2·T_B), which is
+    # better exactly when dt < T_A − T_B = 3; at 3 they are equal, and B waits.
     expected = [5.0, 1.0] if dt < 3.0 else [4.0, 5.0 - dt]
     assert io_times("coordinating", (0.0, 4.0, {}), (dt, 1.0, {})) == pytest.approx(expected)
 
@@ -46,8 +46,8 @@ def test_a_large_one_waits_for_a_small_one(dt):
 
 
 def test_nodes_decide_what_cpu_time_is_worth():
-    # A posts at 0, 4 s on 1 node; B at 1, 6 s. To wait costs B 3 s, to be interrupted costs A 6 s. With 3 nodes for B it is 9
-    # against 6, and B goes first; with 2 it is equal, and B waits; the sum of I/O times is blind to nodes.
+    # A posts at 0, 4 s on 1 node; B at 1, 6 s. To wait costs B 3 s, to be interrupted costs A 6 s. With 3 nodes for B it is
+    # 9 against 6, and B goes first; with 2 it is equal, and B waits; the sum of I/O times is blind to nodes.
     for nodes, metric, expected in [
         (3, "cpu-seconds", [10.0, 6.0]),
         (2, "cpu-seconds", [4.0, 9.0]),
@@ -67,14 +67,14 @@ def test_interference_factors_favour_the_short():
 
 
 def test_those_who_leave_room_interfere():
-    # Caps of 0.6 on a link of 1, 3 bytes each, 5 s alone. Together 0.5 each from 1 on: A has 2.4 left, 4.8 s, ends at 5.8; B has
-    # then 0.6 left, 1 s, ends at 6.8: I/O times 5.8 + 5.8 = 11.6. Waiting: 5 + 9; interrupting: 10 + 5.
+    # Caps of 0.6 on a link of 1, 3 bytes each, 5 s alone. Together 0.5 each from 1 on: A has 2.4 left, 4.8 s, ends at 5.8;
+    # B has then 0.6 left, 1 s, ends at 6.8: I/O times 5.8 + 5.8 = 11.6. Waiting: 5 + 9; interrupting: 10 + 5.
     members = ((0.0, 3.0, {"bandwidth": 0.6}), (1.0, 3.0, {"bandwidth": 0.6}))
     assert io_times("coordinating", *members) == pytest.approx([5.8, 5.8])
 
 
 def test_a_link_that_degrades_is_not_shared():
-    # As before, but two transfers together have 0.6 of the link: 0.3 each. A ends at 1 + 2.4 / 0.3 = 9, B 1 s later: 18 > 14.
+    # As before, but two together have 0.6 of the link: 0.3 each. A ends at 1 + 2.4 / 0.3 = 9, B 1 s later: 18 > 14.
     members = ((0.0, 3.0, {"bandwidth": 0.6}), (1.0, 3.0, {"bandwidth": 0.6}))
     assert io_times("coordinating", *members, degradation={2: 0.6}) == pytest.approx([5.0, 9.0])
     # At 0.9 they have 0.45 each: A ends at 1 + 2.4 / 0.45 = 6.333, B 1 s later: 12.67 < 14.
@@ -82,7 +82,7 @@ def test_a_link_that_degrades_is_not_shared():
 
 
 def test_a_place_in_the_queue():
-    # While A (4 s) has 3 s to go, B (5 s) posts and waits; then C (4 s), which is longer than what A has left, and goes before B.
+    # While A (4 s) has 3 s to go, B (5 s) posts and waits; then C (4 s), longer than what A has left, goes before B.
     assert io_times("coordinating", (0.0, 4.0, {}), (1.0, 5.0, {}), (1.5, 4.0, {})) == pytest.approx([4.0, 12.0, 6.5])
 
 
@@ -99,7 +99,9 @@ def test_serializing_is_fifo_and_calciom_is_coordinating():
 
 def test_interfering_is_in_proportion_to_nodes_up_to_caps():
     # 1 and 3 nodes, and 4 that can use only 0.2: of the 0.8 left a quarter and three quarters.
-    scene = Scene([Active(i, 1.0, cap, 0.0, 0.0, 0.0, nodes, 0.0) for i, (cap, nodes) in enumerate([(1, 1), (1, 3), (0.2, 4)])], 0, 1)
+    scene = Scene(
+        [Active(i, 1.0, cap, 0.0, 0.0, 0.0, nodes, 0.0) for i, (cap, nodes) in enumerate([(1, 1), (1, 3), (0.2, 4)])], 0, 1
+    )
     assert rates_of(REGISTRY["interfering"], scene) == pytest.approx({0: 0.2, 1: 0.6, 2: 0.2})
 
 
@@ -140,6 +142,8 @@ def test_two_applications_have_the_best_of_three(metric, pair):
 def test_metrics_have_names():
     assert find("coordinating").value == 0.0
     assert [find(f"coordinating:metric={name}").value for name in METRICS] == [0.0, 1.0, 2.0, 3.0]
-    expected = r"^policy coordinating: metric: 'fair' is unknown; expected one of cpu-seconds, interference, io-time, max-interf"
+    expected = (
+        r"^policy coordinating: metric: 'fair' is unknown; expected one of cpu-seconds, interference, io-time, max-interf"
+    )
     with pytest.raises(InputError, match=expected):
         find("coordinating:metric=fair")

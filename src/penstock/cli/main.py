@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from penstock import __version__
-from penstock.cli import bound, buffer, campaign, compare, generate, pack, place, policies, reproduce, simulate
+from penstock.cli import bound, buffer, campaign, compare, delta, generate, pack, place, policies, reproduce, simulate
 
-COMMANDS = (simulate, compare, bound, pack, place, buffer, policies, generate, campaign, reproduce)
+COMMANDS = (simulate, compare, bound, pack, place, buffer, delta, policies, generate, campaign, reproduce)
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 

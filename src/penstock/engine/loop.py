@@ -172,6 +172,15 @@ def broken_invariant(state: State, terms: Terms, before: float) -> int:
 
 
 @part
+def _restrain(state: State, terms: Terms) -> None:
+    """Make of the rates that the policy gives those that move."""
+    if terms.grained:
+        without_breaking_rounds(state, terms.bandwidth)
+    if terms.degrading:
+        _degrade(state, terms.bandwidth)
+
+
+@part
 def _degrade(state: State, bandwidth: float) -> None:
     """Bring the rates of k transfers, in proportion, down to d(k)·B in all."""
     moving = 0
@@ -229,6 +238,21 @@ def _move(state: State, seconds: float, finisher: int) -> None:
 
 
 @part
+def _go_to_round_end(state: State, before: float) -> bool:
+    """Go on to the first end of a round that a decision waits for, if it comes before so many seconds; returns whether.
+
+    Nothing else happens then, but to the last bits of the date.
+    """
+    slot, seconds = next_round_end(state, before)
+    if slot < 0:
+        return False
+    _move(state, seconds, -1)
+    state.clock[NOW] += seconds
+    end_round(state, slot)
+    return True
+
+
+@part
 def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
     now = state.clock[NOW]
@@ -246,6 +270,16 @@ def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
         state.counts[EVENTS] += 1
     if state.counts[EVENTS] != events:
         state.counts[STALE] = 1
+
+
+@part
+def _go_to(state: State, terms: Terms, trace: Trace, date: float, seconds: float, finisher: int, ticking: bool) -> None:
+    """Go on to the date, or to the end of a round before it, and apply all that happens then."""
+    if terms.grained and _go_to_round_end(state, seconds):
+        return
+    _move(state, seconds, finisher)
+    state.clock[NOW] = date
+    _apply_events(state, trace, ticking)
 
 
 def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Floats], None]) -> int:
@@ -267,10 +301,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             fault = refused(state, 0, size, terms.bandwidth)
             if fault != 0:
                 return fault
-            if terms.grained:
-                without_breaking_rounds(state, terms.bandwidth)
-            if terms.degrading:
-                _degrade(state, terms.bandwidth)
+            _restrain(state, terms)
             if len(trace.application) > 0:
                 _record_changes(state, trace)
         state.counts[STALE] = 0
@@ -279,16 +310,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         date, seconds, finisher, ticking = _next_date(state, terms)
         if date == np.inf:
             return STARVED
-        rounded = -1
-        if terms.grained:
-            rounded, wait = next_round_end(state, seconds)
-            if rounded >= 0:
-                date, seconds, finisher, ticking = state.clock[NOW] + wait, wait, -1, False
-        _move(state, seconds, finisher)
-        state.clock[NOW] = date
-        if rounded >= 0:
-            end_round(state, rounded)
-        _apply_events(state, trace, ticking)
+        _go_to(state, terms, trace, date, seconds, finisher, ticking)
 
         if terms.check:
             broken = broken_invariant(state, terms, before)

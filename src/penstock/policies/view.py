@@ -72,6 +72,7 @@ RatesFunction: TypeAlias = Callable[[View, Floats], None]
 _column: Final = types.Array(types.float64, 1, "C", readonly=True)
 _indices: Final = types.Array(types.int64, 1, "C", readonly=True)
 VIEW_TYPE: Final[Any] = types.NamedTuple(
-    [_indices, *[_column] * 12, _indices, _column, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64], View
+    [_indices, *[_column] * 12, _indices, _column, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64],
+    View,
 )
 RATES_SIGNATURE: Final[Any] = types.void(VIEW_TYPE, types.float64[::1])
