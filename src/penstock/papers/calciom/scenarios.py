@@ -71,9 +71,11 @@ def small() -> Pair:
 
 
 def files(rounds: int | None = None) -> Pair:
-    """Figures 10 and 11: 2,048 cores each; A writes four files of 4 MB a process, in so many rounds, and B one."""
+    """Figures 10 and 11: 2,048 cores each; A writes four files of 4 MB a process, in so many rounds, and B one,
+    which then is a round.
+    """
     size = 2048 * 4 * MB
-    return Pair(Writer(FILES * size, 2048, rounds), Writer(size, 2048), BANDWIDTH)
+    return Pair(Writer(FILES * size, 2048, rounds), Writer(size, 2048, None if rounds is None else 1), BANDWIDTH)
 
 
 def range_of(pair: Pair, scale: Scale, *, after: bool = False) -> list[float]:
