@@ -19,6 +19,7 @@ from penstock.cli import (
     campaign,
     compare,
     ctl,
+    delta,
     generate,
     pack,
     place,
@@ -28,7 +29,7 @@ from penstock.cli import (
     simulate,
 )
 
-COMMANDS = (simulate, compare, bound, pack, place, buffer, policies, generate, campaign, serve, ctl, reproduce)
+COMMANDS = (simulate, compare, bound, pack, place, buffer, delta, policies, generate, campaign, serve, ctl, reproduce)
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 

@@ -30,7 +30,7 @@ from penstock.model import InputError, Workload
 from penstock.policies.asking import ask
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
-from penstock.policies.policy import SHARING, Policy
+from penstock.policies.policy import Policy
 
 FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
@@ -313,7 +313,7 @@ class Core:
             self._ask()
         self._stale, self._settled = False, True
         granting.lower(self.active, self._send)
-        granting.higher(self.active, self.bandwidth, self.policy.family != SHARING, self._send)
+        granting.higher(self.active, self.bandwidth, self._send)
         for application in self._unanswered:
             if application.place != NO_PLACE and application.connected and application.unanswered:
                 self._send(application, float(self.active.column("sent")[application.place]))
