@@ -148,7 +148,7 @@ def test_a_coordinator_is_looked_at_and_steered(started, capsys):
     assert out.startswith("greedy-yield\n")
     assert json.loads(out[len("greedy-yield\n") :])["policy"] == "greedy-yield"
     assert main([*at, "state"]) == 0
-    assert capsys.readouterr().out.startswith("greedy-yield: 0% of 5e+06 bytes/s granted")
+    assert capsys.readouterr().out.startswith("greedy-yield: 0% of 5 MB/s granted")
     assert main([*at, "policy", "none"]) == 2
     assert "policy none: unknown; expected one of" in capsys.readouterr().err
     assert main([*at, "forget", "nobody"]) == 2

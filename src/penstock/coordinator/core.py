@@ -24,6 +24,7 @@ from penstock.coordinator.active import Active
 from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
 from penstock.coordinator.expected import Expected
 from penstock.coordinator.leases import Leases
+from penstock.coordinator.recording import Passage
 from penstock.engine.dedicated import dedicated
 from penstock.engine.slots import SLACK
 from penstock.model import InputError, Workload
@@ -31,6 +32,7 @@ from penstock.policies.asking import ask
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
+from penstock.policies.view import View
 
 FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
@@ -100,6 +102,8 @@ class Core:
         """Why the policy was replaced by fair-share, if it was."""
         self.changed: set[int] = set()
         """Numbers of the applications whose books have changed; whoever writes them down empties it."""
+        self.passages: list[Passage] = []
+        """Operations and applications that have ended; likewise."""
         self.applications: dict[int, Application] = {}
         self.active = Active()
         self.leases = Leases(lease, keep, keep_most)
@@ -168,6 +172,7 @@ class Core:
             key_digest=key_digest,
             nodes=nodes,
             cap=cap,
+            registered=now,
             release=now - elapsed,
             done=elapsed if progress is None else progress,
             idle_since=now,
@@ -251,6 +256,7 @@ class Core:
         """The application ends."""
         self.advance(now)
         self._withdraw(application)
+        self._record(application, now, 0.0, 1)
         self._forget(application)
 
     def advance(self, now: float) -> None:
@@ -325,6 +331,12 @@ class Core:
         """When `decide` is to be called at the latest; infinite while only an event can matter."""
         tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
         return min(tick, self.leases.next_date())
+
+    def view(self, active: Active | None = None, now: float | None = None) -> View:
+        """What the policy is shown at present, or of other operations at another date."""
+        shown = self.active if active is None else active
+        date = self.now if now is None else now
+        return shown.view(date, self.bandwidth, self._window_end, self.policy.value, self.completed)
 
     def granted(self) -> float:
         """Bytes/s that applications may be using in all; never above the bandwidth."""
@@ -411,9 +423,27 @@ class Core:
         self.leases.settled(application)
 
     def _end(self, application: Application, moved: float) -> None:
+        operation = application.operation
+        assert operation is not None
         self._withdraw(application)
+        self._record(application, operation.posted, moved, operation.rounds)
         application.end_operation(self.now, moved)
         self.completed += 1
+
+    def _record(self, application: Application, begin: float, volume: float, rounds: int) -> None:
+        self.passages.append(
+            Passage(
+                application=application.number,
+                job=application.job,
+                nodes=application.nodes,
+                cap=application.cap,
+                registered=application.registered,
+                begin=begin,
+                end=self.now,
+                volume=volume,
+                rounds=rounds,
+            )
+        )
 
     def _expire(self) -> None:
         """Send away whoever is silent or does not yield, forget whoever is away for too long."""
@@ -477,7 +507,7 @@ class Core:
         """Have the policy write the targets; one that breaks its contract is replaced."""
         active = self.active
         self.decisions += 1
-        view = active.view(self.now, self.bandwidth, self._window_end, self.policy.value, self.completed)
+        view = self.view()
         rates = np.empty(active.size)
         ask(self.policy, view, rates)
         cap = active.column("cap")

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +58,10 @@ LOG: Final = logging.getLogger("penstock.coordinator")
 STRANGERS: Final = 64
 """Connections of a user beyond those of its applications: who is about to register, or asks questions."""
 LONGEST_SLEEP: Final = 3600.0
+MOST_UNWRITTEN: Final = 10_000
+"""Ended operations that wait for a journal that cannot be written."""
+MOST_RECENT: Final = 500
+"""Grants that are remembered for whoever looks."""
 
 
 class Server:
@@ -79,6 +83,8 @@ class Server:
         self.cut_off = 0
         self.refused = 0
         self.messages: Counter[str] = Counter()
+        self.recent: deque[tuple[float, int, str, float]] = deque(maxlen=MOST_RECENT)
+        """The latest grants: date, application, its job, bytes/s."""
         self.peers: set[Peer] = set()
         self._connections: Counter[int] = Counter()
         self._date: float | None = None
@@ -297,7 +303,9 @@ class Server:
                 if peer is not None:
                     peer.say(Forgotten(instruction.reason))
                     peer.hang_up()
-            elif peer is not None:
+                continue
+            self.recent.append((core.now, number, instruction.application.job, instruction.rate))
+            if peer is not None:
                 peer.say(protocol.Grant(instruction.operation, instruction.number, instruction.rate))
         self._tell_faults()
         self._sleep()
@@ -310,17 +318,22 @@ class Server:
             monotonic=mark.monotonic,
             wall=mark.wall,
             boot=mark.boot,
+            bandwidth=core.bandwidth,
             policy=core.policy.name,
             configured=self.settings.policy,
             next_number=core.next_number,
             in_force=in_force,
         )
         before = self.journal.failure
-        self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
+        changed = [(number, core.applications.get(number)) for number in core.changed]
+        self.journal.commit(present, changed, core.passages)
         self._written_policy = core.policy.name
         if not self.journal.failure:
             core.changed.clear()  # else with the next commit
-        elif not before:
+            core.passages.clear()
+            return
+        del core.passages[:-MOST_UNWRITTEN]
+        if not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
     def _tell_faults(self) -> None:
