@@ -136,7 +136,7 @@ def test_what_is_no_data_or_no_file(server: Scripted, tmp_path: Path) -> None:
             operation.read(text, 4)
         full = Full()
         full.answer = None  # type: ignore[attr-defined]
-        with pytest.raises(BlockingIOError):
+        with pytest.raises(OSError, match="takes no data; expected one that blocks"):
             operation.write(full, b"data")
         full.answer = 0  # type: ignore[attr-defined]
         with pytest.raises(OSError, match="takes no data"):
@@ -301,7 +301,14 @@ def test_wrong_arguments(arguments: dict[str, Any], says: str) -> None:
         Job("a", **arguments)
 
 
-def test_wrong_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: Scripted) -> None:
+    monkeypatch.setenv("PENSTOCK_SOCKET", server.address)
+    monkeypatch.setenv("PENSTOCK_PATIENCE", "0")
+    server.mute = True
+    with Job("a") as job, job.io(10) as io:
+        io.write(Recorder(), bytes(10))
+        server.expect(Register)
+        assert job.state.waited == 0.0
     monkeypatch.setenv("PENSTOCK_PATIENCE", "a while")
     with pytest.raises(UsageError, match="patience 'a while' is out of range; expected"):
         Job("a")

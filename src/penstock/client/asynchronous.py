@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -74,7 +74,8 @@ class AsyncJob(Member):
         loop, change = asyncio.get_running_loop(), asyncio.Event()
 
         def listener() -> None:
-            loop.call_soon_threadsafe(change.set)
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(change.set)
 
         self._link.listeners.add(listener)
         try:
@@ -117,7 +118,7 @@ class AsyncIO:
     async def write(self, file: Any, data: Any) -> int:
         """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
         view = files.bytes_of(data)
-        return await self._move(len(view), lambda at, size: files.write(file, view[at : at + size]))
+        return await self._move(len(view), files.writer(file, view))
 
     async def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""

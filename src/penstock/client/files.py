@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -17,16 +19,19 @@ def bytes_of(data: Any) -> memoryview:
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
-def write(file: Any, data: memoryview) -> int:
-    """How much of it was written; some of it at least."""
-    count = os.write(file, data) if isinstance(file, int) else file.write(data)
-    if count is None:
-        if isinstance(file, io.RawIOBase):
-            raise BlockingIOError(errno.EAGAIN, "the file does not take data now; expected one that blocks")
-        return len(data)
-    if count <= 0:
-        raise OSError(errno.EIO, "the file takes no data")
-    return int(count)
+def writer(file: Any, data: memoryview) -> Callable[[int, int], int]:
+    """A call that is told from where and how many bytes to write, and says how many it has written; some at least."""
+    put = partial(os.write, file) if isinstance(file, int) else file.write
+
+    def write(at: int, size: int) -> int:
+        count = put(data[at : at + size])
+        if count is None and not isinstance(file, io.RawIOBase):
+            return size
+        if not count:
+            raise OSError(errno.EIO, "the file takes no data; expected one that blocks until it does")
+        return int(count)
+
+    return write
 
 
 def read(file: Any, size: int) -> bytes:

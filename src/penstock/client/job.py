@@ -78,7 +78,7 @@ class IO:
     def write(self, file: Any, data: Any) -> int:
         """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
         view = files.bytes_of(data)
-        return self._move(len(view), lambda at, size: files.write(file, view[at : at + size]))
+        return self._move(len(view), files.writer(file, view))
 
     def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""

@@ -160,7 +160,9 @@ class Session:
             self._outbox = [self._join(self.application)]
 
     def lost(self, why: str, now: float) -> None:
-        """The connection is lost, or could not be made."""
+        """The connection is lost, or could not be made; if it was to be closed it is known why."""
+        if self.hang_up is None:
+            self._doubt.because(why, now)
         self.connected = self.registered = False
         self.hang_up = None
         self.changes += 1
@@ -168,7 +170,7 @@ class Session:
         self._outbox = []
         if self.operation is not None:
             self.operation.cut_off()
-        self._doubt.because(why, now)
+        self._doubt.begin(now)
         self.look(now)
 
     def send(self, now: float) -> list[Request]:

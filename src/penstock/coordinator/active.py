@@ -34,6 +34,7 @@ _FLOATS: Final = (
     "allowed",
     "scratch",
 )
+_ROW: Final = {name: row for row, name in enumerate(_FLOATS)}
 _INTEGERS: Final = ("application", "turn", "order")
 _SHOWN: Final = tuple(name for name in _FLOATS if name in View._fields and name != "scratch")
 LEAST: Final = 1e-9
@@ -54,7 +55,7 @@ class Active:
 
     def column(self, name: str) -> Floats:
         """The column of that name, one entry an operation."""
-        return self._floats[_FLOATS.index(name), : self.size]
+        return self._floats[_ROW[name], : len(self.owners)]
 
     @property
     def size(self) -> int:
@@ -77,7 +78,7 @@ class Active:
         self._integers[:, place] = (index, turn, 0)
         self._floats[:, place] = 0.0
         for name, value in values.items():
-            self._floats[_FLOATS.index(name), place] = value
+            self._floats[_ROW[name], place] = value
         self.column("posted")[place] = np.rint(values["posted"] * TIME_GRAIN) / TIME_GRAIN
         self.column("allowed")[place] = moved
         self.set_moved(place, moved)

@@ -33,14 +33,14 @@ def answer(server: Server, command: str, argument: str) -> Any:
 def state(server: Server, _: str = "") -> dict[str, Any]:
     """All there is to see; rates in bytes/s, times in seconds of the coordinator's clock."""
     core = server.core
-    core.advance(server.clock.now())
+    core.advance(server.now())
     return {
         "penstock": 1,
         "policy": core.policy.name,
         "fault": core.fault,
         "bandwidth": core.bandwidth,
         "granted": core.granted(),
-        "now": server.clock.now(),
+        "now": server.now(),
         "events": core.events,
         "decisions": core.decisions,
         "grants": core.grants,
@@ -102,8 +102,7 @@ def describe(core: Core, application: Application) -> dict[str, Any]:
 def _policy(server: Server, name: str) -> dict[str, Any]:
     """The policy, changed if a name is given."""
     if name:
-        server.core.set_policy(server.clock.now(), name)
-        server.decide_soon()
+        server.core.set_policy(server.now(), name)
     return {"policy": server.core.policy.name, "fault": server.core.fault}
 
 
@@ -113,8 +112,7 @@ def _forget(server: Server, text: str) -> dict[str, Any]:
     if not found:
         raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
     for application in found:
-        server.core.forget(server.clock.now(), application, "whoever runs the coordinator said so")
-    server.decide_soon()
+        server.core.forget(server.now(), application, "whoever runs the coordinator said so")
     return {"forgotten": [application.number for application in found]}
 
 

@@ -108,6 +108,7 @@ class Core:
         self._origin = now
         self.next_number = 1
         self._stale = False
+        self._settled = False
         self._out: list[Instruction] = []
         self._unanswered: list[Application] = []
         self.set_policy(now, policy)
@@ -235,7 +236,9 @@ class Core:
             self.leases.settled(application)
             if application.unkept:
                 self.leases.owe(application, application.unkept[0].deadline)
-        self._note(now, application)
+            self._settled = False
+        self.events += 1
+        self.leases.alive(now, application)
 
     def release(self, now: float, application: Application, operation: int, moved: float | None = None) -> None:
         """The operation is over; all of it is moved unless told."""
@@ -275,6 +278,7 @@ class Core:
         if pending is not None and pending.number != operation:
             self._end(application, pending.volume)
         application.connected = True
+        self._settled = False
         self._note(now, application)
 
     def restore(self, application: Application) -> None:
@@ -302,9 +306,12 @@ class Core:
             ticks = self._ticks_by(now)
             self._stale = self._stale or ticks > self._ticks
             self._ticks = ticks
+        if not self._stale and self._settled:
+            out, self._out = self._out, []
+            return out
         if self._stale and self.active.size:
             self._ask()
-        self._stale = False
+        self._stale, self._settled = False, True
         granting.lower(self.active, self._send)
         granting.higher(self.active, self.bandwidth, self.policy.family != SHARING, self._send)
         for application in self._unanswered:
@@ -363,6 +370,7 @@ class Core:
         assert operation is not None
         operation.moved = min(moved, operation.volume)
         application.unanswered = True
+        self._settled = False
         if application.place != NO_PLACE:
             allowed = self.active.column("allowed")
             allowed[application.place] = max(moved, allowed[application.place])
@@ -462,7 +470,6 @@ class Core:
         else:
             self._put_in_force(application, rate)
         self.active.column("sent")[application.place] = rate
-        self.changed.add(application.number)
         self.grants += 1
         self._out.append(Grant(application, operation.number, application.grant_number, rate))
 

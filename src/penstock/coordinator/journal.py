@@ -12,7 +12,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +41,8 @@ class Present(msgspec.Struct):
     configured: str
     """The policy it was started with: one that was changed since outlives a restart with the same."""
     next_number: int
-    in_force: dict[int, float]
+    in_force: dict[int, tuple[float, int]]
+    """Bytes/s that an application with an operation under way may be using, and the number of its latest grant."""
 
     @property
     def mark(self) -> Mark:
@@ -80,9 +81,11 @@ class Journal:
             applications = [_books.decode(books) for (books,) in rows]
         except (sqlite3.Error, msgspec.MsgspecError) as error:
             raise InputError(self.path, f"cannot be read: {error}; move it away to begin anew") from None
-        in_force: Mapping[int, float] = present.in_force if present else {}
+        in_force = present.in_force if present else {}
         for application in applications:
-            application.in_force = in_force.get(application.number, 0.0)
+            rate, number = in_force.get(application.number, (0.0, 0))
+            application.in_force = rate
+            application.grant_number = max(number, application.grant_number)
         return present, applications
 
     def commit(self, present: Present, changed: Iterable[tuple[int, Application | None]]) -> None:

@@ -92,10 +92,11 @@ class Server:
         self.refused = 0
         self.messages: Counter[str] = Counter()
         self.peers: set[Peer] = set()
+        self._connections: Counter[int] = Counter()
+        self._date: float | None = None
         self._at: dict[int, Peer] = {}
         self._buckets: dict[int, Bucket] = {}
         self._after_commit: list[Callable[[], None]] = []
-        self._deciding = False
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._fault: str | None = None
@@ -152,13 +153,20 @@ class Server:
             notify("WATCHDOG=1")
             await asyncio.sleep(seconds / 2.0)
 
+    def now(self) -> float:
+        """The date of what has arrived since the last decision: all of it is one, and a decision follows."""
+        if self._date is None:
+            self._date = self.clock.now()
+            asyncio.get_running_loop().call_soon(self._decide)
+        return self._date
+
     # Peers
 
     def admit(self, peer: Peer) -> bool:
         """Whether there is room for one more connection of this user."""
         self.peers.add(peer)
-        own = sum(other.uid == peer.uid and other.application is None for other in self.peers)
-        return own <= STRANGERS or peer.uid == os.getuid()
+        self._connections[peer.uid] += 1
+        return self._connections[peer.uid] <= self.settings.max_applications_per_user + STRANGERS
 
     def bucket(self, uid: int) -> Bucket:
         """The messages that all peers of a user may send."""
@@ -169,12 +177,12 @@ class Server:
     def gone(self, peer: Peer) -> None:
         """A connection has ended."""
         self.peers.discard(peer)
+        self._connections[peer.uid] -= 1
         application = peer.application
         if application is not None and self._at.get(application.number) is peer:
             del self._at[application.number]
             if application.number in self.core.applications:
-                self.core.lost(self.clock.now(), application)
-                self.decide_soon()
+                self.core.lost(self.now(), application)
 
     def handle(self, peer: Peer, message: Request) -> None:
         """Enter a message; Refused if it cannot be."""
@@ -187,7 +195,7 @@ class Server:
             raise Refused(UNKNOWN, f"application {application.number} is forgotten; expected to register anew")
         if application is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
-        now = self.clock.now()
+        now = self.now()
         if isinstance(message, Beat):
             self.core.alive(now, application)
             peer.say(message)
@@ -207,7 +215,6 @@ class Server:
                 self._at.pop(application.number, None)
                 peer.say(Left(message.seq))
                 peer.hang_up()
-        self.decide_soon()
 
     def _introduce(self, peer: Peer, message: Register | Join | Control) -> None:
         if message.version != VERSION:
@@ -228,13 +235,12 @@ class Server:
         else:
             self._join(peer, message)
         peer.introduced()
-        self.decide_soon()
 
     def _register(self, peer: Peer, message: Register) -> None:
         self._make_room(peer.uid)
         key = secrets.token_hex(16)
         application = self.core.register(
-            self.clock.now(),
+            self.now(),
             message.job,
             nodes=message.nodes,
             user=message.user,
@@ -258,7 +264,7 @@ class Server:
         if before is not None:
             before.application = None
             before.hang_up()
-        self.core.join(self.clock.now(), application, message.operation)
+        self.core.join(self.now(), application, message.operation)
         self._seat(peer, application, message.seq, message.key)
 
     def _seat(self, peer: Peer, application: Application, seq: int, key: str) -> None:
@@ -280,20 +286,15 @@ class Server:
             away = [member for member in members if member.number not in self._at]
             if not away:
                 raise Refused(TOO_MANY, f"{len(members)} applications are here already; expected at most {limit}")
-            self.core.leave(self.clock.now(), min(away, key=lambda member: member.heard))
+            self.core.leave(self.now(), min(away, key=lambda member: member.heard))
 
     # Decisions
 
-    def decide_soon(self) -> None:
-        """Decide when all that has arrived is entered."""
-        if not self._deciding:
-            self._deciding = True
-            asyncio.get_running_loop().call_soon(self._decide)
-
     def _decide(self) -> None:
-        self._deciding = False
-        core, now = self.core, self.clock.now()
-        instructions = core.decide(now)
+        """Decide when all that has arrived is entered, write it down, and tell."""
+        core = self.core
+        instructions = core.decide(self._date if self._date is not None else self.clock.now())
+        self._date = None
         if core.changed or instructions:
             self._commit()
         for said in self._after_commit:
@@ -314,7 +315,7 @@ class Server:
 
     def _commit(self) -> None:
         core, mark = self.core, self.clock.mark()
-        in_force = {owner.number: owner.in_force for owner in core.active.owners}
+        in_force = {owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners}
         present = Present(
             now=mark.now,
             monotonic=mark.monotonic,

@@ -1,0 +1,149 @@
+"""A load for one coordinator: many registered applications, some active, each a connection that speaks the protocol.
+
+Runs as a process of its own: ``python -m benchmarks.coordinator_load SOCKET PID REGISTERED ACTIVE EVENTS_PER_S SECONDS``. Every
+step releases one operation and announces another application's, which is two events; lower grants are answered at once, and
+those answers are not counted. With 0 events a second it goes as fast as answers come, one step in flight for each of `WINDOW`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+from penstock.client.protocol import Grant, Inform, Lines, Register, Registered, Release, Yielded, decode_reply, encode
+
+WINDOW = 16
+VOLUME = 1e9
+
+
+class Member(asyncio.Protocol):
+    """One application."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.operation = 0
+        self.rate = 0.0
+        self.asked = 0.0
+        self.ready = asyncio.get_running_loop().create_future()
+        self.lines = Lines()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for line in self.lines.feed(data):
+            message = decode_reply(line)
+            if isinstance(message, Grant):
+                if message.operation != self.operation:
+                    continue
+                if self.asked:
+                    LATENCIES.append(time.perf_counter() - self.asked)
+                    self.asked = 0.0
+                    if not self.ready.done():
+                        self.ready.set_result(None)
+                if message.rate < self.rate:
+                    self.say(Yielded(self.next(), message.number))
+                    COUNTS["yielded"] += 1
+                self.rate = message.rate
+            elif isinstance(message, Registered) and not self.ready.done():
+                self.ready.set_result(None)
+
+    def next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    def say(self, message) -> None:
+        self.transport.write(encode(message))
+
+    def inform(self) -> asyncio.Future:
+        self.operation += 1
+        self.rate = 0.0
+        self.ready = asyncio.get_running_loop().create_future()
+        self.asked = time.perf_counter()
+        self.say(Inform(self.next(), self.operation, VOLUME, 16))
+        return self.ready
+
+    def release(self) -> None:
+        self.say(Release(self.next(), self.operation))
+
+
+LATENCIES: list[float] = []
+COUNTS = {"yielded": 0}
+
+
+def processor_seconds(pid: int) -> float:
+    """What the process has used so far."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+async def main(path: str, pid: int, registered: int, active: int, per_second: float, seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    members = []
+    for number in range(registered):
+        _, member = await loop.create_unix_connection(Member, path)
+        member.say(Register(member.next(), 1, f"job{number}", nodes=1 + number % 64, bandwidth=1e9 * (1 + number % 7)))
+        members.append(member)
+    await asyncio.gather(*(member.ready for member in members))
+    rng = random.Random(1)
+    rng.shuffle(members)
+    busy, idle = members[:active], members[active:]
+    await asyncio.gather(*(member.inform() for member in busy))
+    LATENCIES.clear()
+    COUNTS["yielded"] = 0
+    used = processor_seconds(pid)
+    begun = time.perf_counter()
+    steps = 0
+
+    def step() -> asyncio.Future:
+        nonlocal steps
+        steps += 1
+        place = rng.randrange(len(busy))
+        for _ in busy:
+            if busy[place].ready.done():
+                break
+            place = (place + 1) % len(busy)
+        leaving, coming = busy[place], idle.pop(rng.randrange(len(idle)))
+        leaving.release()
+        busy[place] = coming
+        idle.append(leaving)
+        return coming.inform()
+
+    async def as_fast_as_it_goes() -> None:
+        while time.perf_counter() - begun < seconds:
+            await step()
+
+    if per_second == 0.0:
+        await asyncio.gather(*(as_fast_as_it_goes() for _ in range(WINDOW)))
+    else:
+        while (now := time.perf_counter() - begun) < seconds:
+            due = int(now * per_second / 2.0)
+            while steps < due:
+                step()
+            await asyncio.sleep(0.0005)
+    elapsed = time.perf_counter() - begun
+    used = processor_seconds(pid) - used
+    await asyncio.sleep(0.1)
+    latencies = sorted(LATENCIES)
+    print(
+        json.dumps(
+            {
+                "events_per_s": 2 * steps / elapsed,
+                "answers_per_s": COUNTS["yielded"] / elapsed,
+                "processor_share": used / elapsed,
+                "p50_ms": 1e3 * latencies[len(latencies) // 2],
+                "p99_ms": 1e3 * latencies[int(0.99 * len(latencies))],
+                "worst_ms": 1e3 * latencies[-1],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    path, pid, registered, active, per_second, seconds = sys.argv[1:]
+    asyncio.run(main(path, int(pid), int(registered), int(active), float(per_second), float(seconds)))
