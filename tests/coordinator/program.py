@@ -75,7 +75,7 @@ def run(task: Task) -> None:
     os.ftruncate(file, whole * task.volume)
     os.lseek(file, 0, os.SEEK_END)
     with Job(task.name, address=task.address, token_file=task.token_file, patience=task.patience) as job:
-        tell("start", operation=whole)
+        tell("start", operation=whole, wall=time.time())
         for number in range(whole, task.operations):
             if task.stop and Path(task.stop).exists():
                 break

@@ -9,10 +9,12 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -121,11 +123,14 @@ class Serving:
 
 
 class Program:
-    """An application of `tests.coordinator.program` in a process of its own; what it tells is in a file."""
+    """An application of `tests.coordinator.program` in a process of its own, over all its lives."""
 
     def __init__(self, task: Task, log: Path, environment: dict[str, str] | None = None) -> None:
         self.task = task
         self.log = log
+        self.told: list[dict[str, Any]] = []
+        """What it has told by now."""
+        self.news = threading.Condition()
         self._environment = environment
 
     def __enter__(self) -> Program:
@@ -139,16 +144,37 @@ class Program:
         """Begin, or go on where an earlier life was killed."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.task.command(), stdout=log, stderr=log, env=self._environment or environment(), cwd=ROOT
+                self.task.command(),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment or environment(),
+                cwd=ROOT,
             )
+        self._ear = threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True)
+        self._ear.start()
 
     def kill(self) -> None:
         """kill -9."""
         self.process.send_signal(signal.SIGCONT)
         self.process.kill()
-        self.process.wait()
+        self.wait()
 
-    def told(self) -> list[dict[str, Any]]:
-        """What it has told, in all its lives; half a line of one that was killed is left out."""
-        lines = self.log.read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"}")]
+    def wait(self, timeout: float | None = None) -> int:
+        """Until it has ended and all that it told is heard; its exit status."""
+        status = self.process.wait(timeout)
+        self._ear.join()
+        return status
+
+    def await_news(self, is_it: Callable[[dict[str, Any]], bool], timeout: float) -> bool:
+        """Wait for something that it will tell; whether that came in time."""
+        first = len(self.told)
+        with self.news:
+            return self.news.wait_for(lambda: any(map(is_it, self.told[first:])), timeout)
+
+    def _listen(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            for line in pipe:
+                if line.endswith(b"}\n"):  # else it was killed within the line
+                    with self.news:
+                        self.told.append(json.loads(line))
+                        self.news.notify_all()
