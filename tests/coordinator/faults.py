@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import random
 import signal
@@ -59,7 +58,7 @@ KILL, KILL_COORDINATOR, STALL, STALL_COORDINATOR, CUT, HOLD_UP, STEP = (
     "connections held up",
     "clock steps",
 )
-OFTEN = {KILL: 5, KILL_COORDINATOR: 2, STALL: 4, STALL_COORDINATOR: 2, CUT: 6, HOLD_UP: 3, STEP: 3}
+OFTEN = {KILL: 8, KILL_COORDINATOR: 2, STALL: 6, STALL_COORDINATOR: 2, CUT: 12, HOLD_UP: 5, STEP: 5}
 """How often each kind comes, in parts."""
 SETTLING = 60.0
 """Seconds in which everybody is coordinated again after the last fault, and has ended after it is told to; a client that
@@ -76,14 +75,19 @@ class Plan:
     applications: int = 4
     bandwidth: float = 1e6
     lease: float = 1.0
-    patience: float = 0.7
+    patience: tuple[float, ...] = (0.7, 3.0)
+    """Seconds of the applications, in turn: shorter and longer than what most faults take."""
     volume: int = 131_072
     rounds: int = 8
-    pause: float = 0.15
-    every: float = 0.22
+    pause: float = 0.3
+    every: float = 0.12
     """Seconds between two faults, on average."""
     policy: str = "fair-share"
     tcp: bool = False
+
+    def patience_of(self, index: int) -> float:
+        """Of the application of that number."""
+        return self.patience[index % len(self.patience)]
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,7 @@ class Campaign:
             volume=plan.volume,
             rounds=plan.rounds,
             pause=plan.pause,
-            patience=plan.patience,
+            patience=plan.patience_of(index),
             token_file=str(token) if token else None,
             stop=str(self.folder / "stop"),
         )
@@ -248,17 +252,17 @@ class Campaign:
     def run(self) -> None:
         """Let faults happen until the plan is fulfilled, and all that hangs come to its end."""
         self._await_operations(0.0)
-        begun = time.monotonic()
-        following = begun
-        while self._later or len(self.faults) < self.plan.faults or time.monotonic() < begun + self.plan.seconds:
+        begun = following = time.monotonic()
+        while True:
             over = len(self.faults) >= self.plan.faults and following >= begun + self.plan.seconds
-            due, _, act = self._later[0] if self._later else (math.inf, 0, None)
-            due = min(due, math.inf if over else following)
-            time.sleep(max(0.0, due - time.monotonic()))
-            if act is not None and due == self._later[0][0]:
-                heappop(self._later)
+            if over and not self._later:
+                break
+            if self._later and (over or self._later[0][0] <= following):
+                due, _, act = heappop(self._later)
+                time.sleep(max(0.0, due - time.monotonic()))
                 act()
-            elif not over:
+            else:
+                time.sleep(max(0.0, following - time.monotonic()))
                 self._fail()
                 following = time.monotonic() + self.draw.expovariate(1.0 / self.plan.every)
         self._await_operations(time.monotonic())
@@ -311,7 +315,7 @@ class Campaign:
     def _kill(self, whose: int) -> None:
         """Inside its turn: after a round that is not the last, if there is one soon."""
         program = self.programs[whose]
-        program.await_news(lambda one: one["what"] == "round" and one["round"] < self.plan.rounds - 1, 2.0 * self.plan.lease)
+        program.await_news(lambda one: one["what"] == "round" and one["round"] < self.plan.rounds - 1, self.plan.lease / 2.0)
         begun = time.monotonic()
         program.kill()
         self._busy.add(whose)
@@ -401,14 +405,14 @@ class Campaign:
 
     def _bound(self, whose: int, begun: float, ended: float, lag: float) -> float:
         """As derived at the head of this module."""
-        plan = self.plan
+        plan, patience = self.plan, self.plan.patience_of(whose)
         transfer, a_round = plan.volume / plan.bandwidth, plan.volume / plan.rounds / plan.bandwidth
-        bound = plan.patience + plan.lease + a_round + (plan.applications - 1) * transfer + lag
+        bound = patience + plan.lease + a_round + (plan.applications - 1) * transfer + lag
         for fault in self.faults:
-            if fault.begun > ended or fault.ended + plan.lease + plan.patience < begun or fault.kind == STEP:
+            if fault.begun > ended or fault.ended + plan.lease + patience < begun or fault.kind == STEP:
                 continue
             if fault.whose in (-1, whose):
-                bound += plan.patience + plan.lease + lag
+                bound += patience + plan.lease + lag
             else:
                 bound += plan.lease + a_round + transfer + lag
             if fault.whose == whose and fault.kind == STALL:
