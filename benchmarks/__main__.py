@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import buffers, c_loop, commands, growth, pack, placement, policy_costs, replay, simgrid
+from benchmarks import buffers, c_loop, commands, coordinator, growth, pack, placement, policy_costs, replay, simgrid
 from benchmarks.report import NotHereError, Report, Results
 from benchmarks.timing import stay_on_one_core
 
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[Report, bool], Results]] = {
     "placement": lambda report, quick: placement.run(report, quick=quick),
     "buffers": lambda report, quick: buffers.run(report, quick=quick),
     "replay": lambda report, quick: replay.run(report, quick=quick),
+    "coordinator": lambda report, quick: coordinator.run(report, quick=quick),
     "commands": lambda report, quick: commands.run(report, quick=quick),
 }
 

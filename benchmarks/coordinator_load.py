@@ -1,8 +1,8 @@
 """A load for one coordinator: many registered applications, some active, each a connection that speaks the protocol.
 
-Runs as a process of its own: ``python -m benchmarks.coordinator_load SOCKET PID REGISTERED ACTIVE EVENTS_PER_S SECONDS``. Every
-step releases one operation and announces another application's, which is two events; lower grants are answered at once, and
-those answers are not counted. With 0 events a second it goes as fast as answers come, one step in flight for each of `WINDOW`.
+Runs as a process of its own: ``python -m benchmarks.coordinator_load SOCKET PID REGISTERED ACTIVE EVENTS_PER_S SECONDS``.
+Every step releases one operation and announces another application's, which is two events; lower grants are answered at
+once, and those answers are not counted. With 0 events a second it goes as fast as answers come, `WINDOW` steps at a time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ import sys
 import time
 from pathlib import Path
 
-from penstock.client.protocol import Grant, Inform, Lines, Register, Registered, Release, Yielded, decode_reply, encode
+from penstock.client.protocol import (
+    Grant,
+    Inform,
+    Lines,
+    Register,
+    Registered,
+    Release,
+    Request,
+    Yielded,
+    decode_reply,
+    encode,
+)
 
 WINDOW = 16
 VOLUME = 1e9
@@ -33,9 +44,11 @@ class Member(asyncio.Protocol):
         self.lines = Lines()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is connected."""
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
+        """Take the time of the first answer, and yield at once."""
         for line in self.lines.feed(data):
             message = decode_reply(line)
             if isinstance(message, Grant):
@@ -54,13 +67,16 @@ class Member(asyncio.Protocol):
                 self.ready.set_result(None)
 
     def next(self) -> int:
+        """The number of the next message."""
         self.seq += 1
         return self.seq
 
-    def say(self, message) -> None:
+    def say(self, message: Request) -> None:
+        """Send it."""
         self.transport.write(encode(message))
 
-    def inform(self) -> asyncio.Future:
+    def inform(self) -> asyncio.Future[None]:
+        """Post an operation; done when it is answered."""
         self.operation += 1
         self.rate = 0.0
         self.ready = asyncio.get_running_loop().create_future()
@@ -69,6 +85,7 @@ class Member(asyncio.Protocol):
         return self.ready
 
     def release(self) -> None:
+        """The operation is over."""
         self.say(Release(self.next(), self.operation))
 
 

@@ -102,8 +102,11 @@ def test_policies_shows_their_parameters(capsys: Capture) -> None:
     assert parameters["periodic-greedy-yield"]["key"] == "delta"
     assert parameters["periodic-greedy-yield"]["default"] is None
     for name, policy in REGISTRY.items():
-        if policy.parameter:
-            assert parameters[name] == asdict(policy.parameter)
+        if policy.parameter and not policy.parameter.choices:
+            fields = asdict(policy.parameter)
+            assert parameters[name] == {key: fields[key] for key in ("key", "default", "meaning")}
+    assert parameters["coordinating"]["default"] == parameters["coordinating"]["choices"][0] == "cpu-seconds"
+    assert "metric = cpu-seconds: what is made small" in table
     assert table.count("delta: time between") == sum(policy.periodic for policy in REGISTRY.values())
 
 

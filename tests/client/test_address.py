@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.client import AddressError, address
-from penstock.client.address import Tcp, Unix, default_socket, find, find_token, parse, read_token
+from penstock.client.address import Tcp, Unix, check_owner, default_socket, find, find_token, parse, read_token
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,16 @@ def test_argument_over_environment_over_default(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("PENSTOCK_SOCKET", "login1:7000")
     assert find() == Tcp("login1", 7000)
     assert find("/a") == find(Path("/a")) == find(Unix(Path("/a"))) == Unix(Path("/a"))
+
+
+def test_a_folder_of_ones_own_must_be_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(address, "own_folder", lambda: tmp_path)
+    check_owner(Unix(tmp_path / "penstock.sock"))
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        check_owner(Unix(tmp_path / "penstock.sock"))
+    check_owner(Unix(tmp_path / "told" / "penstock.sock"))
+    check_owner(Tcp("a", 1))
 
 
 def test_a_token_is_read_from_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

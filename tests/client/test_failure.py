@@ -175,9 +175,10 @@ def test_a_peer_that_talks_nonsense(server: Scripted) -> None:
 
 def test_disabled_it_is_plain_io(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_DISABLE", "1")
+    monkeypatch.setenv("PENSTOCK_PATIENCE", "nonsense")
     threads = threading.active_count()
     file = Recorder()
-    with Job("a", address=":nonsense:", patience=60.0) as job:
+    with Job("a", address=":nonsense:") as job:
         assert threading.active_count() == threads
         assert not job._link._sockets
         with job.io(100, rounds=2) as io:
@@ -191,10 +192,12 @@ def test_disabled_it_is_plain_io(server: Scripted, monkeypatch: pytest.MonkeyPat
     assert file.size() == 100
     assert not server.heard
     monkeypatch.setenv("PENSTOCK_DISABLE", "0")
+    monkeypatch.delenv("PENSTOCK_PATIENCE")
     with Job("a", address=server.address):
         server.expect(Register)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_leaves_the_connection_alone(server: Scripted) -> None:
     server.rate = 0.0
     with Job("a", address=server.address, patience=60.0) as job, job.io(100, rounds=2) as io:

@@ -160,6 +160,24 @@ def test_a_full_disk_is_the_applications_affair_and_the_operation_is_released(se
     assert server.expect(Release).moved == 50.0
 
 
+def test_what_was_moved_is_counted_once_when_the_wait_is_interrupted(server: Scripted) -> None:
+    class Pausing(Recorder):
+        def write(self, data: memoryview) -> int:
+            server.grant(0.0)
+            until(lambda: job._link.session.operation.pausing)  # type: ignore[union-attr]
+            return super().write(data)
+
+    def interrupted(timeout: float) -> bool:
+        raise KeyboardInterrupt
+
+    with Job("a", address=server.address) as job, job.io(100, rounds=2) as io:
+        io.write(Recorder(), bytes(10))
+        job._link.changed.wait = interrupted  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            io.write(Pausing(), bytes(90))
+    assert server.expect(Release).moved == 50.0
+
+
 def test_it_waits_for_its_turn(server: Scripted) -> None:
     server.rate = 0.0
     file = Recorder()
@@ -309,6 +327,9 @@ def test_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: Sc
         io.write(Recorder(), bytes(10))
         server.expect(Register)
         assert job.state.waited == 0.0
+
+
+def test_wrong_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_PATIENCE", "a while")
     with pytest.raises(UsageError, match="patience 'a while' is out of range; expected"):
         Job("a")

@@ -262,13 +262,25 @@ def test_a_rate_is_kept_while_the_connection_is_lost_until_patience_ends() -> No
     assert session.rate(5.0) == math.inf
 
 
+def test_who_went_on_is_not_slowed_down_before_it_is_told_to() -> None:
+    session = moving(10.0, patience=2.0)
+    session.lost("gone", 3.0)
+    session.connect(6.0)
+    session.send(6.0)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 6.1)
+    assert session.rate(6.1) == math.inf
+    session.send(6.1)
+    session.receive(Grant(1, 1, 20.0), 6.2)
+    assert session.rate(6.2) == 20.0
+
+
 def test_it_rejoins() -> None:
     session = moving(10.0)
     assert session.operation is not None
     session.lost("gone", 3.0)
     session.operation.moved = 40
     session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", 1, "secret")]
+    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=1, token="secret")]
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
     assert session.send(3.6) == [Inform(2, 1, 100.0, 10, 40.0)]
     assert session.rate(3.6) == 10.0
@@ -278,15 +290,32 @@ def test_it_rejoins() -> None:
     assert session.notices == []
 
 
-def test_what_ended_meanwhile_is_released_when_it_is_back() -> None:
+def test_what_ended_meanwhile_is_told_when_it_is_back() -> None:
     session = moving(10.0)
     session.lost("gone", 3.0)
     session.end()
-    session.begin(50, 5, 3.2)
     session.connect(3.5)
-    session.send(3.5)
-    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
-    assert session.send(3.6) == [Release(2, 1, 0.0), Inform(3, 2, 50.0, 5)]
+    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=0, token="secret")]
+    session.lost("gone again", 3.6)
+    session.begin(50, 5, 3.7)
+    session.connect(3.8)
+    assert session.send(3.8) == [Join(1, 1, 7, "key", operation=2, token="secret")]
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.9)
+    assert session.send(3.9) == [Inform(2, 2, 50.0, 5)]
+
+
+def test_an_operation_of_no_bytes_is_not_announced() -> None:
+    session = registered()
+    session.begin(0, 1, 1.5)
+    assert session.rate(1.5) == math.inf
+    assert session.send(1.5) == []
+    session.lost("gone", 1.6)
+    session.connect(1.7)
+    session.send(1.7)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 1.8)
+    session.end()
+    assert session.send(1.9) == []
+    assert session.notices == []
 
 
 def test_it_answers_again_where_the_answer_may_be_lost() -> None:
@@ -300,19 +329,6 @@ def test_it_answers_again_where_the_answer_may_be_lost() -> None:
     session.send(3.6)
     session.receive(Grant(1, 3, 3.0), 3.7)  # the same again, for the coordinator does not know that it is kept to
     assert session.send(3.7) == [Yielded(3, 3)]
-
-
-def test_what_was_heard_is_not_released_twice() -> None:
-    session = moving(10.0)
-    session.end()
-    session.begin(50, 5, 3.0)
-    session.send(3.0)
-    session.receive(Grant(2, 2, 3.0), 3.1)
-    session.lost("gone", 3.2)
-    session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", 2, "secret")]
-    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
-    assert session.send(3.6) == [Inform(2, 2, 50.0, 5)]
 
 
 @pytest.mark.parametrize("code", ["unknown", "denied"])

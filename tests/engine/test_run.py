@@ -47,6 +47,13 @@ def test_exclusive_access_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
+@pytest.mark.parametrize("name", FAST)
+@examples(60)
+@given(workloads(coarse=True))
+def test_rounds_and_degradation_equal_the_slow_twin(name, workload):
+    check(workload, run(workload, name), NaiveRun(workload, name).run())
+
+
 @pytest.mark.parametrize("name", STATIC_ORDERS)
 @examples(120)
 @given(workloads())

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from penstock.model import Application, Buffer, Curve, Phases, Platform, Workload
+from penstock.model import Application, Buffer, Curve, Degradation, Phases, Platform, Workload
 
 amounts = st.floats(min_value=0.0, max_value=1e300)
 positive = st.floats(min_value=1e-300, max_value=1e300)
@@ -27,6 +27,7 @@ def applications(draw: st.DrawFn, name: str, before: float) -> Application:
         curve=draw(st.none() | curves()),
         best_count=draw(st.none() | st.integers(1, 64)),
         directory=draw(st.none() | names),
+        rounds=draw(st.none() | st.integers(1, 64)),
     )
 
 
@@ -34,6 +35,11 @@ def curves() -> st.SearchStrategy[Curve]:
     return st.dictionaries(st.integers(2, 64), positive, max_size=4).flatmap(
         lambda points: positive.map(lambda first: Curve.of({1: first, **points}))
     )
+
+
+def degradations() -> st.SearchStrategy[Degradation]:
+    parts = st.floats(min_value=0.0, max_value=1.0, exclude_min=True)
+    return st.dictionaries(st.integers(2, 64), parts, max_size=4).map(Degradation.of)
 
 
 def buffers() -> st.SearchStrategy[Buffer]:
@@ -52,6 +58,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         read_bandwidth=draw(st.none() | positive),
         write_bandwidth=draw(st.none() | positive),
         buffer=draw(st.none() | buffers()),
+        degradation=draw(st.none() | degradations()),
     )
     unique = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     return Workload(platform, tuple(draw(applications(name, before)) for name in unique), window)

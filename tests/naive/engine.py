@@ -2,6 +2,10 @@
 
 All that happens at one date is applied before the policy is asked; the policy is asked after a posting, a completion or a
 periodic tick, and not when work follows work. An operation is complete when at most 1e-12 of its volume is left.
+
+Of what the policy gives, k transfers together have d(k)·B at most. A decision that would pause a transfer inside a round
+waits: the transfer goes on as it was, nobody new begins, the others have what is left at most, and at the end of the round
+the policy is asked again.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from itertools import pairwise
 from penstock.model import Application, Workload
 from penstock.policies import REGISTRY
 from penstock.policies.plan import Plan
+from tests.naive.coordinating import degraded
 from tests.naive.policies import DEFAULTS, TWINS, Active, Scene, doubtful
 
 COMPLETE = 1e-12
@@ -41,6 +46,7 @@ class Chain:
     transferring: float = 0.0
     operations: int = 0
     end: float | None = None
+    held: bool = False
     start_progress: float = 0.0
     # ω: mean of (work since the last completed operation + volume / cap) over the completed operations
     work_since: float = 0.0
@@ -56,6 +62,20 @@ class Chain:
     @property
     def progress(self) -> float:
         return self.done + (self.volume - self.remaining) / self.cap
+
+    @property
+    def rounds_done(self) -> float:
+        return (self.volume - self.remaining) / self.volume * (self.application.rounds or 0)
+
+    @property
+    def inside_a_round(self) -> bool:
+        return abs(self.rounds_done - round(self.rounds_done)) > 1e-9
+
+    @property
+    def left_of_round(self) -> float:
+        """Bytes to the end of the present round."""
+        ahead = math.ceil(self.rounds_done - 1e-9) - self.rounds_done
+        return max(0.0, ahead) * self.volume / (self.application.rounds or 1)
 
     @property
     def omega(self) -> float:
@@ -97,6 +117,8 @@ class NaiveRun:
         self.window_end = workload.window[1] if workload.window else math.inf
         self.begin = workload.window[0] if workload.window else min(a.release for a in workload.applications)
         self.delta = delta
+        given = workload.platform.degradation
+        self.degradation = [given_part(given.document(), k) for k in range(1, 99)] if given else None
         self.now = self.begin
         self.ticks = self.posted = self.completed = 0
         self.doubtful = self.edge = False
@@ -125,14 +147,15 @@ class NaiveRun:
         while not self.over():
             active = [c for c in self.chains if c.status == "io"]
             if ask:
-                rates = self.ask(active) if active else {}
+                rates = self.carried(active, self.ask(active)) if active else {}
                 for c in active:
                     c.rate = rates[c.index]
             date, tick = self.next_date(active, rates)
             assert date < math.inf, "starved"
             self.move(active, rates, date)
             self.now = date
-            ask = self.apply_events(rates)
+            round_ended = any(c.held and not c.inside_a_round for c in active)
+            ask = self.apply_events(rates) or round_ended
             if tick:
                 self.ticks += 1
                 ask = True
@@ -161,15 +184,33 @@ class NaiveRun:
             )
             for c in active
         ]
-        scene = Scene(
-            views, self.now, self.bandwidth, self.window_end, DEFAULTS.get(self.policy, 0.0), completed=self.completed
+        self.scene = scene = Scene(
+            views,
+            self.now,
+            self.bandwidth,
+            self.window_end,
+            DEFAULTS.get(self.policy, 0.0),
+            completed=self.completed,
+            degradation=self.degradation,
         )
         self.doubtful = self.doubtful or doubtful(self.policy, scene)
         return self.rates_function(scene)
 
+    def carried(self, active: list[Chain], given: dict[int, float]) -> dict[int, float]:
+        """What moves of what the policy gives; `rate` still has what moved before."""
+        for c in active:
+            c.held = c.rate > 0.0 and given[c.index] == 0.0 and c.inside_a_round
+        if any(c.held for c in active):
+            left = self.bandwidth - sum(c.rate for c in active if c.held)
+            wanted = {c.index: given[c.index] for c in active if not c.held and c.rate > 0.0}
+            part = min(1.0, max(0.0, left) / sum(wanted.values())) if sum(wanted.values()) > 0.0 else 0.0
+            given = {c.index: c.rate if c.held else part * wanted.get(c.index, 0.0) for c in active}
+        return degraded(given, self.scene)
+
     def next_date(self, active: list[Chain], rates: dict[int, float]) -> tuple[float, bool]:
         dates = [c.work_begin + c.work_length for c in self.chains if c.status == "work"]
         dates += [self.now + c.remaining / rates[c.index] for c in active if rates[c.index] > 0.0]
+        dates += [self.now + c.left_of_round / rates[c.index] for c in active if c.held]
         tick = self.begin + (self.ticks + 1) * self.delta if self.delta else math.inf
         last = self.window_end
         self.edge = self.edge or any(abs(d - last) <= 1e-9 for d in [*dates, tick])
@@ -273,6 +314,15 @@ class NaiveRun:
             doubtful=self.doubtful,
             edge=self.edge,
         )
+
+
+def given_part(points: dict[str, float], count: int) -> float:
+    """Linear between measured counts, all with one transfer, constant beyond the last."""
+    known = [(1, 1.0), *((int(key), part) for key, part in points.items())]
+    for (low, more), (high, less) in pairwise(known):
+        if low <= count <= high:
+            return more + (less - more) * (count - low) / (high - low)
+    return known[-1][1]
 
 
 def dedicated(workload: Workload) -> tuple[float, int, float]:

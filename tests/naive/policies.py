@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.naive.best_next_event import best_next_event, nearly_constant
+from tests.naive.coordinating import coordinating, decisions, interfering, interrupting
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Scene:
     window_end: float = math.inf
     parameter: float = 0.0
     completed: int = 0
+    degradation: list[float] | None = None
 
 
 def yield_of(a: Active, now: float) -> float:
@@ -292,6 +294,9 @@ TWINS: dict[str, Callable[[Scene], dict[int, float]]] = {
     **{name: by_key(name) for name in KEYS},
     "periodic-closing-yield": by_key("closing-yield"),
     "best-effort": best_effort,
+    "interfering": interfering,
+    "interrupting": interrupting,
+    "coordinating": coordinating,
     **{name: one_at_a_time(name) for name in EXCLUSIVE},
     **dict.fromkeys(STATIC, in_turn),
 }
@@ -339,7 +344,7 @@ def doubtful(name: str, scene: Scene) -> bool:
     precision can avoid (a posting date of 2⁻¹⁰ s is exactly half a nanosecond off). Comparisons leave such cases out.
     """
     active = scene.active
-    if name not in ("fair-share", "best-effort", "lowest-id", *STATIC) and _falls_either_way(
+    if name not in ("fair-share", "best-effort", "interfering", "lowest-id", *STATIC) and _falls_either_way(
         [a.posted for a in active], 1e-9, 1e-12
     ):
         return True
@@ -348,6 +353,8 @@ def doubtful(name: str, scene: Scene) -> bool:
     if name.startswith("set-10"):
         logs = [math.log10(a.omega) + 0.5 for a in active if a.omega > 0.0]
         return any(abs(x - round(x)) < 1e-11 for x in logs)
+    if name == "coordinating":
+        return decisions(scene)[1]
     if name == "best-next-event":
         return nearly_constant(scene)
     if name == "look-ahead-greedy-yield":

@@ -40,8 +40,19 @@ def chains(nice: bool, size: int) -> st.SearchStrategy[list[tuple[str, float]]]:
 
 
 @st.composite
-def workloads(draw, *, nice: bool | None = None, applications: int = 6, phases: int = 8, window: bool | None = None):
-    """A workload of a few applications, released before or inside the window, some with a history."""
+def workloads(
+    draw,
+    *,
+    nice: bool | None = None,
+    applications: int = 6,
+    phases: int = 8,
+    window: bool | None = None,
+    coarse: bool = False,
+):
+    """A workload of a few applications, released before or inside the window, some with a history.
+
+    In a `coarse` one operations have rounds, and a link that is shared carries less.
+    """
     nice = draw(st.booleans()) if nice is None else nice
     count = draw(st.integers(1, applications))
     number = (lambda low, high: st.integers(4 * low, 4 * high).map(lambda i: i / 4)) if nice else odd_floats
@@ -63,8 +74,14 @@ def workloads(draw, *, nice: bool | None = None, applications: int = 6, phases: 
         if windowed and release < begin and draw(st.booleans()):
             share = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]) if nice else odd_floats(0.0, 1.0))
             options["progress"] = share * (begin - release)
+        if coarse and draw(st.booleans()):
+            options["rounds"] = draw(st.sampled_from([1, 2, 3, 4, 50]))
         members.append(Application.of(f"a{index}", draw(chains(nice, phases)), **options))
-    return Workload(Platform(bandwidth, node_bandwidth), tuple(members), (begin, end) if windowed else None)
+    lossy = coarse and draw(st.booleans())
+    degradation = draw(st.sampled_from([{2: 0.5}, {4: 0.84}, {2: 0.75, 3: 0.5}])) if lossy else None
+    return Workload(
+        Platform(bandwidth, node_bandwidth, degradation=degradation), tuple(members), (begin, end) if windowed else None
+    )
 
 
 @st.composite
@@ -162,6 +179,7 @@ def view_of(scene: Scene) -> View:
         whole=column("whole"),
         rank=column("rank"),
         turn=frozen([a.turn for a in active], np.int64),
+        degradation=frozen(scene.degradation[:size] if scene.degradation else [1.0] * size, np.float64),
         scratch=np.full(size, math.nan),
         order=np.full(size, -1, np.int64),
         now=scene.now,

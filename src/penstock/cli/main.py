@@ -19,6 +19,7 @@ from penstock.cli import (
     campaign,
     compare,
     ctl,
+    delta,
     generate,
     pack,
     place,
@@ -26,9 +27,27 @@ from penstock.cli import (
     reproduce,
     serve,
     simulate,
+    top,
+    why,
 )
 
-COMMANDS = (simulate, compare, bound, pack, place, buffer, policies, generate, campaign, serve, ctl, reproduce)
+COMMANDS = (
+    simulate,
+    compare,
+    bound,
+    pack,
+    place,
+    buffer,
+    delta,
+    policies,
+    generate,
+    campaign,
+    serve,
+    ctl,
+    top,
+    why,
+    reproduce,
+)
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 

@@ -10,6 +10,7 @@ from penstock.cli.output import console, emit_json
 
 if TYPE_CHECKING:
     from penstock.policies import Policy
+    from penstock.policies.policy import Parameter
 
 FIELDS = ("name", "summary", "reference", "idles", "periodic")
 DELTA = {
@@ -57,11 +58,20 @@ def _document(policy: Policy) -> dict[str, Any]:
 
 def _parameters(policy: Policy) -> list[dict[str, Any]]:
     """Key, default and meaning of what the policy can be tuned by; its own parameter comes before delta."""
-    own = [] if policy.parameter is None else [asdict(policy.parameter)]
+    own = [] if policy.parameter is None else [_own(policy.parameter)]
     return [*own, DELTA] if policy.periodic else own
+
+
+def _own(parameter: Parameter) -> dict[str, Any]:
+    """The parameter with its default, a number or the name of a choice."""
+    if not parameter.choices:
+        return {key: value for key, value in asdict(parameter).items() if key != "choices"}
+    return {**asdict(parameter), "default": parameter.default_text, "choices": list(parameter.choices)}
 
 
 def _parameter_text(parameter: dict[str, Any]) -> str:
     """The parameter as "c = 2: what it means"."""
-    default = "" if parameter["default"] is None else f" = {parameter['default']:g}"
-    return f"{parameter['key']}{default}: {parameter['meaning']}"
+    value = parameter["default"]
+    default = "" if value is None else f" = {value if isinstance(value, str) else f'{value:g}'}"
+    choices = f" ({', '.join(parameter['choices'])})" if "choices" in parameter else ""
+    return f"{parameter['key']}{default}: {parameter['meaning']}{choices}"

@@ -20,11 +20,12 @@ ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
     "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
     "distributed": "figure1, figure2, figure5 … figure13, oracle, claims",
+    "calciom": "figure1, figure2, figure4 … figure12, claims",
     "buffers": "table2, figure4 … figure8, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
 """The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""
-USING_DATA = ("distributed",)
+USING_DATA = ("distributed", "calciom")
 A_CHECK_DID_NOT_HOLD = 1
 
 
@@ -35,7 +36,9 @@ def configure(commands: Any) -> None:
         help="the figures of a paper and its claims",
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
-    papers = "revisiting (paper 000), dash (001), distributed (002), buffers (004), or beyond: our policies beside theirs"
+    papers = (
+        "revisiting (paper 000), dash (001), distributed (002), calciom (003), buffers (004), or beyond: our own policies"
+    )
     command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
     items = "; ".join(f"of {paper}: {items}" for paper, items in ITEMS_OF.items())
     command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")
@@ -46,7 +49,7 @@ def configure(commands: Any) -> None:
     command.add_argument(
         "--data",
         metavar="DIR",
-        help="of distributed: the folder of measured profiles (PENSTOCK_DATA, or none)",
+        help="of distributed and calciom: the folder of measured profiles and job traces (PENSTOCK_DATA, or none)",
     )
     command.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     command.set_defaults(run=run, parser=command)

@@ -6,25 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-
-def configure(commands: Any) -> None:
-    """Declare the command."""
-    command = commands.add_parser(
-        "serve",
-        help="coordinate the I/O of running applications",
-        description="Coordinate the I/O of running applications: they announce it through penstock.client and are paced, "
-        "paused and resumed by a policy. Every option is also a PENSTOCK_ variable and a key of the configuration file; the "
-        "command line wins over the environment, and that over the file.",
-    )
-    command.add_argument("--config", metavar="FILE", help="settings in TOML, under the names of the options")
-    command.add_argument("--print-config", action="store_true", help="print the settings and where each comes from, and end")
-    for name, (metavar, text) in _OPTIONS.items():
-        command.add_argument("--" + name.replace("_", "-"), dest=name, metavar=metavar, help=text)
-    command.add_argument("-v", "--verbose", action="store_true", help="say more: who comes and goes")
-    command.set_defaults(run=run)
-
-
-_OPTIONS = {
+OPTIONS = {
     "bandwidth": ("RATE", 'what the I/O system carries, such as "10 GB/s" (needed)'),
     "node_bandwidth": ("RATE", "what one node can use at most (default: all of it)"),
     "policy": ("NAME", "how it is shared; `penstock policies` lists them (default: fair-share)"),
@@ -41,6 +23,24 @@ _OPTIONS = {
     "message_rate": ("N", "the most messages a second of one application (default: 1000)"),
     "message_rate_per_user": ("N", "the most messages a second of one user (default: 50000)"),
 }
+"""Every setting: what it takes and what it is."""
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "serve",
+        help="coordinate the I/O of running applications",
+        description="Coordinate the I/O of running applications: they announce it through penstock.client and are paced, "
+        "paused and resumed by a policy. Every option is also a PENSTOCK_ variable and a key of the configuration file; the "
+        "command line wins over the environment, and that over the file.",
+    )
+    command.add_argument("--config", metavar="FILE", help="settings in TOML, under the names of the options")
+    command.add_argument("--print-config", action="store_true", help="print the settings and where each comes from, and end")
+    for name, (metavar, text) in OPTIONS.items():
+        command.add_argument("--" + name.replace("_", "-"), dest=name, metavar=metavar, help=text)
+    command.add_argument("-v", "--verbose", action="store_true", help="say more: who comes and goes")
+    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
     from penstock.coordinator.settings import load
 
-    settings = load({name: getattr(options, name) for name in _OPTIONS}, os.environ, options.config)
+    settings = load({name: getattr(options, name) for name in OPTIONS}, os.environ, options.config)
     if options.print_config:
         sys.stdout.write(settings.as_toml())
         return 0

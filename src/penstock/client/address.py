@@ -6,6 +6,7 @@ The address is the argument, else the environment's `PENSTOCK_SOCKET`, else `def
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from dataclasses import dataclass
@@ -53,7 +54,19 @@ def default_socket() -> Path:
         return Path(runtime, "penstock.sock")
     if MACHINE_SOCKET.exists():
         return MACHINE_SOCKET
-    return Path(f"/tmp/penstock-{os.getuid()}/penstock.sock")  # noqa: S108
+    return own_folder() / "penstock.sock"
+
+
+def own_folder() -> Path:
+    """Where a user without a runtime folder keeps the socket; in a place where others could have put one first."""
+    return Path(f"/tmp/penstock-{os.getuid()}")  # noqa: S108
+
+
+def check_owner(address: Address) -> None:
+    """PermissionError if the socket is in the user's own folder and that is somebody else's."""
+    folder = own_folder()
+    if isinstance(address, Unix) and address.path.parent == folder and os.lstat(folder).st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, f"{folder} belongs to another user")
 
 
 def parse(text: str) -> Address:

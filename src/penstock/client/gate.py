@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from penstock.client.pacing import Pacer, slice_bytes
+from penstock.client.pacing import SLACK, Pacer, slice_bytes
 from penstock.client.session import Session
 
 LONGEST_WAIT: Final = 1.0
@@ -52,7 +52,6 @@ class Gate:
 
     def delay(self, now: float) -> float:
         """Seconds until data may pass; then, and whenever something changes, ask again."""
-        # Between two rounds caches are cold and every call counts: nothing is worked out again unless something changed.
         if self._seen != self.session.changes or now >= self._until:
             self.turn(now)
         if not self._slice:
@@ -78,3 +77,20 @@ class Gate:
             return False
         operation.flying = False
         return operation.pausing and self.session.round_ended(now)
+
+    def swift(self, count: int, begun: float, now: float, left: int) -> int:
+        """`passed`, `delay` and `open` at once, where a round is whole and the next may follow; else 0, and nothing is done.
+
+        Needs no lock, for a pause that comes meanwhile finds a round under way, as it would a moment later. After 4 MiB were
+        written caches are cold and every call counts: this is 10 µs a round instead of 20.
+        """
+        operation, pacer = self.session.operation, self._pacer
+        due = max(pacer.due, begun - SLACK) + count / pacer.rate
+        if not left or due > now or now >= self._until or not self._slice or self._seen != self.session.changes:
+            return 0
+        if operation is None or operation.pausing or operation.moved + count != operation.boundary:
+            return 0
+        pacer.due = due
+        self.moved += count
+        operation.advance(count)
+        return int(min(left, operation.boundary - operation.moved, self._slice))

@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from penstock.client.errors import UsageError
+from penstock.client.protocol import VERSION, Register
 
 NAME_CHARACTERS: Final = 200
 MOST: Final = 2**53
@@ -43,6 +45,21 @@ class Identity:
             value = getattr(self, field)
             if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= 1e30):
                 raise UsageError(f"{field} {value!r} is out of range; expected a finite number, 0 or more")
+
+    def register(self, passed: float, token: str) -> partial[Register]:
+        """The message it presents itself with, so many seconds later; it lacks its number."""
+        return partial(
+            Register,
+            version=VERSION,
+            job=self.job,
+            nodes=self.nodes,
+            user=self.user,
+            bandwidth=self.bandwidth,
+            elapsed=self.elapsed + passed,
+            lead=max(0.0, self.lead - passed),
+            whole=self.whole,
+            token=token,
+        )
 
 
 def identify(

@@ -102,8 +102,8 @@ class IO:
         with self._one:
             try:
                 while done < total:
-                    size = self._pass(count, total - done)
-                    count = 0  # should the call fail
+                    moved, count = count, 0  # once counted, it is not counted again should something fail
+                    size = self._pass(moved, total - done)
                     count = call(done, size)
                     if not count:
                         break
@@ -116,9 +116,12 @@ class IO:
         """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
         job = self._job
         link, gate = job._link, job._gate
-        waited = False
+        waited, now = False, link.clock()
+        size = gate.swift(count, self._begun, now, left)
+        if size:
+            self._begun = now
+            return size
         with link.lock:
-            now = link.clock()
             if job._io is self and gate.passed(count, self._begun, now):
                 link.wake()
             if not left:

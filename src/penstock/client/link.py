@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from penstock.client.address import Address, Unix
+from penstock.client.address import Address, Unix, check_owner
 from penstock.client.protocol import Lines, Malformed, Oversized, decode_reply, encode
 from penstock.client.session import Session
 
@@ -97,6 +97,7 @@ class Link:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.session.disable(self.clock())
+        self._finished = threading.Event()
         self._finished.set()
         for held in self._sockets:
             held.close()
@@ -136,6 +137,7 @@ class Link:
         return wish
 
     def _connect(self) -> socket.socket:
+        check_owner(self.address)
         if isinstance(self.address, Unix):
             made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:

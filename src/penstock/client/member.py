@@ -2,16 +2,16 @@
 
 The calls of CALCioM (003 §III.C) on one application:
 
-===========  =====================================================================================================
-`prepare`    stacks what is known of the I/O to come; inner levels override outer ones
-`inform`     announces the operation the stack describes or, once that is done, that its next step is about to begin
-`check`      whether it may access now, without waiting
-`wait`       waits until it may
-`release`    ends a step: reports progress, and is where a pause begins
-`complete`   unstacks, and ends the operation that was announced at that level or below
-===========  =====================================================================================================
+| call | |
+|---|---|
+| `prepare` | stacks what is known of the I/O to come; inner levels override outer ones |
+| `inform` | announces the operation the stack describes or, once that is done, that its next step is about to begin |
+| `check` | whether it may access now, without waiting |
+| `wait` | waits until it may |
+| `release` | ends a step: reports progress, and is where a pause begins |
+| `complete` | unstacks, and ends the operation that was announced at that level or below |
 
-Without `prepare`, ``inform(volume=…)`` … ``release()`` is an operation of one step.
+Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ PATIENCE: Final = "PENSTOCK_PATIENCE"
 DEFAULT_PATIENCE: Final = 5.0
 SHORTLY: Final = 0.2
 """Seconds that one who ends without leaving spends on a farewell."""
+SIX_CALLS: Final = object()
+"""Has the operation that `inform` announced."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class Member:
     ) -> None:
         identity = identify(name, nodes, bandwidth=bandwidth, lead=lead, whole=whole)
         self.name = identity.job
-        self._patience = _patience(patience)
         off = disabled()
+        self._patience = 0.0 if off else _patience(patience)
         where = addresses.Unix(Path("/")) if off else addresses.find(address)
         token = "" if off else addresses.find_token(token_file, where)
         session = Session(identity, self._patience, time.monotonic(), where=str(where), token=token)
@@ -136,7 +138,7 @@ class Member:
             raise UsageError("inform: the step informed of before is not released; expected release() first")
         if self._level is None:
             volume, rounds = self._described(ChainMap(information, *reversed(self._levels)), needed=True)
-            self._begin("inform", volume, rounds, self)
+            self._begin("inform", volume, rounds, SIX_CALLS)
             self._level = len(self._levels)
         self._stepping = True
 
@@ -144,7 +146,9 @@ class Member:
         """Whether the step that was informed of may access now."""
         self._step("check")
         with self._link.lock:
-            return self._turn()
+            turn = self._turn()
+            self._gate.stop_waiting(self._link.clock())
+            return turn
 
     def release(self, moved: int | None = None) -> None:
         """The step is over and has moved so many bytes: by default a round, or all if it is the only step."""

@@ -54,11 +54,9 @@ class Operation:
     unsure: bool = False
     """Nobody knows whether the last answer was heard, so that the next grant is answered in any case."""
     refused: bool = False
-    """The coordinator does not want to know of it."""
+    """The coordinator does not want to know of it, or need not: there is nothing to move."""
     informed: bool = False
     """Announced to the coordinator it is connected with."""
-    known: bool = False
-    """The coordinator may remember it."""
     reported: int = 0
     reports_from: float = -math.inf
     """No report before this date."""
@@ -101,7 +99,8 @@ class Operation:
     def cut_off(self) -> None:
         """The coordinator is lost; the rate stays."""
         self.unsure = self.unsure or self.granted
-        self.informed = self.granted = self.refused = False
+        self.informed = self.granted = False
+        self.refused = self.volume == 0
         self.unanswered = []
 
     def advance(self, count: int) -> bool:

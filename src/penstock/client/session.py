@@ -9,13 +9,13 @@ rate is kept for as long as patience lasts (`doubt`). A pause that a living coor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from penstock.client.doubt import Doubt
 from penstock.client.identity import Identity
 from penstock.client.operation import Operation
+from penstock.client.outbox import Outbox
 from penstock.client.protocol import (
     DENIED,
     INVALID,
@@ -73,11 +73,8 @@ class Session:
         self._key = ""
         self._born = self._heard = now
         self._operations = 0
-        self._ended: Operation | None = None
         self._grant = 0
-        self._seq = 0
-        self._asked: dict[int, Request] = {}
-        self._outbox: list[Callable[..., Request]] = []
+        self._outbox = Outbox()
         self._beats = self._next_beat = math.inf
 
     # What the application may do.
@@ -104,11 +101,11 @@ class Session:
     # The application's side.
 
     def begin(self, volume: int, rounds: int, now: float) -> Operation:
-        """A new operation, announced as soon as there is somebody to tell."""
+        """A new operation, announced as soon as there is somebody to tell; one of 0 bytes is nobody's business."""
         assert self.operation is None
         self._operations += 1
         self.changes += 1
-        self.operation = Operation(self._operations, volume, rounds)
+        self.operation = Operation(self._operations, volume, rounds, refused=volume == 0)
         self._inform(now)
         return self.operation
 
@@ -129,16 +126,14 @@ class Session:
         if operation is None:
             return
         self._answer(operation.answers())
-        if operation.known:
-            self._ended = operation
         if operation.informed:
-            self._release(operation)
+            self._outbox.post(partial(Release, operation=operation.number, moved=float(operation.moved)))
 
     def leave(self) -> None:
         """The application ends."""
         self.end()
         if self.registered and not self.leaving:
-            self._outbox.append(Leave)
+            self._outbox.post(Leave)
         self.leaving = True
 
     def disable(self, now: float) -> None:
@@ -151,13 +146,14 @@ class Session:
     def connect(self, now: float) -> None:
         """There is a new connection; it begins with who this is."""
         self.connected, self.hang_up, self._heard = True, None, now
-        self._seq = self._grant = 0
-        self._asked.clear()
+        self._grant = 0
         self._doubt.connected()
+        self._outbox.clear()
         if self.application is None:
-            self._outbox = [self._register(now)]
+            self._outbox.post(self.identity.register(now - self._born, self._token))
         else:
-            self._outbox = [self._join(self.application)]
+            known = partial(Join, version=VERSION, application=self.application, key=self._key, token=self._token)
+            self._outbox.post(partial(known, operation=self.operation.number if self.operation is not None else 0))
 
     def lost(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made; if it was to be closed it is known why."""
@@ -167,7 +163,7 @@ class Session:
         self.hang_up = None
         self.changes += 1
         self._next_beat = math.inf
-        self._outbox = []
+        self._outbox.clear()
         if self.operation is not None:
             self.operation.cut_off()
         self._doubt.begin(now)
@@ -179,11 +175,12 @@ class Session:
         if operation is not None and operation.informed and now >= operation.reports_from:
             self._report(operation, now)
         if now >= self._next_beat:
-            self._outbox.append(Beat)
+            self._outbox.post(Beat)
             self._next_beat = now + self._beats
-        messages = [self._numbered(make, now) for make in self._outbox]
-        self._outbox = []
-        self.changes += bool(messages)
+        messages, asks = self._outbox.take()
+        if asks:
+            self._doubt.begin(now)
+            self.changes += 1
         return messages
 
     def due(self, now: float) -> float:
@@ -229,37 +226,13 @@ class Session:
             if operation is not None and operation.flying and self.rate(now) <= 0.0 < used:
                 operation.hold(used)  # it went on without the coordinator, and may end its round
 
-    def _register(self, now: float) -> Callable[..., Request]:
-        mine, passed = self.identity, now - self._born
-        return partial(
-            Register,
-            version=VERSION,
-            job=mine.job,
-            nodes=mine.nodes,
-            user=mine.user,
-            bandwidth=mine.bandwidth,
-            elapsed=mine.elapsed + passed,
-            lead=max(0.0, mine.lead - passed),
-            whole=mine.whole,
-            token=self._token,
-        )
-
-    def _join(self, application: int) -> Callable[..., Request]:
-        """It is at the operation that the coordinator may know of, or that ended when nobody could be told."""
-        pending = self.operation if self.operation is not None and self.operation.known else self._ended
-        at = pending.number if pending is not None else 0
-        return partial(Join, version=VERSION, application=application, key=self._key, operation=at, token=self._token)
-
     def _registered(self, message: Registered, now: float) -> None:
-        same = self.application == message.application
         self.registered, self.application, self._key = True, message.application, message.key
         self.policy = message.policy
         self._beats = max(LEAST_BEAT, message.lease / 3.0) if message.lease > 0.0 else LEAST_BEAT
         self._next_beat = now + self._beats
-        if same and self._ended is not None:
-            self._release(self._ended)  # nobody knows whether that was heard
         if self.leaving:
-            self._outbox.append(Leave)
+            self._outbox.post(Leave)
         elif self.operation is not None:
             self._inform(now)
 
@@ -268,13 +241,13 @@ class Session:
         if operation is None or message.operation != operation.number or message.number <= self._grant:
             return
         self._grant = message.number
-        self._ended = None  # what was said before the announcement of this one was heard
+        self._outbox.settled()
         self._doubt.content()
         operation.refused = False
         self._answer(operation.grant(message.number, max(0.0, message.rate), used))
 
     def _failed(self, message: Error, now: float) -> None:
-        asked = self._asked.pop(message.seq, None)
+        asked = self._outbox.asked(message.seq)
         text = f"{message.code}: {message.text}"
         match asked:
             case Join() if message.code in (UNKNOWN, DENIED):
@@ -292,38 +265,24 @@ class Session:
                 pass
 
     def _anew(self, why: str, now: float) -> None:
-        self.application, self._key, self._ended, self.hang_up = None, "", None, 0.0
-        self.registered = False
-        if self.operation is not None:
-            self.operation.known = False
+        self.application, self._key, self.hang_up, self.registered = None, "", 0.0, False
         self._doubt.because(why, now)
 
     def _inform(self, now: float) -> None:
-        self._doubt.begin(now)
         operation = self.operation
-        if operation is None or not self.registered or self.leaving:
+        if operation is None or operation.volume == 0:
             return
-        operation.informed = operation.known = True
-        operation.reported = operation.moved
+        self._doubt.begin(now)
+        if not self.registered:
+            return
+        operation.informed, operation.reported = True, operation.moved
         told = partial(Inform, operation=operation.number, volume=float(operation.volume), rounds=operation.rounds)
-        self._outbox.append(partial(told, moved=float(operation.moved)))
+        self._outbox.post(partial(told, moved=float(operation.moved)))
 
     def _report(self, operation: Operation, now: float) -> None:
         if operation.informed and operation.moved != operation.reported:
             operation.reported, operation.reports_from = operation.moved, now + REPORTS
-            self._outbox.append(partial(Report, operation=operation.number, moved=float(operation.moved)))
+            self._outbox.post(partial(Report, operation=operation.number, moved=float(operation.moved)))
 
     def _answer(self, numbers: list[int]) -> None:
-        self._outbox += [partial(Yielded, grant=number) for number in numbers]
-
-    def _release(self, operation: Operation) -> None:
-        self._outbox.append(partial(Release, operation=operation.number, moved=float(operation.moved)))
-
-    def _numbered(self, make: Callable[..., Request], now: float) -> Request:
-        self._seq += 1
-        message = make(seq=self._seq)
-        if isinstance(message, Register | Join | Inform | Beat):
-            self._doubt.begin(now)
-            if not isinstance(message, Beat):
-                self._asked[self._seq] = message
-        return message
+        self._outbox.post(*(partial(Yielded, grant=number) for number in numbers))

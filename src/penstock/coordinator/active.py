@@ -7,6 +7,7 @@ its application reports; it never falls to nothing before the application says t
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,14 @@ _INTEGERS: Final = ("application", "turn", "order")
 _SHOWN: Final = tuple(name for name in _FLOATS if name in View._fields and name != "scratch")
 LEAST: Final = 1e-9
 """The part of its volume that an operation which is not released is shown to have left at least."""
+
+
+@lru_cache
+def _undiminished(size: int) -> Floats:
+    """What is left of the link for 1, 2, … transfers: grants know of no loss."""
+    whole = np.ones(size)
+    whole.flags.writeable = False
+    return whole
 
 
 class Active:
@@ -93,6 +102,22 @@ class Active:
             last.place = place
         owner.place = NO_PLACE
 
+    def copy(self) -> Active:
+        """The same operations, to look ahead with; their owners know nothing of it."""
+        twin = Active()
+        twin.owners = list(self.owners)
+        twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
+        return twin
+
+    def without(self, place: int, watched: int) -> int:
+        """In a copy, take out the operation at a place; returns the place where the `watched` one is then."""
+        last = len(self.owners) - 1
+        self._floats[:, place] = self._floats[:, last]
+        self._integers[:, place] = self._integers[:, last]
+        self.owners[place] = self.owners[last]
+        self.owners.pop()
+        return place if watched == last else watched
+
     def set_moved(self, place: int, moved: float) -> None:
         """So much of the volume is moved, says its application."""
         volume = self.column("volume")[place]
@@ -119,6 +144,7 @@ class Active:
         return View(
             application=numbers[0],
             turn=numbers[1],
+            degradation=_undiminished(self.size),
             scratch=self.column("scratch"),
             order=self._integers[2, : self.size],
             now=now,

@@ -24,13 +24,15 @@ from penstock.coordinator.active import Active
 from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
 from penstock.coordinator.expected import Expected
 from penstock.coordinator.leases import Leases
+from penstock.coordinator.recording import Passage
 from penstock.engine.dedicated import dedicated
 from penstock.engine.slots import SLACK
 from penstock.model import InputError, Workload
 from penstock.policies.asking import ask
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
-from penstock.policies.policy import SHARING, Policy
+from penstock.policies.policy import Policy
+from penstock.policies.view import View
 
 FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
@@ -102,6 +104,8 @@ class Core:
         """Why the policy was replaced by fair-share, if it was."""
         self.changed: set[int] = set()
         """Numbers of the applications whose books have changed; whoever writes them down empties it."""
+        self.passages: list[Passage] = []
+        """Operations and applications that have ended; likewise."""
         self.applications: dict[int, Application] = {}
         self.active = Active()
         self.leases = Leases(lease, keep, keep_most)
@@ -170,6 +174,7 @@ class Core:
             key_digest=key_digest,
             nodes=nodes,
             cap=cap,
+            registered=now,
             release=now - elapsed,
             done=elapsed if progress is None else progress,
             idle_since=now,
@@ -235,10 +240,10 @@ class Core:
         if kept:
             application.unkept = [sent for sent in application.unkept if sent.rate < kept[-1]]  # told twice, kept to once
             self._put_in_force(application, kept[-1])
+            self._settled = False
             self.leases.settled(application)
             if application.unkept:
                 self.leases.owe(application, application.unkept[0].deadline)
-            self._settled = False
         self.events += 1
         self.leases.alive(now, application)
 
@@ -253,6 +258,7 @@ class Core:
         """The application ends."""
         self.advance(now)
         self._withdraw(application)
+        self._record(application, now, 0.0, 1)
         self._forget(application)
 
     def advance(self, now: float) -> None:
@@ -315,7 +321,7 @@ class Core:
             self._ask()
         self._stale, self._settled = False, True
         granting.lower(self.active, self._send)
-        granting.higher(self.active, self.bandwidth, self.policy.family != SHARING, self._send)
+        granting.higher(self.active, self.bandwidth, self._send)
         for application in self._unanswered:
             if application.place != NO_PLACE and application.connected and application.unanswered:
                 self._send(application, float(self.active.column("sent")[application.place]))
@@ -327,6 +333,12 @@ class Core:
         """When `decide` is to be called at the latest; infinite while only an event can matter."""
         tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
         return min(tick, self.leases.next_date())
+
+    def view(self, active: Active | None = None, now: float | None = None) -> View:
+        """What the policy is shown at present, or of other operations at another date."""
+        shown = self.active if active is None else active
+        date = self.now if now is None else now
+        return shown.view(date, self.bandwidth, self._window_end, self.policy.value, self.completed)
 
     def granted(self) -> float:
         """Bytes/s that applications may be using in all; never above the bandwidth."""
@@ -413,9 +425,27 @@ class Core:
         self.leases.settled(application)
 
     def _end(self, application: Application, moved: float) -> None:
+        operation = application.operation
+        assert operation is not None
         self._withdraw(application)
+        self._record(application, operation.posted, moved, operation.rounds)
         application.end_operation(self.now, moved)
         self.completed += 1
+
+    def _record(self, application: Application, begin: float, volume: float, rounds: int) -> None:
+        self.passages.append(
+            Passage(
+                application=application.number,
+                job=application.job,
+                nodes=application.nodes,
+                cap=application.cap,
+                registered=application.registered,
+                begin=begin,
+                end=self.now,
+                volume=volume,
+                rounds=rounds,
+            )
+        )
 
     def _expire(self) -> None:
         """Send away whoever is silent or does not yield, forget whoever is away for too long."""
@@ -479,7 +509,7 @@ class Core:
         """Have the policy write the targets; one that breaks its contract is replaced."""
         active = self.active
         self.decisions += 1
-        view = active.view(self.now, self.bandwidth, self._window_end, self.policy.value, self.completed)
+        view = self.view()
         rates = np.empty(active.size)
         ask(self.policy, view, rates)
         cap = active.column("cap")

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +58,10 @@ LOG: Final = logging.getLogger("penstock.coordinator")
 STRANGERS: Final = 64
 """Connections of a user beyond those of its applications: who is about to register, or asks questions."""
 LONGEST_SLEEP: Final = 3600.0
+MOST_UNWRITTEN: Final = 10_000
+"""Ended operations that wait for a journal that cannot be written."""
+MOST_RECENT: Final = 500
+"""Grants that are remembered for whoever looks."""
 
 
 class Server:
@@ -71,29 +75,20 @@ class Server:
         if settings.listen and not self.token:
             raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
         self.journal = Journal(settings.journal)
-        present, applications = self.journal.load()
-        self.clock = Clock(present.mark if present else None)
-        changed = present is not None and present.configured == settings.policy
-        self.core = Core(
-            present.policy if present is not None and changed else settings.policy,
-            settings.bandwidth,
-            node_bandwidth=settings.node_bandwidth,
-            lease=settings.lease,
-            keep=settings.keep,
-            keep_most=settings.max_applications,
-            workload=read(settings.workload) if settings.workload else None,
-            now=self.clock.now(),
-        )
-        if present is not None:
-            self.core.next_number = present.next_number
-        for application in applications:
-            self.core.restore(application)
+        try:
+            self.clock, self.core = _from_journal(self.journal, settings)
+        except BaseException:
+            self.journal.close()
+            raise
         self.cut_off = 0
         self.refused = 0
         self.messages: Counter[str] = Counter()
+        self.recent: deque[tuple[float, int, str, float]] = deque(maxlen=MOST_RECENT)
+        """The latest grants: date, application, its job, bytes/s."""
         self.peers: set[Peer] = set()
         self._connections: Counter[int] = Counter()
         self._date: float | None = None
+        self._written_policy = ""
         self._at: dict[int, Peer] = {}
         self._buckets: dict[int, Bucket] = {}
         self._after_commit: list[Callable[[], None]] = []
@@ -295,7 +290,7 @@ class Server:
         core = self.core
         instructions = core.decide(self._date if self._date is not None else self.clock.now())
         self._date = None
-        if core.changed or instructions:
+        if core.changed or instructions or core.policy.name != self._written_policy:
             self._commit()
         for said in self._after_commit:
             said()
@@ -308,7 +303,9 @@ class Server:
                 if peer is not None:
                     peer.say(Forgotten(instruction.reason))
                     peer.hang_up()
-            elif peer is not None:
+                continue
+            self.recent.append((core.now, number, instruction.application.job, instruction.rate))
+            if peer is not None:
                 peer.say(protocol.Grant(instruction.operation, instruction.number, instruction.rate))
         self._tell_faults()
         self._sleep()
@@ -321,16 +318,22 @@ class Server:
             monotonic=mark.monotonic,
             wall=mark.wall,
             boot=mark.boot,
+            bandwidth=core.bandwidth,
             policy=core.policy.name,
             configured=self.settings.policy,
             next_number=core.next_number,
             in_force=in_force,
         )
         before = self.journal.failure
-        self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
+        changed = [(number, core.applications.get(number)) for number in core.changed]
+        self.journal.commit(present, changed, core.passages)
+        self._written_policy = core.policy.name
         if not self.journal.failure:
             core.changed.clear()  # else with the next commit
-        elif not before:
+            core.passages.clear()
+            return
+        del core.passages[:-MOST_UNWRITTEN]
+        if not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
     def _tell_faults(self) -> None:
@@ -348,6 +351,27 @@ class Server:
         if date < math.inf:
             wait = min(LONGEST_SLEEP, max(0.0, date - self.clock.now()))
             self._timer = asyncio.get_running_loop().call_later(wait, self._decide)
+
+
+def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
+    """Time and state as they were, or as they begin. A policy that was changed outlives a restart with the same settings."""
+    present, applications = journal.load()
+    clock = Clock(present.mark if present else None)
+    core = Core(
+        present.policy if present is not None and present.configured == settings.policy else settings.policy,
+        settings.bandwidth,
+        node_bandwidth=settings.node_bandwidth,
+        lease=settings.lease,
+        keep=settings.keep,
+        keep_most=settings.max_applications,
+        workload=read(settings.workload) if settings.workload else None,
+        now=clock.now(),
+    )
+    if present is not None:
+        core.next_number = present.next_number
+    for application in applications:
+        core.restore(application)
+    return clock, core
 
 
 def _digest(key: str) -> str:

@@ -5,6 +5,9 @@ end of a work phase, a periodic decision, the limit); move every transfer on to 
 operation is complete when at most 1e-12 of its volume is left. All that falls on one date is applied before the policy is
 asked.
 
+What the policy gives is not always what moves. Where applications have rounds, a transfer inside a round is not paused: see
+`penstock.engine.rounds`. Where the platform degrades, k transfers together move at most d(k)·B.
+
 Costs of an event, n active of m applications: log m for the heap of work ends, n for moving the transfers and finding the
 next completion, and the policy's own cost, n or n log n for most.
 """
@@ -19,6 +22,7 @@ import numpy as np
 from numba import types
 
 from penstock.engine.chain import account, end_work, next_phase
+from penstock.engine.rounds import end_round, next_round_end, without_breaking_rounds
 from penstock.engine.slots import compiled_view, keep_rates, occupy, refused, relocate
 from penstock.engine.state import (
     DECISIONS,
@@ -84,6 +88,10 @@ class Terms(NamedTuple):
     """Come back when an application ends."""
     check: bool
     """Check the invariants after every event."""
+    grained: bool
+    """Some applications have rounds."""
+    degrading: bool
+    """Transfers that share the link lose some of it."""
 
 
 @part
@@ -164,6 +172,30 @@ def broken_invariant(state: State, terms: Terms, before: float) -> int:
 
 
 @part
+def _restrain(state: State, terms: Terms) -> None:
+    """Make of the rates that the policy gives those that move."""
+    if terms.grained:
+        without_breaking_rounds(state, terms.bandwidth)
+    if terms.degrading:
+        _degrade(state, terms.bandwidth)
+
+
+@part
+def _degrade(state: State, bandwidth: float) -> None:
+    """Bring the rates of k transfers, in proportion, down to d(k)·B in all."""
+    moving = 0
+    total = 0.0
+    for slot in range(state.counts[SLOTS]):
+        if state.slot_rate[slot] > 0.0:
+            moving += 1
+            total += state.slot_rate[slot]
+    if moving > 0 and total > bandwidth * state.degradation[moving - 1]:
+        part_left = bandwidth * state.degradation[moving - 1] / total
+        for slot in range(state.counts[SLOTS]):
+            state.slot_rate[slot] *= part_left
+
+
+@part
 def _next_date(state: State, terms: Terms) -> tuple[float, float, int, bool]:
     """The next date, the seconds until then, whose completion it is (or −1), and whether it is a periodic decision."""
     now = state.clock[NOW]
@@ -206,6 +238,21 @@ def _move(state: State, seconds: float, finisher: int) -> None:
 
 
 @part
+def _go_to_round_end(state: State, before: float) -> bool:
+    """Go on to the first end of a round that a decision waits for, if it comes before so many seconds; returns whether.
+
+    Nothing else happens then, but to the last bits of the date.
+    """
+    slot, seconds = next_round_end(state, before)
+    if slot < 0:
+        return False
+    _move(state, seconds, -1)
+    state.clock[NOW] += seconds
+    end_round(state, slot)
+    return True
+
+
+@part
 def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
     now = state.clock[NOW]
@@ -223,6 +270,16 @@ def _apply_events(state: State, trace: Trace, ticking: bool) -> None:
         state.counts[EVENTS] += 1
     if state.counts[EVENTS] != events:
         state.counts[STALE] = 1
+
+
+@part
+def _go_to(state: State, terms: Terms, trace: Trace, date: float, seconds: float, finisher: int, ticking: bool) -> None:
+    """Go on to the date, or to the end of a round before it, and apply all that happens then."""
+    if terms.grained and _go_to_round_end(state, seconds):
+        return
+    _move(state, seconds, finisher)
+    state.clock[NOW] = date
+    _apply_events(state, trace, ticking)
 
 
 def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Floats], None]) -> int:
@@ -244,6 +301,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
             fault = refused(state, 0, size, terms.bandwidth)
             if fault != 0:
                 return fault
+            _restrain(state, terms)
             if len(trace.application) > 0:
                 _record_changes(state, trace)
         state.counts[STALE] = 0
@@ -252,9 +310,7 @@ def advance(state: State, terms: Terms, trace: Trace, policy: Callable[[View, Fl
         date, seconds, finisher, ticking = _next_date(state, terms)
         if date == np.inf:
             return STARVED
-        _move(state, seconds, finisher)
-        state.clock[NOW] = date
-        _apply_events(state, trace, ticking)
+        _go_to(state, terms, trace, date, seconds, finisher, ticking)
 
         if terms.check:
             broken = broken_invariant(state, terms, before)
@@ -276,5 +332,5 @@ def new_trace(rows: int) -> Trace:
     return Trace(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
 
-TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 6 + [types.boolean] * 2, Terms)
+TERMS_TYPE: Final[Any] = types.NamedTuple([types.float64] * 6 + [types.boolean] * 4, Terms)
 TRACE_TYPE: Final[Any] = types.NamedTuple([types.int64[::1]] + [types.float64[::1]] * 3, Trace)

@@ -220,6 +220,7 @@ def require_measurable(horizon: float, interval: str) -> None:
 
 def resources_of(workload: Workload) -> int:
     """N, the number of I/O resources of the platform."""
+    workload.require_plain_link("I/O resources")
     if workload.platform.resources is None:
         raise InputError("platform", "the key 'resources' is missing; expected the number of I/O resources")
     if workload.platform.resources > MOST_RESOURCES:

@@ -131,6 +131,8 @@ class Run:
             origin=self.workload.begin,
             stop_at_end=stop_at_end,
             check=self._check,
+            grained=any(application.rounds is not None for application in self.workload.applications),
+            degrading=self.workload.platform.degradation is not None,
         )
 
     def _flush(self) -> None:

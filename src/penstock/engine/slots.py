@@ -43,6 +43,7 @@ def occupy(state: State, slot: int, index: int, volume: float, now: float) -> No
     state.slot_rank[slot] = state.rank[index]
     state.slot_turn[slot] = state.turns[state.cursor[index] - 1] if len(state.turns) > 0 else -1
     state.slot_rate[slot] = 0.0
+    state.slot_held[slot] = 0
     state.slot_transfer[slot] = state.transfer_seconds[index]
     state.slot_segment_begin[slot] = now
     state.slot_segment_rate[slot] = 0.0
@@ -66,6 +67,7 @@ def relocate(state: State, slot: int, free: int) -> None:
     state.slot_rank[free] = state.slot_rank[slot]
     state.slot_turn[free] = state.slot_turn[slot]
     state.slot_rate[free] = state.slot_rate[slot]
+    state.slot_held[free] = state.slot_held[slot]
     state.slot_transfer[free] = state.slot_transfer[slot]
     state.slot_segment_begin[free] = state.slot_segment_begin[slot]
     state.slot_segment_rate[free] = state.slot_segment_rate[slot]
@@ -88,6 +90,7 @@ def view_of(state: State, begin: int, end: int, bandwidth: float, window_end: fl
         read_only(state.slot_whole[begin:end]),
         read_only(state.slot_rank[begin:end]),
         read_only(state.slot_turn[begin:end]),
+        read_only(state.degradation[: end - begin]),
         state.slot_scratch[begin:end],
         state.slot_order[begin:end],
         state.clock[NOW],

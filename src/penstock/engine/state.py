@@ -64,6 +64,10 @@ class State(NamedTuple):
     cap: Floats
     nodes: Floats
     release: Floats
+    rounds: Floats
+    """Rounds of an operation, between which it can be interrupted; 0 for one that can be anywhere."""
+    degradation: Floats
+    """Part of B that is left for 1, 2, … transfers together."""
     status: NDArray[np.int8]
     cursor: Ints
     """The phase that comes next."""
@@ -120,6 +124,8 @@ class State(NamedTuple):
     """The rates before the latest decision."""
     slot_transfer: Floats
     """Transfer time so far, of all operations."""
+    slot_held: Ints
+    """1 while a transfer goes on to the end of its round though the policy would pause it."""
     slot_segment_begin: Floats
     slot_segment_rate: Floats
 
@@ -147,6 +153,7 @@ _INTEGERS: Final = frozenset(
         "slot_index",
         "slot_order",
         "slot_turn",
+        "slot_held",
         "heap_index",
         "finish_index",
         "counts",
@@ -164,6 +171,8 @@ def new_state(workload: Workload, held: frozenset[int], plan: Plan, slots: int |
     applications = workload.applications
     size = len(applications)
     lengths = [len(application.phases) for application in applications]
+    degradation = workload.platform.degradation
+    transfers = size if slots is None else slots
 
     def of(values: Any, dtype: type[np.generic] = np.float64) -> NDArray[Any]:
         return np.fromiter(values, dtype, size)
@@ -176,6 +185,8 @@ def new_state(workload: Workload, held: frozenset[int], plan: Plan, slots: int |
         cap=of(application.cap(workload.platform) for application in applications),
         nodes=of(application.nodes for application in applications),
         release=of(application.release for application in applications),
+        rounds=of(application.rounds or 0 for application in applications),
+        degradation=np.ones(transfers) if degradation is None else degradation.upto(transfers),
         status=of((HELD if index in held else WORKING for index in range(size)), np.int8),
         done=of(workload.history(application) for application in applications),
         work_begin=of(workload.start(application) for application in applications),
@@ -191,7 +202,7 @@ def new_state(workload: Workload, held: frozenset[int], plan: Plan, slots: int |
     columns["whole"] = columns["done"] + of(a.seconds_alone(a.cap(workload.platform)) for a in applications)
     for name, column in columns.items():
         if column is None:
-            room = slots if slots is not None and name.startswith("slot_") else size
+            room = transfers if name.startswith("slot_") else size
             columns[name] = np.zeros(room, np.int64 if name in _INTEGERS else np.float64)
     state = State(**columns)
     state.clock[NOW] = workload.begin

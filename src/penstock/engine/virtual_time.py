@@ -99,7 +99,8 @@ def _decide(state: State, terms: Terms, trace: Trace) -> None:
         for place in range(state.counts[SLOTS]):
             total += state.cap[state.finish_index[place]]
         state.clock[CAPS] = total
-    share = min(1.0, terms.bandwidth / state.clock[CAPS])
+    carried = terms.bandwidth * state.degradation[state.counts[SLOTS] - 1]
+    share = min(1.0, carried / state.clock[CAPS])
     if len(trace.application) > 0 and share != state.clock[SHARE]:
         for place in range(state.counts[SLOTS]):
             index = state.finish_index[place]

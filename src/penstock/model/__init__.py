@@ -2,6 +2,7 @@
 
 from penstock.model.application import Application
 from penstock.model.curve import Curve
+from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, PenstockError, PolicyFault
 from penstock.model.phases import Phases
 from penstock.model.platform import Buffer, Platform
@@ -11,6 +12,7 @@ __all__ = [
     "Application",
     "Buffer",
     "Curve",
+    "Degradation",
     "InputError",
     "PenstockError",
     "Phases",

@@ -22,7 +22,9 @@ class Application:
     what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
     `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction, for a burst buffer (004 §3.2). `curve`
     is its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest,
-    where that is all that is known; `directory` is where its files lie, for placing them.
+    where that is all that is known; `directory` is where its files lie, for placing them. `rounds` is how many equal rounds
+    of collective buffering, or files, an operation is made of: it can be interrupted between two only (003 §III.C), and
+    anywhere if not given.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Application:
     curve: Curve | None = None
     best_count: int | None = None
     directory: str | None = None
+    rounds: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -61,6 +64,8 @@ class Application:
                 raise error.within("curve") from None
         if self.best_count is not None:
             units.count(self.best_count, "best_count", "I/O resources")
+        if self.rounds is not None:
+            units.count(self.rounds, "rounds", "rounds")
         if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
             raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from penstock.model.application import Application
 from penstock.model.curve import Curve, together
+from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, short
 from penstock.model.phases import Phases
 from penstock.model.platform import Buffer, Platform
@@ -42,6 +43,7 @@ _PLATFORM_KEYS: Final = (
     "read_bandwidth",
     "write_bandwidth",
     "buffer",
+    "degradation",
 )
 _APPLICATION_KEYS: Final = (
     "name",
@@ -56,6 +58,7 @@ _APPLICATION_KEYS: Final = (
     "curve",
     "best_count",
     "directory",
+    "rounds",
 )
 
 
@@ -222,7 +225,9 @@ def _object(document: object, place: str, known: tuple[str, ...], needed: tuple[
 def _given(thing: object, keys: tuple[str, ...]) -> dict[str, Any]:
     """The fields of the object that have a value; a file leaves out the others."""
     given = {key: value for key in keys if (value := getattr(thing, key)) is not None}
-    return {key: value.document() if isinstance(value, Buffer | Curve) else value for key, value in given.items()}
+    return {
+        key: value.document() if isinstance(value, Buffer | Curve | Degradation) else value for key, value in given.items()
+    }
 
 
 def _check_readable(path: Path) -> None:

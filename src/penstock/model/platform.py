@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.model import units
+from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, short
 
 
@@ -45,6 +46,7 @@ class Platform:
     Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or
     storage targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound
     each direction, B if not given, and `buffer` is the burst buffer (004 §3.1); the planning of buffers reads these three.
+    `degradation` is what is left of B when several transfers share it, all of it if not given (001 §I.A.4).
     """
 
     bandwidth: float
@@ -54,6 +56,7 @@ class Platform:
     read_bandwidth: float | None = None
     write_bandwidth: float | None = None
     buffer: Buffer | None = None
+    degradation: Degradation | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
@@ -69,6 +72,11 @@ class Platform:
                 object.__setattr__(self, "buffer", Buffer.of(self.buffer))
             except InputError as error:
                 raise error.within("buffer") from None
+        if self.degradation is not None:
+            try:
+                object.__setattr__(self, "degradation", Degradation.of(self.degradation))
+            except InputError as error:
+                raise error.within("degradation") from None
 
     @property
     def read_limit(self) -> float:

@@ -51,6 +51,14 @@ class Workload:
             return application.progress
         return self.start(application) - application.release
 
+    def require_plain_link(self, what: str) -> None:
+        """Refuse what only one shared link without anything before it knows."""
+        if self.platform.degradation is not None:
+            raise InputError("platform.degradation", f"{what} know no degradation; expected none")
+        for index, application in enumerate(self.applications):
+            if application.rounds is not None:
+                raise InputError(f"applications[{index}].rounds", f"{what} know no rounds; expected none")
+
     def _check(self, application: Application) -> None:
         machine = self.platform.nodes
         if machine is not None and application.nodes > machine:

@@ -1,4 +1,4 @@
-"""fair-share: every active application gets the same fraction of its cap (000 §4.1; 003's interfering)."""
+"""fair-share: every active application gets the same fraction of its cap (000 §4.1)."""
 
 from __future__ import annotations
 

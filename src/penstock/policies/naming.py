@@ -23,7 +23,7 @@ from penstock.model import InputError
 from penstock.policies.policy import Policy
 from penstock.policies.registry import REGISTRY
 
-ALIASES: Final = {"most-remain": "longest-remaining"}
+ALIASES: Final = {"most-remain": "longest-remaining", "serializing": "fifo", "calciom": "coordinating"}
 """Other names in the papers."""
 ALL: Final = "all"
 

@@ -103,6 +103,15 @@ def serve_one(view: View, keys: Floats, rates: Floats) -> None:
 
 
 @helper
+def serve_first(view: View, keys: Floats, rates: Floats) -> None:
+    """Give the link to the first in the order of the keys, whoever has it now. Time n."""
+    for i in range(len(rates)):
+        rates[i] = 0.0
+    served = first(view, keys)
+    rates[served] = view.cap[served]
+
+
+@helper
 def rounded_time(seconds: float) -> float:
     """A time as orders compare it, in nanoseconds."""
     return float(np.rint(seconds * TIME_GRAIN))

@@ -18,8 +18,11 @@ class Need(StrEnum):
     """What a policy must know of the applications, beside their caps and who is active (000 §4.2, last remark)."""
 
     POSTING = "posting time"
+    WAITING = "time since posting"
     PROGRESS = "progress"
     VOLUME = "volume"
+    NODES = "nodes"
+    DEGRADATION = "degradation"
     HOLDER = "who holds the link"
     TRANSFER = "transfer time"
     REMAINING = "work and I/O left"
@@ -31,8 +34,11 @@ class Need(StrEnum):
 
 NEEDED_COLUMNS: Mapping[Need, tuple[str, ...]] = {
     Need.POSTING: ("posted",),
+    Need.WAITING: ("posted", "now"),
     Need.PROGRESS: ("progress", "release", "now"),
     Need.VOLUME: ("remaining", "volume"),
+    Need.NODES: ("nodes",),
+    Need.DEGRADATION: ("degradation",),
     Need.HOLDER: ("rate",),
     Need.TRANSFER: ("transferring", "release", "now"),
     Need.REMAINING: ("whole", "progress"),
@@ -55,11 +61,28 @@ FAMILIES: Final = (SHARING, EXCLUSIVE, STATIC)
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function."""
+    """The number a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function.
+
+    Where it has `choices`, the value is one of these names and the function sees its position.
+    """
 
     key: str
     default: float
     meaning: str
+    choices: tuple[str, ...] = ()
+
+    def value_of(self, text: str, place: str) -> float:
+        """The number that the text of ``key=text`` stands for."""
+        if not self.choices:
+            return _number(text, place)
+        if text not in self.choices:
+            raise InputError(place, f"{text!r} is unknown; expected one of {', '.join(self.choices)}")
+        return float(self.choices.index(text))
+
+    @property
+    def default_text(self) -> str:
+        """The default as it would be written."""
+        return self.choices[int(self.default)] if self.choices else f"{self.default:g}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +150,8 @@ class Policy:
             if key == "delta":
                 changed["delta"] = _period(text, place)
             else:
-                changed["setting"] = _number(text, place)
+                assert self.parameter is not None
+                changed["setting"] = self.parameter.value_of(text, place)
             changed["name"] += f":{key}={text}"
         return replace(self, **changed) if parameters else self
 

@@ -8,6 +8,7 @@ from penstock.policies.balance import BALANCE
 from penstock.policies.best_effort import BEST_EFFORT
 from penstock.policies.best_next_event import BEST_NEXT_EVENT
 from penstock.policies.closing_yield import CLOSING_YIELD, PERIODIC_CLOSING_YIELD
+from penstock.policies.coordinating import COORDINATING
 from penstock.policies.due_yield import DUE_YIELD
 from penstock.policies.exclusive import (
     BANDWIDTH_ORIENTED,
@@ -24,6 +25,8 @@ from penstock.policies.fair_share import FAIR_SHARE
 from penstock.policies.fcfs import FCFS
 from penstock.policies.greedy_com import GREEDY_COM
 from penstock.policies.greedy_yield import GREEDY_YIELD, PERIODIC_GREEDY_YIELD
+from penstock.policies.interfering import INTERFERING
+from penstock.policies.interrupting import INTERRUPTING
 from penstock.policies.look_ahead import LOOK_AHEAD_GREEDY_YIELD
 from penstock.policies.policy import Policy
 from penstock.policies.set_10 import SET_10, SET_10_BASIC
@@ -46,6 +49,9 @@ REGISTRY: Final[dict[str, Policy]] = {
         CLOSING_YIELD,
         PERIODIC_CLOSING_YIELD,
         BEST_EFFORT,
+        INTERFERING,
+        INTERRUPTING,
+        COORDINATING,
         FIFO,
         LOWEST_ID,
         LONGEST_IO,

@@ -48,6 +48,8 @@ class View(NamedTuple):
     """Its place in the order that the policy has planned for the workload; 0 without a plan."""
     turn: Ints
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
+    degradation: Floats
+    """Part of `bandwidth` that the link carries in all while 1, 2, … n transfers share it, which `bandwidth` leaves out."""
     scratch: Floats
     """Room for one number an application; its contents mean nothing and may be overwritten."""
     order: Ints
@@ -70,6 +72,7 @@ RatesFunction: TypeAlias = Callable[[View, Floats], None]
 _column: Final = types.Array(types.float64, 1, "C", readonly=True)
 _indices: Final = types.Array(types.int64, 1, "C", readonly=True)
 VIEW_TYPE: Final[Any] = types.NamedTuple(
-    [_indices, *[_column] * 12, _indices, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64], View
+    [_indices, *[_column] * 12, _indices, _column, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64],
+    View,
 )
 RATES_SIGNATURE: Final[Any] = types.void(VIEW_TYPE, types.float64[::1])

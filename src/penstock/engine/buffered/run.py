@@ -132,6 +132,7 @@ def replay(
     pool. `capped` bounds the speeds b_w and b_r of the applications by B_w and B_r. `trace` records what is in the buffer,
     `check` the invariants after every event.
     """
+    workload.require_plain_link("replays beside a burst buffer")
     capacity = _capacity(workload, shares, pool)
     if not 0.0 <= threshold <= 1.0:
         raise InputError("threshold", f"{threshold!r} is no part of the buffer; expected 0 to 1")
@@ -200,6 +201,8 @@ def _terms(workload: Workload, policy: Policy, *, check: bool) -> Terms:
         origin=workload.begin,
         stop_at_end=False,
         check=check,
+        grained=False,
+        degrading=False,
     )
 
 

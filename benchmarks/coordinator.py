@@ -1,0 +1,206 @@
+"""The live coordinator: events a second and latency of grants, decisions by policy, what coordination costs a writer, rest.
+
+The coordinator is a process of its own on one core, the load another process on another core, over a Unix socket.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.coordinator_load import processor_seconds
+from benchmarks.report import NotHereError, Report, Results, verdict
+from penstock.client import Job
+from penstock.coordinator.core import Core
+from penstock.policies import REGISTRY
+
+REGISTERED, ACTIVE = 1_000, 100
+EVENTS_PER_S, P99_MS = 5_000, 5.0
+COST = 0.01
+"""The most that coordination may add to an uncontended write."""
+SHOWN = ("fair-share", "fcfs", "greedy-yield", "set-10")
+
+
+def run(report: Report, *, quick: bool) -> Results:
+    """All of it; most figures need two cores."""
+    cores = sorted(os.sched_getaffinity(0) | set(range(os.cpu_count() or 1)))
+    if len(cores) < 2:
+        raise NotHereError("it needs a core for the coordinator and one for the load")
+    return {
+        "end_to_end": _end_to_end(report, cores, 3.0 if quick else 10.0),
+        "decisions": _decisions(report, (10, 100) if quick else (10, 100, 1_000)),
+        "writing": _writing(report, 256_000_000 if quick else 1_000_000_000, rounds=3 if quick else 9),
+        "rest": _rest(report, cores, 5.0 if quick else 20.0),
+        "memory": _memory(report, cores, 20_000 if quick else 1_000_000),
+    }
+
+
+class _Coordinator:
+    """A ``penstock serve`` on the first core."""
+
+    def __init__(self, folder: Path, cores: list[int], policy: str) -> None:
+        self.socket = folder / "socket"
+        command = [sys.executable, "-m", "penstock", "serve", "--bandwidth", "100 GB/s", "--policy", policy]
+        limits = ["--message-rate", "1000000", "--message-rate-per-user", "10000000"]
+        places = ["--socket", str(self.socket), "--journal", str(folder / "journal")]
+        self._cores = cores
+        self.process = subprocess.Popen(
+            [*command, *limits, *places], stderr=subprocess.PIPE, text=True, preexec_fn=lambda: _stay_on(cores[0])
+        )
+        assert self.process.stderr is not None
+        while "sharing" not in self.process.stderr.readline():
+            if self.process.poll() is not None:
+                raise SystemExit("benchmarks: penstock serve did not start")
+
+    def load(self, registered: int, active: int, per_second: float, seconds: float) -> Results:
+        """What the load sees."""
+        command = [sys.executable, "-m", "benchmarks.coordinator_load", str(self.socket), str(self.process.pid)]
+        numbers = [str(registered), str(active), str(per_second), str(seconds)]
+        out = subprocess.run(
+            [*command, *numbers], check=True, capture_output=True, text=True, preexec_fn=lambda: _stay_on(self._cores[1])
+        )
+        return dict(json.loads(out.stdout))
+
+    def resident_mb(self) -> float:
+        """Its memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1e3
+
+
+def _stay_on(core: int) -> None:
+    os.sched_setaffinity(0, {core})
+
+
+@contextlib.contextmanager
+def _coordinator(cores: list[int], policy: str) -> Iterator[_Coordinator]:
+    with tempfile.TemporaryDirectory() as folder:
+        coordinator = _Coordinator(Path(folder), cores, policy)
+        try:
+            yield coordinator
+        finally:
+            coordinator.process.terminate()
+            coordinator.process.wait()
+            assert coordinator.process.stderr is not None
+            coordinator.process.stderr.close()
+
+
+def _end_to_end(report: Report, cores: list[int], seconds: float) -> Results:
+    results: Results = {}
+    rows = []
+    for policy in SHOWN:
+        with _coordinator(cores, policy) as coordinator:
+            paced = coordinator.load(REGISTERED, ACTIVE, EVENTS_PER_S, seconds)
+        with _coordinator(cores, policy) as coordinator:
+            most = coordinator.load(REGISTERED, ACTIVE, 0.0, seconds)
+        results[policy] = {"paced": paced, "most": most}
+        rows.append(
+            (
+                policy,
+                f"{most['events_per_s']:,.0f} (≥ {EVENTS_PER_S:,} wanted: {_yes(most['events_per_s'] >= EVENTS_PER_S)})",
+                f"{paced['p50_ms']:.2f}",
+                verdict(paced["p99_ms"], P99_MS),
+                f"{100 * paced['processor_share']:.0f} %",
+                f"{paced['answers_per_s']:,.0f}",
+            )
+        )
+    report.show(
+        f"Coordinator: {REGISTERED:,} applications, {ACTIVE} active",
+        ("policy", "most events a second", f"p50 ms at {EVENTS_PER_S:,}", "p99 ms", "of a core", "yields a second"),
+        rows,
+    )
+    return results
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _decisions(report: Report, sizes: tuple[int, ...]) -> Results:
+    """Decisions a second of the core alone: one operation ends, another is posted, the policy is asked, grants are made."""
+    results: Results = {}
+    for name, policy in REGISTRY.items():
+        if policy.planner is None:
+            results[name] = {str(size): _decisions_per_s(name, size) for size in sizes}
+    rows = [(name, *(f"{rate:,.0f}" for rate in rates.values())) for name, rates in results.items()]
+    report.show("Decisions a second by active applications", ("policy", *(f"{size:,}" for size in sizes)), rows)
+    return results
+
+
+def _decisions_per_s(policy: str, size: int) -> float:
+    core = Core(policy, 1e11)
+    members = [
+        core.register(0.0, f"job{number}", nodes=1 + number % 64, bandwidth=1e9 * (1 + number % 7)) for number in range(size)
+    ]
+    for member in members:
+        core.inform(0.0, member, 1, 1e9 * (1 + member.number % 13))
+    core.decide(0.0)
+    begun, turns, now = time.perf_counter(), 0, 0.0
+    while time.perf_counter() - begun < 0.2:
+        now += 1e-3
+        member = members[turns % size]
+        operation = member.last_operation
+        core.release(now, member, operation)
+        core.inform(now, member, operation + 1, 1e9 * (1 + (turns + member.number) % 13))
+        for instruction in core.decide(now):
+            core.yielded(now, instruction.application, instruction.number)
+        turns += 1
+    return turns / (time.perf_counter() - begun)
+
+
+def _writing(report: Report, volume: int, rounds: int) -> Results:
+    """An uncontended write in 256 rounds, coordinated and not, in turns; the fastest of each counts."""
+    data = memoryview(bytes(volume // 256))
+    with tempfile.TemporaryDirectory() as folder, _coordinator([0, 1], "fair-share") as coordinator:
+        file = Path(folder) / "data"
+        plain, coordinated = [], []
+        with Job("writer", address=str(coordinator.socket)) as job:
+            for _ in range(rounds):
+                with file.open("wb", buffering=0) as out:
+                    begun = time.perf_counter()
+                    for _ in range(256):
+                        out.write(data)
+                    plain.append(time.perf_counter() - begun)
+                file.unlink()
+                with file.open("wb", buffering=0) as out:
+                    begun = time.perf_counter()
+                    with job.io(256 * len(data), rounds=256) as io:
+                        for _ in range(256):
+                            io.write(out, data)
+                    coordinated.append(time.perf_counter() - begun)
+                file.unlink()
+    cost = min(coordinated) / min(plain) - 1.0
+    report.show(
+        f"An uncontended write of {volume / 1e9:g} GB in 256 rounds",
+        ("alone s", "coordinated s", "more"),
+        [(f"{min(plain):.3f}", f"{min(coordinated):.3f}", verdict(cost, COST))],
+    )
+    return {"plain": plain, "coordinated": coordinated, "cost": cost}
+
+
+def _rest(report: Report, cores: list[int], seconds: float) -> Results:
+    """Processor time of a coordinator that nobody uses."""
+    with _coordinator(cores, "fair-share") as coordinator:
+        begun, used = time.perf_counter(), processor_seconds(coordinator.process.pid)
+        time.sleep(seconds)
+        share = (processor_seconds(coordinator.process.pid) - used) / (time.perf_counter() - begun)
+    report.say(f"at rest it uses {100 * share:.2f} % of a core")
+    return {"processor_share": share}
+
+
+def _memory(report: Report, cores: list[int], events: int) -> Results:
+    """Memory after some events and after many more."""
+    with _coordinator(cores, "fcfs") as coordinator:
+        coordinator.load(200, 20, EVENTS_PER_S, 2.0)
+        before = coordinator.resident_mb()
+        seen = coordinator.load(200, 20, 0.0, events / EVENTS_PER_S)
+        after = coordinator.resident_mb()
+    moved = seen["events_per_s"] * events / EVENTS_PER_S
+    report.say(f"memory: {before:.0f} MB, and {after:.0f} MB after {moved:,.0f} events more")
+    return {"before_mb": before, "after_mb": after, "events": moved}

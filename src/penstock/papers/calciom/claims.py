@@ -1,0 +1,234 @@
+"""C1 to C6 of 003, judged on simulations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from penstock.papers.calciom.figures import SHARE
+from penstock.papers.calciom.scenarios import FILES, Scale, equal, files, large, range_of, small, split
+from penstock.papers.claims import Check, Verdict, listed
+from penstock.policies.coordinating import METRICS
+from penstock.policies.view import Floats
+from penstock.theory.concurrency import someone_in_io
+from penstock.theory.delta import Pair, Times, Writer, delta_graph, expected_interference
+
+EXACT: Final = 1e-9
+"""Relative difference of two simulated values that are the same."""
+INTREPID: Final = "ANL-Intrepid"
+"""How the name of the paper's own trace begins."""
+
+
+def _worst(pair: Pair, dts: list[float], strategy: str, expected: Mapping[float, Times]) -> float:
+    """The largest relative difference of simulated I/O times and those by hand."""
+    found = [np.abs(np.array(pair.io_times(strategy, dt)) / np.array(expected[dt]) - 1.0).max() for dt in dts]
+    return float(max(found))
+
+
+def _in_turn(pair: Pair, dt: float, *, interrupting: bool) -> Times:
+    """I/O times, by hand, where one is served after the other: whoever comes second waits, or is served at once."""
+    a, b = pair.alone()
+    if dt < 0.0:
+        second, first = _in_turn(pair.mirrored, -dt, interrupting=interrupting)
+        return Times(first, second)
+    if dt >= a:
+        return Times(a, b)
+    return Times(a + b, b) if interrupting and dt > 0.0 else Times(a, a - dt + b)
+
+
+def c1(scale: Scale) -> Verdict:
+    """C1 (§II.C, Figures 2, 6, 7, 9, 10)."""
+    pairs = {"equal": equal(), "24 of 768": split(744, 24), "one file of five": files(), "with room": small()}
+    checks = []
+    for name, pair in pairs.items():
+        dts = range_of(pair, scale)
+        worst = _worst(pair, dts, "interfering", {dt: expected_interference(pair, dt) for dt in dts})
+        bends = _bends(np.array(dts), np.array([pair.io_times("interfering", dt).b for dt in dts]))
+        checks.append(
+            Check(
+                f"{name}, interfering: proportional sharing by hand to 1e-9, straight but for a few bends (at most 6)",
+                f"{worst:.1e}, {bends} bends",
+                worst <= EXACT and 0 < bends <= 6,
+            )
+        )
+    pair = files()
+    dts = range_of(pair, scale)
+    for strategy in ("serializing", "interrupting"):
+        expected = {dt: _in_turn(pair, dt, interrupting=strategy == "interrupting") for dt in dts}
+        worst = _worst(pair, dts, strategy, expected)
+        checks.append(Check(f"one file of five, {strategy}: as by hand to 1e-9", f"{worst:.1e}", worst <= EXACT))
+    return Verdict("C1", "§II.C", "Δ-graphs; under interference the piecewise linear function of sharing", tuple(checks))
+
+
+def _bends(x: Floats, y: Floats) -> int:
+    """How often the graph through the points is not straight; neighbouring points count once."""
+    slopes = np.diff(y) / np.diff(x)
+    bent = np.abs(np.diff(slopes)) > 1e-6 * max(1.0, float(np.abs(slopes).max()))
+    return int(np.count_nonzero(bent & ~np.append(False, bent[:-1])))
+
+
+def c2(scale: Scale) -> Verdict:
+    """C2 (§IV.B, §IV.C, Figures 6 and 9)."""
+    pair = split(744, 24)
+    dts = range_of(pair, scale, after=True)
+    graph = delta_graph(pair, dts, ["interfering", "serializing", "interrupting"])
+    suffered = {name: float(rows[1:, 1].max()) for name, rows in graph.factors.items()}
+    first = float(graph.factors["interfering"][:, 1].max())
+    paid = float(graph.factors["interrupting"][1:, 0].max())
+    before = float(delta_graph(pair, [-pair.alone().b], ["interfering"]).factors["interfering"][0, 1])
+    eighth = split(336, 8)
+    sixth = eighth.io_times("interfering", 0.0).b / eighth.alone().b
+    return Verdict(
+        "C2",
+        "§II.E, §IV.B, §IV.C",
+        "24 of 768 cores that come second suffer a factor up to 14; interrupting the large one removes it at little cost",
+        (
+            Check(
+                "calibration: 8 beside 336 see 6 times less (exact by construction)", f"{sixth:.3f}", abs(sixth - 6.0) < 1e-9
+            ),
+            Check("predicted from it: interfering, up to 14 (within 10 %)", f"{first:.2f}", abs(first / 14.0 - 1.0) <= 0.1),
+            Check("having written before, it does not suffer (1 to 1e-9)", f"{before:.6f}", abs(before - 1.0) <= EXACT),
+            Check(
+                "serialized, it suffers as much (at least 0.9 times) when it comes second",
+                listed(list(suffered), list(suffered.values()), ".2f"),
+                suffered["serializing"] >= 0.9 * suffered["interfering"],
+            ),
+            Check(
+                "interrupting, it does not suffer (1 to 1e-9)",
+                f"{suffered['interrupting']:.6f}",
+                abs(suffered["interrupting"] - 1.0) <= EXACT,
+            ),
+            Check("at little cost to the large one (factor at most 1.1)", f"{paid:.3f}", paid <= 1.1),
+        ),
+    )
+
+
+def c3(scale: Scale) -> Verdict:
+    """C3 (§IV.B, §IV.C, Figures 7 (a) and 9)."""
+    pair = large()
+    dts = [dt for dt in range_of(pair, scale, after=True)[1:] if dt < pair.alone().a]
+    times = delta_graph(pair, dts, ["interfering", "serializing", "interrupting"]).times
+    first = float(np.abs(times["serializing"][:, 0] / pair.alone().a - 1.0).max())
+    second = float(np.abs(times["serializing"][:, 1] / times["interfering"][:, 1] - 1.0).max())
+    sums = {name: rows.sum(axis=1) for name, rows in times.items()}
+    lost = sums["interrupting"] - sums["serializing"]
+    return Verdict(
+        "C3",
+        "§IV.B, §IV.C",
+        "equal sizes: fcfs leaves the first untouched and costs the second what interference would; interrupting is "
+        "counterproductive",
+        (
+            Check("serialized, the first takes its time alone to 1e-9", f"{first:.1e}", first <= EXACT),
+            Check("the second takes what it takes under interference to 1e-9", f"{second:.1e}", second <= EXACT),
+            Check(
+                "interrupting, the sum of I/O times is above that of fcfs at every dt in between",
+                f"by {float(lost.min()):.3g} to {float(lost.max()):.3g} s",
+                bool(np.all(lost > 0.0)),
+            ),
+        ),
+    )
+
+
+def c4(scale: Scale) -> Verdict:
+    """C4 (§IV.D, Figure 11)."""
+    pair = files()
+    alone = pair.alone()
+    threshold = alone.a - alone.b
+    graph = delta_graph(pair, range_of(pair, scale), ["interfering", "coordinating"])
+    changes = graph.changes["coordinating"]
+    found = [change for change in changes if (change.before, change.after) == ("A is interrupted", "B waits")]
+    off = abs(found[0].dt / threshold - 1.0) if len(found) == 1 else math.inf
+    where = f"{found[0].dt:.6f} s" if found else "never"
+    values = graph.values("cpu-seconds")
+    gain = values["interfering"] - values["coordinating"]
+    checks = [
+        Check(f"interrupts up to dt = T_A − T_B = {threshold:.6f} s (to 1e-6)", where, off <= 1e-6),
+        Check(
+            "B first: A waits",
+            f"{changes[0].after} from dt = {changes[0].dt:.3f} s",
+            changes[0].after == "A waits" and changes[1].before == "A waits" and abs(changes[1].dt) <= 1e-6 * alone.a,
+        ),
+        Check(
+            "Figure 11: never more CPU seconds than interfering (to 1e-9), and less where they meet",
+            f"less by {float(gain.min()) / pair.a.nodes:.3g} to {float(gain.max()) / pair.a.nodes:.3g} s a core",
+            bool(np.all(gain >= -EXACT * values["interfering"]) and gain.max() > 0.0),
+        ),
+    ]
+    for metric in METRICS:
+        worst, better = 0.0, 0
+        for pair, dt in _random_pairs(scale.pairs):
+            graph = delta_graph(pair, [dt], ["interfering", f"coordinating:metric={metric}"])
+            before, after = (float(value[0]) for value in graph.values(metric).values())
+            worst = max(worst, after / before - 1.0)
+            better += after < before * (1.0 - 1e-6)
+        measured = f"at worst {worst:+.1e}; better for {better} of {scale.pairs}"
+        checks.append(Check(f"{metric}: never worse than interfering (to 1e-9), random pairs", measured, worst <= EXACT))
+    return Verdict(
+        "C4", "§IV.D", "the dynamic choice interrupts when dt < T_A − T_B; never worse than interfering", tuple(checks)
+    )
+
+
+def _random_pairs(count: int) -> Iterator[tuple[Pair, float]]:
+    """Pairs with any volumes, sizes and caps, and dt at which they meet."""
+    random = np.random.default_rng(4)
+    for _ in range(count):
+        a, b = (
+            Writer(float(random.uniform(0.2, 5.0)), int(random.integers(1, 65)), None, float(random.uniform(0.2, 1.0)))
+            for _ in range(2)
+        )
+        pair = Pair(a, b)
+        yield pair, float(random.uniform(-pair.alone().b, pair.alone().a))
+
+
+def c5(scale: Scale) -> Verdict:
+    """C5 (§IV.C, Figure 10)."""
+    fine, coarse = files(), files(FILES)
+    alone = fine.alone()
+    dts = np.linspace(0.0, alone.a, FILES * scale.points + 2)[1:-1]
+    smooth = delta_graph(fine, dts.tolist(), ["interrupting"]).times["interrupting"][:, 1]
+    saw = delta_graph(coarse, dts.tolist(), ["interrupting"]).times["interrupting"][:, 1]
+    length = alone.a / FILES
+    expected = alone.b + np.ceil(dts / length - EXACT) * length - dts
+    off = float(np.abs(saw / expected - 1.0).max())
+    teeth = int(np.count_nonzero(np.diff(saw) > 0.5 * length)) + 1
+    flat = float(np.abs(smooth / alone.b - 1.0).max())
+    return Verdict(
+        "C5",
+        "§IV.C",
+        "interruptions between files instead of rounds give the saw pattern",
+        (
+            Check("between rounds of no length: B takes its time alone to 1e-9", f"{flat:.1e}", flat <= EXACT),
+            Check("between files: B waits for the end of A's present file, by hand to 1e-9", f"{off:.1e}", off <= EXACT),
+            Check(f"one tooth for each of the {FILES} files", f"{teeth}", teeth == FILES),
+        ),
+    )
+
+
+def c6(traces: Mapping[str, Floats]) -> Verdict:
+    """C6 (§II.B, Figure 1); the traces are P(X = n) by name."""
+    jobs = math.log(1.0 - 0.64) / math.log(1.0 - SHARE)
+    checks = [
+        Check(
+            "64 % with E(µ) = 5 % is what a number of jobs within the axis of Figure 1 (b), 4 to 60, gives",
+            f"{jobs:.1f} concurrent jobs; 20 give {someone_in_io(np.eye(21)[20], SHARE):.2%}",
+            4.0 <= jobs <= 60.0,
+        )
+    ]
+    found = {name: someone_in_io(chances, SHARE) for name, chances in traces.items()}
+    for name, chance in found.items():
+        mean = float(traces[name] @ np.arange(len(traces[name])))
+        if name.startswith(INTREPID):
+            checks.append(Check("64 % for Intrepid's trace (within 2 points)", f"{chance:.1%}", abs(chance - 0.64) <= 0.02))
+        else:
+            checks.append(
+                Check(
+                    f"{name}: frequent enough to matter (above 50 %)", f"{chance:.1%}; {mean:.1f} jobs at once", chance > 0.5
+                )
+            )
+    missing = "" if any(name.startswith(INTREPID) for name in traces) else " (Intrepid's own trace is not at hand)"
+    return Verdict(
+        "C6", "§II.B", f"P(another is doing I/O) = 1 − Σ P(X=n)(1−E(µ))^n, 64 % for Intrepid{missing}", tuple(checks)
+    )

@@ -1,0 +1,224 @@
+"""Figures 1, 2 and 4 to 12 of 003, simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from penstock.engine import simulate
+from penstock.papers.calciom.scenarios import FILES, SPLITS, Collective, Scale, equal, files, large, range_of, small, split
+from penstock.papers.drawing import panels
+from penstock.policies.view import Floats
+from penstock.report.deltas import NAMED, draw_delta
+from penstock.report.figures import COLOURS
+from penstock.theory.concurrency import someone_in_io
+from penstock.theory.delta import Delta, Pair, delta_graph, expected_interference
+
+SHARE: Final = 0.05
+"""E(µ) of §II.B."""
+BY_FILE: Final = "interrupting, between files"
+SMALL_SIZES: Final = (8, 16, 32, 64, 128, 336)
+
+
+def figure_1(traces: Mapping[str, Floats]) -> Figure:
+    """Figure 1 (b): part of the time that so many jobs run at once, and with E(µ) = 5 % the chance that one does I/O."""
+    figure, (panel,) = panels(1, 1)
+    for (name, chances), colour in zip(traces.items(), COLOURS, strict=False):
+        label = f"{name}: {someone_in_io(chances, SHARE):.0%}"
+        panel.step(np.arange(len(chances)), chances, where="mid", color=colour, linewidth=1.0, label=label)
+    panel.set(xlabel="concurrent jobs", ylabel="part of the time")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_2(scale: Scale) -> Figure:
+    """Figure 2: I/O time (left) and interference factor of two equal applications that interfere; dots: proportional sharing
+    by hand.
+    """
+    pair = equal()
+    figure, axes = panels(1, 2)
+    graph = delta_graph(pair, range_of(pair, scale), ["interfering"])
+    draw_delta(axes[0], graph.dt, graph.times, "I/O time, s")
+    dots = graph.dt[:: max(1, len(graph.dt) // 20)]
+    axes[0].plot(dots, [expected_interference(pair, dt).a for dt in dots.tolist()], "k.", markersize=4, label="A, by hand")
+    draw_delta(axes[1], graph.dt, graph.factors, "interference factor")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_4(scale: Scale) -> Figure:
+    """Figure 4: bandwidth of B, of 8 to 336 processes, alone and beside A of 336, both writing from the same moment."""
+    del scale
+    figure, (panel,) = panels(1, 1)
+    pairs = [split(336, cores) for cores in SMALL_SIZES]
+    alone = [pair.b.volume / pair.alone().b / 1e9 for pair in pairs]
+    beside = [pair.b.volume / pair.io_times("interfering", 0.0).b / 1e9 for pair in pairs]
+    panel.plot(SMALL_SIZES, alone, "k.-", label="alone")
+    panel.plot(SMALL_SIZES, beside, ".-", color=NAMED["interfering"], label="beside A")
+    panel.set(xlabel="processes of B", ylabel="bandwidth of B, GB/s", xscale="log", yscale="log")
+    panel.set_title(f"8 processes: {alone[0] / beside[0]:.1f} times less", fontsize=9)
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_5(scale: Scale) -> Figure:
+    """Figure 5: rates over time of A (solid) and B (dashed) that interfere, are serialized, or of which B interrupts A."""
+    del scale
+    pair = equal()
+    figure, axes = panels(1, 3, share_y=True)
+    for panel, strategy in zip(axes, ("interfering", "serializing", "interrupting"), strict=True):
+        trace = simulate(pair.workload(0.4 * pair.alone().a), strategy, trace=True).trace
+        assert trace is not None
+        for index, line in enumerate(("-", "--")):
+            own = trace.application == index
+            dates = np.append(trace.begin[own], trace.end[own][-1])
+            rates = np.append(trace.rate[own], 0.0) / 1e9
+            panel.step(dates, rates, line, where="post", color=COLOURS[index], label="AB"[index])
+        panel.set(title=strategy, xlabel="time, s")
+    axes[0].set_ylabel("rate, GB/s")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_6(scale: Scale) -> Figure:
+    """Figure 6: interference factors of A (left) and B, of 768 processes in all, that interfere; a colour for each split."""
+    figure, axes = panels(1, 2)
+    for (a, b), colour in zip(SPLITS, COLOURS, strict=False):
+        pair = split(a, b)
+        graph = delta_graph(pair, range_of(pair, scale), ["interfering"])
+        for index, panel in enumerate(axes):
+            panel.plot(graph.dt, graph.factors["interfering"][:, index], color=colour, linewidth=1.2, label=f"{a} and {b}")
+            panel.set(xlabel="dt, s", ylabel="interference factor", title="AB"[index])
+    axes[1].legend(fontsize=7)
+    return figure
+
+
+def figure_7(scale: Scale) -> Figure:
+    """Figure 7: I/O times of two applications that fill the file system (left) or leave room (right), interfering and
+    serialized.
+    """
+    figure, axes = panels(1, 2)
+    for panel, (title, pair) in zip(axes, {"2 × 2048 cores": large(), "2 × 1024 cores": small()}.items(), strict=True):
+        graph = delta_graph(pair, range_of(pair, scale), ["interfering", "serializing"])
+        draw_delta(panel, graph.dt, graph.times, "I/O time, s")
+        panel.set_title(title)
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_8(scale: Scale) -> Figure:
+    """Figure 8: rounds of communication and writing; I/O times interfering and serialized (left), and what interference does
+    to the parts of A's operation (right).
+    """
+    both = Collective()
+    dts = np.linspace(-1.25 * both.seconds, 1.25 * both.seconds, scale.points)
+    found = [both.interfering(dt) for dt in dts.tolist()]
+    figure, axes = panels(1, 2)
+    times = {
+        "interfering": np.array([times for times, _ in found]),
+        "serializing": np.array([both.serializing(dt) for dt in dts.tolist()]),
+    }
+    draw_delta(axes[0], dts, times, "I/O time, s")
+    writing = np.array([parts.a for _, parts in found])
+    axes[1].plot(dts, writing, color=COLOURS[0], label="A, writing")
+    axes[1].plot(dts, times["interfering"][:, 0] - writing, color=COLOURS[1], label="A, communicating")
+    axes[1].set(xlabel="dt, s", ylabel="time, s", ylim=(0.0, None))
+    for panel in axes:
+        panel.legend(fontsize=7)
+    return figure
+
+
+def figure_9(scale: Scale) -> Figure:
+    """Figure 9: interference factors of A (top) and B, of 768 processes in all, for each split and strategy."""
+    figure, axes = panels(2, len(SPLITS))
+    for column, (a, b) in enumerate(SPLITS):
+        pair = split(a, b)
+        graph = delta_graph(pair, range_of(pair, scale), ["interfering", "serializing"])
+        late = delta_graph(pair, range_of(pair, scale, after=True)[1:], ["interrupting"])
+        for row, member in enumerate("AB"):
+            panel = axes[row * len(SPLITS) + column]
+            draw_delta(panel, graph.dt, graph.factors, f"interference factor of {member}", member)
+            draw_delta(panel, late.dt, late.factors, f"interference factor of {member}", member)
+            panel.set_title(f"A: {a}, B: {b}")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_10(scale: Scale) -> Figure:
+    """Figure 10: interference factors of A, four files, and B, one; interruptions between rounds or between files."""
+    graph = _files(scale)
+    figure, axes = panels(1, 2)
+    for panel, member in zip(axes, "AB", strict=True):
+        draw_delta(panel, graph.dt, graph.factors, "interference factor", member)
+        panel.set_title(f"App {member}")
+    axes[1].legend(fontsize=7)
+    return figure
+
+
+def _files(scale: Scale) -> Delta:
+    """The graph of Figure 10, with interruptions between files as one more strategy."""
+    pair = files()
+    dts = range_of(pair, scale)
+    fine = delta_graph(pair, dts, ["interfering", "serializing", "interrupting"])
+    coarse = delta_graph(files(FILES), dts, ["interrupting"])
+    return replace(fine, times={**fine.times, BY_FILE: coarse.times["interrupting"]})
+
+
+def figure_11(scale: Scale) -> Figure:
+    """Figure 11: CPU seconds wasted in I/O, for each core, when the two of Figure 10 interfere and when they are
+    coordinated.
+    """
+    figure, (panel,) = panels(1, 1)
+    for label, pair, strategy, line in (
+        ("interfering", files(), "interfering", "-"),
+        ("coordinating", files(), "coordinating", "-"),
+        ("coordinating, between files", files(FILES), "coordinating", "--"),
+    ):
+        graph = delta_graph(pair, range_of(pair, scale), [strategy])
+        wasted = graph.values("cpu-seconds")[strategy] / (pair.a.nodes + pair.b.nodes)
+        panel.plot(graph.dt, wasted, line, color=NAMED[strategy], linewidth=1.2, label=label)
+    panel.set(xlabel="dt, s", ylabel="CPU seconds a core")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_12(scale: Scale) -> Figure:
+    """Figure 12: sum of the I/O times of two applications that leave room, interfering, serialized, and with the second
+    delayed by a quarter, a half or three quarters of what serializing delays it.
+    """
+    pair = small()
+    dts = range_of(pair, scale, after=True)
+    graph = delta_graph(pair, dts, ["interfering", "serializing", "coordinating"])
+    figure, (panel,) = panels(1, 1)
+    for strategy in graph.times:
+        panel.plot(graph.dt, graph.values("io-time")[strategy], color=NAMED[strategy], linewidth=1.2, label=strategy)
+    for part, colour in zip((0.25, 0.5, 0.75), COLOURS[4:], strict=False):
+        sums = [sum(delayed(pair, dt, part * max(0.0, pair.alone().a - dt))) for dt in dts]
+        panel.plot(dts, sums, ":", color=colour, linewidth=1.0, label=f"delayed by {part:.0%}")
+    panel.set(xlabel="dt, s", ylabel="sum of I/O times, s")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def delayed(pair: Pair, dt: float, delay: float) -> tuple[float, float]:
+    """Seconds of I/O of A and B if B begins so much later than it could, and then interferes."""
+    a, b = pair.io_times("interfering", dt + delay)
+    return a, b + delay
+
+
+FIGURES: Final[Mapping[str, Callable[[Scale], Figure]]] = {
+    "figure2": figure_2,
+    "figure4": figure_4,
+    "figure5": figure_5,
+    "figure6": figure_6,
+    "figure7": figure_7,
+    "figure8": figure_8,
+    "figure9": figure_9,
+    "figure10": figure_10,
+    "figure11": figure_11,
+    "figure12": figure_12,
+}

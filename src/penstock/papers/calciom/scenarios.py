@@ -1,0 +1,115 @@
+"""The pairs of applications of 003 §II and §IV.
+
+The text has their processes and volumes, and neither how fast the file systems were nor what a process can use alone. Here:
+
+- every file system carries 1 GB/s: factors and the shapes of graphs do not depend on it, seconds do;
+- a process on Grid'5000 can use 6/344 of the file system, so that 8 of them beside 336 see a sixth of the bandwidth they
+  have alone, as §II.E says; from that, what becomes of other sizes is predicted;
+- on Surveyor 2,048 cores fill the file system, and 1,024 can use 0.6 of it: they interfere less than expected (Figures 7 (b)
+  and 12), by how much is not in the text;
+- 2,048 cores that write a strided pattern communicate for 0.4 of the time of the operation alone, in 16 rounds (Figure 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from penstock.engine import simulate
+from penstock.model import Application, Platform, Workload
+from penstock.theory.delta import Pair, Times, Writer
+
+BANDWIDTH: Final = 1e9
+MB: Final = 1e6
+PROCESS: Final = 6.0 / 344.0
+"""Part of Grid'5000's file system that a process can use."""
+SMALL_CAP: Final = 0.6
+"""Part of Surveyor's file system that 1,024 cores can use."""
+COMMUNICATION: Final = 0.4
+"""Part of the time alone of a strided operation that needs no bandwidth."""
+ROUNDS: Final = 16
+SPLITS: Final = ((744, 24), (720, 48), (672, 96), (576, 192), (384, 384))
+"""Cores of A and of B, 768 in all (Figures 6 and 9)."""
+FILES: Final = 4
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is run: dt on each side of a graph, and random pairs for what is claimed of all."""
+
+    points: int
+    pairs: int
+
+
+SCALES: Final[Mapping[str, Scale]] = {"smoke": Scale(31, 20), "quick": Scale(121, 200), "paper": Scale(601, 2000)}
+
+
+def equal() -> Pair:
+    """Figure 2: 336 processes each, 16 MB a process."""
+    writer = Writer(336 * 16 * MB, 336)
+    return Pair(writer, writer, BANDWIDTH)
+
+
+def split(a: int, b: int, volume: float = 8 * MB) -> Pair:
+    """Figures 4, 6 and 9: so many processes on Grid'5000, each with the same volume."""
+    return Pair(Writer(a * volume, a), Writer(b * volume, b), BANDWIDTH, PROCESS * BANDWIDTH)
+
+
+def large() -> Pair:
+    """Figure 7 (a): 2,048 cores each, 32 MB a process."""
+    writer = Writer(2048 * 32 * MB, 2048)
+    return Pair(writer, writer, BANDWIDTH)
+
+
+def small() -> Pair:
+    """Figures 7 (b) and 12: 1,024 cores each, 32 MB a process, which do not fill the file system."""
+    writer = Writer(1024 * 32 * MB, 1024, bandwidth=SMALL_CAP * BANDWIDTH)
+    return Pair(writer, writer, BANDWIDTH)
+
+
+def files(rounds: int | None = None) -> Pair:
+    """Figures 10 and 11: 2,048 cores each; A writes four files of 4 MB a process, in so many rounds, and B one,
+    which then is a round.
+    """
+    size = 2048 * 4 * MB
+    return Pair(Writer(FILES * size, 2048, rounds), Writer(size, 2048, None if rounds is None else 1), BANDWIDTH)
+
+
+def range_of(pair: Pair, scale: Scale, *, after: bool = False) -> list[float]:
+    """Dates dt over which the two meet and a little beyond; only those `after` A's posting if so wanted."""
+    alone = pair.alone()
+    begin = 0.0 if after else -1.25 * alone.b
+    return [float(dt) for dt in np.linspace(begin, 1.25 * alone.a, scale.points)]
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Two equal applications that write by collective buffering (Figure 8): rounds of communication and of writing.
+
+    `seconds` alone, of which the part COMMUNICATION needs no bandwidth.
+    """
+
+    seconds: float = 2048 * 16 * MB / BANDWIDTH / (1.0 - COMMUNICATION)
+
+    def application(self, name: str, release: float) -> Application:
+        """Communication is work between the writes of an operation."""
+        one = [
+            ("work", COMMUNICATION * self.seconds / ROUNDS),
+            ("write", (1.0 - COMMUNICATION) * self.seconds * BANDWIDTH / ROUNDS),
+        ]
+        return Application.of(name, one * ROUNDS, nodes=2048, release=release)
+
+    def interfering(self, dt: float) -> tuple[Times, Times]:
+        """Seconds of I/O of A and B, and of these the seconds of writing."""
+        members = (self.application("A", 0.0), self.application("B", dt))
+        done = simulate(Workload(Platform(BANDWIDTH), members), "interfering").applications
+        times = [float(one.end or 0.0) - member.release for one, member in zip(done, members, strict=True)]
+        return Times(*times), Times(*(one.waiting + one.transferring for one in done))
+
+    def serializing(self, dt: float) -> Times:
+        """Seconds of I/O if whoever comes second waits for the other's whole operation, communication included."""
+        second = self.seconds + max(0.0, self.seconds - abs(dt))
+        return Times(second, self.seconds) if dt < 0.0 else Times(self.seconds, second)

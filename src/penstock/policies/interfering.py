@@ -1,0 +1,54 @@
+"""interfering: nobody coordinates, and the I/O system serves every process alike (003 §II.C, §III.A)."""
+
+from __future__ import annotations
+
+from penstock.policies.compiled import helper
+from penstock.policies.policy import Need, Policy
+from penstock.policies.view import Floats, View
+
+
+def interfering(view: View, rates: Floats) -> None:
+    """Bandwidth in proportion to nodes, up to each cap; what someone's cap leaves over goes to the others in proportion.
+
+    Time n for each set of caps that is found to bind; n² at worst.
+    """
+    for i in range(len(rates)):
+        view.order[i] = i
+    level = level_of(view, 0, len(rates))
+    for i in range(len(rates)):
+        rates[i] = min(view.cap[i], level * view.nodes[i])
+
+
+@helper
+def level_of(view: View, begin: int, end: int) -> float:
+    """The bandwidth of a node, in bytes/s, at which the applications in view.order from `begin` to before `end` fill the
+    link, each up to its cap; a level that is above all caps if they cannot.
+
+    The level rises with every set of applications that turns out to be at its caps.
+    """
+    level = 0.0
+    capped = -1
+    while True:
+        left = view.bandwidth
+        nodes = 0.0
+        count = 0
+        for place in range(begin, end):
+            i = view.order[place]
+            if view.cap[i] <= level * view.nodes[i]:
+                left -= view.cap[i]
+                count += 1
+            else:
+                nodes += view.nodes[i]
+        if count == capped or count == end - begin:
+            return level
+        capped = count
+        level = max(level, left / nodes)
+
+
+INTERFERING = Policy(
+    name="interfering",
+    rates=interfering,
+    summary="everyone, in proportion to nodes",
+    needs=(Need.NODES,),
+    reference="003 §III.A",
+)

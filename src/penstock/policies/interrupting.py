@@ -1,0 +1,24 @@
+"""interrupting: whoever comes last has the link to itself, the others go on afterwards (003 §III.A)."""
+
+from __future__ import annotations
+
+from penstock.policies.order import rounded_time, serve_first
+from penstock.policies.policy import Need, Policy
+from penstock.policies.view import Floats, View
+
+
+def interrupting(view: View, rates: Floats) -> None:
+    """The latest posted operation, alone at its cap; the interrupted ones resume last in, first out. Time n."""
+    for i in range(len(rates)):
+        view.scratch[i] = -rounded_time(view.posted[i])
+    serve_first(view, view.scratch, rates)
+
+
+INTERRUPTING = Policy(
+    name="interrupting",
+    rates=interrupting,
+    summary="one at a time: the latest posted, which interrupts the others",
+    needs=(Need.POSTING,),
+    reference="003 §III.A",
+    idles=True,
+)

@@ -1,0 +1,103 @@
+"""Interruption between rounds only, and links that carry less when they are shared, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine import Run, simulate
+from penstock.engine.buffered.run import replay
+from penstock.engine.placed import simulate_placement
+from penstock.model import Application, InputError, Platform, Workload
+
+
+def run(policy, *members, **platform):
+    """Ends of applications (posting date, volume, options) on a link of bandwidth 1."""
+    applications = [
+        Application.of(f"a{index}", [("io", volume)], release=date, **options)
+        for index, (date, volume, options) in enumerate(members)
+    ]
+    result = simulate(Workload(Platform(1.0, **platform), tuple(applications)), policy, check=True, trace=True)
+    return [application.end for application in result.applications]
+
+
+def test_an_interruption_waits_for_the_end_of_a_file():
+    # Four files of 1 s. B posts at 1.5 and has the link when the second file is done, from 2 to 3; A ends at 5.
+    assert run("interrupting", (0.0, 4.0, {"rounds": 4}), (1.5, 1.0, {})) == pytest.approx([5.0, 3.0])
+    # In the last file there is nothing to wait for but the end.
+    assert run("interrupting", (0.0, 4.0, {"rounds": 4}), (3.5, 1.0, {})) == pytest.approx([4.0, 5.0])
+    # Between two files it need not wait.
+    assert run("interrupting", (0.0, 4.0, {"rounds": 4}), (2.0, 1.0, {})) == pytest.approx([5.0, 3.0])
+    # One round is the whole operation.
+    assert run("interrupting", (0.0, 4.0, {"rounds": 1}), (1.5, 1.0, {})) == pytest.approx([4.0, 5.0])
+
+
+def test_many_rounds_are_a_fine_grain():
+    fine = run("interrupting", (0.0, 4.0, {}), (1.5, 1.0, {}))
+    assert run("interrupting", (0.0, 4.0, {"rounds": 10**6}), (1.5, 1.0, {})) == pytest.approx(fine, abs=1e-5)
+
+
+def test_rounds_do_not_matter_where_nothing_is_paused():
+    members = ((0.0, 4.0, {"rounds": 3}), (1.0, 2.0, {"rounds": 7}))
+    for policy in ("fair-share", "interfering", "best-effort", "fifo"):
+        assert run(policy, *members) == run(policy, *((date, volume, {}) for date, volume, _ in members))
+
+
+def test_two_inside_their_rounds():
+    # a0 and a1 (caps 1/2) move; a2 is to have the link alone from 1 on. a0's only round of 2 bytes ends at 4, a1's second
+    # half begins at 2: a1 stops there, a0 goes on at 1/2, and a2, who takes their places, begins at 4.
+    members = ((0.0, 2.0, {"bandwidth": 0.5, "rounds": 1}), (0.0, 2.0, {"bandwidth": 0.5, "rounds": 2}), (1.0, 1.0, {}))
+    # greedy-com at 1: a2 takes 1 s, the others 3 s: a2 first.
+    assert run("greedy-com", *members) == pytest.approx([4.0, 7.0, 5.0])
+
+
+def test_a_round_end_is_no_event():
+    applications = (
+        Application.of("a", [("io", 4.0)], rounds=4),
+        Application.of("b", [("io", 1.0)], release=1.5),
+    )
+    result = simulate(Workload(Platform(1.0), applications), "interrupting", check=True)
+    # Two postings and two completions; asked at 0, at 1.5, at the end of the round and when b ends.
+    assert (result.events, result.decisions) == (4, 4)
+
+
+def test_a_run_stopped_inside_a_round_goes_on():
+    applications = (
+        Application.of("a", [("io", 4.0)], rounds=4),
+        Application.of("b", [("io", 1.0)], release=1.5),
+    )
+    run = Run(Workload(Platform(1.0), applications), "interrupting", check=True)
+    for date in (1.6, 1.75, 2.0, 2.5):
+        run.advance(date)
+    assert [a.end for a in run.finish().applications] == pytest.approx([5.0, 3.0])
+
+
+def test_degradation_is_what_several_lose():
+    # Two transfers of 2 bytes together have 0.8: they end at 5; one after the other at 2 and 4.
+    members = ((0.0, 2.0, {}), (0.0, 2.0, {}))
+    for policy in ("fair-share", "interfering", "best-effort"):
+        assert run(policy, *members, degradation={2: 0.8}) == pytest.approx([5.0, 5.0])
+    assert run("serializing", *members, degradation={2: 0.8}) == pytest.approx([2.0, 4.0])
+
+
+def test_degradation_leaves_alone_what_does_not_fill_the_link():
+    # Caps of 0.4: 0.8 in all is what two can have.
+    members = ((0.0, 2.0, {"bandwidth": 0.4}), (0.0, 2.0, {"bandwidth": 0.4}))
+    assert run("fcfs", *members, degradation={2: 0.8}) == pytest.approx([5.0, 5.0])
+    # In proportion where they ask for more: 0.6 and 0.4 of 1 become 0.3 and 0.2 of 0.5, until the first has moved 3 at 10.
+    members = ((0.0, 3.0, {"bandwidth": 0.6}), (0.0, 3.0, {}))
+    assert run("fcfs", *members, degradation={2: 0.5}) == pytest.approx([10.0, 11.0])
+
+
+def test_degradation_between_measured_counts():
+    # d(4) = 0.84 (001 §I.A.4, use case B): d(2) is a third of the way there.
+    members = ((0.0, 1.0, {}), (0.0, 1.0, {}))
+    assert run("best-effort", *members, degradation={4: 0.84}) == pytest.approx([2.0 / (1.0 - 0.16 / 3)] * 2)
+
+
+def test_other_links_refuse_what_they_do_not_know():
+    member = Application.of("a", [("work", 1.0), ("io", 1.0)], curve={1: 1.0}, rounds=2)
+    with pytest.raises(InputError, match=r"^applications\[0\]\.rounds: I/O resources know no rounds; expected none$"):
+        simulate_placement(Workload(Platform(1.0, resources=1), (member,)), ((0,),), policy="fifo")
+    plain = Application.of("a", [("work", 1.0), ("io", 1.0)])
+    with pytest.raises(InputError, match=r"^platform\.degradation: replays beside a burst buffer know no degradation"):
+        replay(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)), pool=1.0)

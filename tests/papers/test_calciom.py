@@ -1,0 +1,136 @@
+"""Paper 003 again: figures, and claims that can fail."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.cli.main import main
+from penstock.model import InputError
+from penstock.papers.calciom import claims, reproduction
+from penstock.papers.calciom.figures import delayed
+from penstock.papers.calciom.reproduction import ITEMS, reproduce
+from penstock.papers.calciom.scenarios import (
+    BANDWIDTH,
+    COMMUNICATION,
+    SCALES,
+    Collective,
+    Scale,
+    files,
+    small,
+    split,
+)
+from penstock.theory.delta import Pair, Times, Writer
+from tests.workloads.traces import line, write
+
+TINY = Scale(15, 3)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the trace of a machine on which one job runs, and another one beside it half of the time."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "swf").mkdir()
+    write(folder / "swf" / "busy.swf", line(1, 0, 0, 100), line(2, 0, 50, 50))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, data: Path):
+    folder = tmp_path_factory.mktemp("calciom")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "SCALES", {"smoke": TINY})
+        verdicts = reproduce(folder, [], "smoke", progress=False, data=data)
+    return folder, verdicts
+
+
+def test_all_items_are_made(made) -> None:
+    folder, verdicts = made
+    page = (folder / "index.html").read_text()
+    for item in ITEMS[:-1]:
+        assert (folder / f"{item}.png").stat().st_size > 5_000
+        assert f'id="{item}"' in page
+    assert [verdict.id for verdict in verdicts] == ["C1", "C2", "C3", "C4", "C5", "C6"]
+    assert all(verdict.holds for verdict in verdicts[:5])
+    # 1 − (0.5·0.95 + 0.5·0.95²) is far from one half.
+    assert verdicts[5].word == "holds in part"
+    assert verdicts[5].checks[1].measured == "7.4%; 1.5 jobs at once"
+
+
+def test_c1_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "expected_interference", lambda pair, dt: Times(1.0, 1.0))
+    assert claims.c1(TINY).word == "holds in part"
+
+
+def test_c2_needs_what_a_process_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    # If 24 processes filled the file system alone, they would suffer a factor of 32.
+    monkeypatch.setattr(claims, "split", lambda a, b: Pair(Writer(float(a), a), Writer(float(b), b)))
+    verdict = claims.c2(TINY)
+    assert verdict.checks[1].measured == "32.00"
+    assert not verdict.checks[1].holds
+
+
+def test_c3_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "large", small)  # they leave room: serializing costs the second more
+    assert [check.holds for check in claims.c3(TINY).checks] == [True, False, True]
+
+
+def test_c4_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "files", lambda: Pair(Writer(4.0, 3), Writer(1.0, 1)))  # CPU seconds of A are dearer
+    assert not claims.c4(TINY).checks[0].holds
+
+
+def test_c5_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "files", lambda rounds=None: files())  # a fine grain has no teeth
+    assert [check.holds for check in claims.c5(TINY).checks] == [True, False, False]
+
+
+def test_c6_by_name() -> None:
+    twenty, five = np.eye(21)[20], np.eye(6)[5]
+    assert claims.c6({"ANL-Intrepid-2009-1": twenty}).holds
+    assert not claims.c6({"ANL-Intrepid-2009-1": five}).holds
+    assert claims.c6({"other": twenty}).holds
+    assert not claims.c6({"other": five}).holds
+    assert "not at hand" in claims.c6({}).says
+
+
+def test_what_was_calibrated() -> None:
+    pair = split(336, 8)
+    assert pair.io_times("interfering", 0.0).b / pair.alone().b == pytest.approx(6.0)
+
+
+def test_communication_needs_no_bandwidth() -> None:
+    both = Collective()
+    times, writing = both.interfering(0.0)
+    # In step, all of the writing is at half the rate, and the communication as before.
+    assert times.a == pytest.approx((2.0 - COMMUNICATION) * both.seconds)
+    assert times.a - writing.a == pytest.approx(COMMUNICATION * both.seconds)
+    assert both.interfering(2.0 * both.seconds)[0] == pytest.approx(Times(both.seconds, both.seconds))
+    assert both.serializing(0.25 * both.seconds) == pytest.approx(Times(both.seconds, 1.75 * both.seconds))
+    assert both.serializing(-0.25 * both.seconds) == pytest.approx(Times(1.75 * both.seconds, both.seconds))
+
+
+def test_delaying_lies_between_interfering_and_serializing() -> None:
+    pair = small()
+    alone = pair.alone().a
+    sums = [sum(delayed(pair, 0.0, part * alone)) for part in (0.0, 0.5, 1.0)]
+    assert sums[0] == pytest.approx(4.0 * pair.a.volume / BANDWIDTH)
+    assert sums[2] == pytest.approx(3.0 * alone)
+    assert sums[1] == pytest.approx(0.5 * (sums[0] + sums[2]))
+
+
+def test_without_traces(tmp_path: Path) -> None:
+    assert reproduce(tmp_path, ["figure5"], "smoke") == []
+    assert (tmp_path / "figure5.svg").exists()
+    assert set(SCALES) == {"smoke", "quick", "paper"}
+
+
+def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=r"expected no --dask with calciom"):
+        reproduce(tmp_path, [], "smoke", dask="local")
+    with pytest.raises(InputError, match=r"^item figure3: unknown; expected one of figure1, figure2, figure4"):
+        reproduce(tmp_path, ["figure3"], "smoke")
+    with pytest.raises(InputError, match=r"^item figure1: there are no job traces; expected --data DIR with swf/\*\.swf$"):
+        reproduce(tmp_path, ["figure1"], "smoke")
+    assert main(["reproduce", "calciom", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "has no swf/*.swf; expected the folder of job traces" in capsys.readouterr().err
