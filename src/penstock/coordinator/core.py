@@ -40,6 +40,8 @@ DELTA_SECONDS: Final = 1.0
 """Between the decisions of a periodic policy that was given no period and no workload."""
 LEAST_CAP: Final = 1e-12
 """The part of B that an application must be able to use at least; with less, times are no numbers any more."""
+LEAST_VOLUME: Final = 1e-9
+"""Bytes that an operation must have at least; with less, what is left of it is no number any more."""
 OVERRUN: Final = 1.05
 """An application that has moved more than this times what its grants allowed, and a round, has overrun."""
 
@@ -201,7 +203,7 @@ class Core:
             self._check(
                 operation > last, OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number"
             )
-            self._check(volume > 0.0, INVALID, f"operation {operation} has no volume; expected bytes above 0")
+            self._check(volume >= LEAST_VOLUME, INVALID, f"operation {operation} has no volume; expected bytes above 0")
             turn = self._expected.turn(application.job, application.operations + (pending is not None))
             planned = turn >= 0 or not self._expected.only_planned
             self._check(
