@@ -8,6 +8,8 @@ from penstock.engine import Run, simulate
 from penstock.engine.buffered.run import replay
 from penstock.engine.placed import simulate_placement
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.planning.buffers.demand import demand
+from penstock.planning.machine import Machine
 
 
 def run(policy, *members, **platform):
@@ -99,5 +101,11 @@ def test_other_links_refuse_what_they_do_not_know():
     with pytest.raises(InputError, match=r"^applications\[0\]\.rounds: I/O resources know no rounds; expected none$"):
         simulate_placement(Workload(Platform(1.0, resources=1), (member,)), ((0,),), policy="fifo")
     plain = Application.of("a", [("work", 1.0), ("io", 1.0)])
-    with pytest.raises(InputError, match=r"^platform\.degradation: replays beside a burst buffer know no degradation"):
-        replay(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)), pool=1.0)
+    for plan in (lambda workload: replay(workload, pool=1.0), demand):
+        with pytest.raises(InputError, match=r"^platform\.degradation: burst buffers know no degradation; expected none$"):
+            plan(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
+
+
+def test_an_io_node_of_a_batch_degrades_too():
+    workload = Workload(Platform(1.0, nodes=8, degradation={2: 0.5}), (Application.of("a", [("io", 1.0)]),))
+    assert Machine.of(workload).platform(workload).degradation == workload.platform.degradation

@@ -66,8 +66,8 @@ def test_c2_needs_what_a_process_can_use(monkeypatch: pytest.MonkeyPatch) -> Non
     # If 24 processes filled the file system alone, they would suffer a factor of 32.
     monkeypatch.setattr(claims, "split", lambda a, b: Pair(Writer(float(a), a), Writer(float(b), b)))
     verdict = claims.c2(TINY)
-    assert verdict.checks[1].measured == "32.00"
-    assert not verdict.checks[1].holds
+    assert verdict.checks[0].measured == "32.00"
+    assert not verdict.checks[0].holds
 
 
 def test_c3_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
