@@ -35,7 +35,9 @@ def test_an_interruption_waits_for_the_end_of_a_file():
 
 def test_many_rounds_are_a_fine_grain():
     fine = run("interrupting", (0.0, 4.0, {}), (1.5, 1.0, {}))
-    assert run("interrupting", (0.0, 4.0, {"rounds": 10**6}), (1.5, 1.0, {})) == pytest.approx(fine, abs=1e-5)
+    for rounds in (10**6, 10**9, 10**12, 2**53 - 1):
+        assert run("interrupting", (0.0, 4.0, {"rounds": rounds}), (1.5, 1.0, {})) == pytest.approx(fine, abs=1e-5)
+        assert run("interrupting", (0.0, 4.0, {"rounds": rounds}), (1.1, 1.0, {})) == pytest.approx([5.0, 2.1], abs=1e-5)
 
 
 def test_rounds_do_not_matter_where_nothing_is_paused():
