@@ -9,6 +9,7 @@ from typing import Final
 
 from penstock.model import InputError
 from penstock.papers.calciom import claims
+from penstock.papers.calciom.crowds import many
 from penstock.papers.calciom.figures import FIGURES, figure_1
 from penstock.papers.calciom.scenarios import SCALES
 from penstock.papers.claims import Verdict
@@ -55,7 +56,7 @@ def reproduce(
     verdicts: list[Verdict] = []
     if "claims" in wanted:
         judges = (claims.c1, claims.c2, claims.c3, claims.c4, claims.c5)
-        verdicts = [*(judge(SCALES[scale]) for judge in judges), claims.c6(traces())]
+        verdicts = [*(judge(SCALES[scale]) for judge in judges), claims.c6(traces()), many(SCALES[scale])]
     reproduction.finish(TITLE, verdicts)
     return verdicts
 
