@@ -7,7 +7,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.papers.calciom import claims, crowds, reproduction
+from penstock.papers.calciom import claims, crowds, live, reproduction
 from penstock.papers.calciom.figures import delayed
 from penstock.papers.calciom.reproduction import ITEMS, reproduce
 from penstock.papers.calciom.scenarios import (
@@ -50,7 +50,7 @@ def test_all_items_are_made(made) -> None:
     for item in ITEMS[:-1]:
         assert (folder / f"{item}.png").stat().st_size > 5_000
         assert f'id="{item}"' in page
-    assert [verdict.id for verdict in verdicts] == ["C1", "C2", "C3", "C4", "C5", "C6", "many"]
+    assert [verdict.id for verdict in verdicts] == ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "many"]
     assert all(verdict.holds for verdict in verdicts[:5])
     # 1 − (0.5·0.95 + 0.5·0.95²) is far from one half.
     assert verdicts[5].word == "holds in part"
@@ -153,3 +153,15 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         reproduce(tmp_path, ["figure1"], "smoke")
     assert main(["reproduce", "calciom", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "has no swf/*.swf; expected the folder of job traces" in capsys.readouterr().err
+
+
+def test_the_six_calls_work_between_processes() -> None:
+    """A claim about real processes: it can fail only with them."""
+    verdict = live.c7()
+    assert verdict.holds, [check.measured for check in verdict.checks]
+
+
+def test_accesses_at_the_same_time_are_seen() -> None:
+    one = live.Calls(0.0, ((0.0, 1.0), (2.0, 3.0)), 0, True)
+    other = live.Calls(0.0, ((0.5, 2.25),), 0, True)
+    assert live._overlap(one, other) == pytest.approx(0.75)
