@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.coordinator.core import Core, Refused
+from penstock.coordinator.core import Core, Grant, Refused
 from penstock.coordinator.expected import Expected
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
@@ -37,7 +37,7 @@ def test_turns_among_those_that_are_left(workload):
 def rates(core, now):
     """Everybody yields at once; what each may use by job."""
     while instructions := core.decide(now):
-        for instruction in instructions:
+        for instruction in (one for one in instructions if isinstance(one, Grant)):
             core.yielded(now, instruction.application, instruction.number)
     return {owner.job: owner.in_force for owner in core.active.owners}
 
