@@ -157,6 +157,36 @@ def test_a_coordinator_is_looked_at_and_steered(started, capsys):
     assert coordinator.process.wait(ENOUGH) == 0
 
 
+def test_a_run_is_watched_explained_recorded_and_replayed(tmp_path, started, capsys):
+    coordinator = started("--policy", "fcfs")
+    at = ["--socket", str(coordinator.socket)]
+    first = writer(tmp_path, coordinator.socket, "first", 10_000_000)
+    wait_until(lambda: any(a["rate"] for a in coordinator.state()["applications"]))
+    second = writer(tmp_path, coordinator.socket, "second", 2_000_000)
+    wait_until(lambda: any(a["state"] == "waiting" for a in coordinator.state()["applications"]))
+    assert main(["why", "second", *at]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("'second' waits: fcfs serves 'first' first")
+    assert "if nobody else comes, it goes on in " in out
+    assert main(["top", "--once", *at]) == 0
+    out = capsys.readouterr().out
+    assert "5 MB/s of 5 MB/s" in out
+    assert "1 transferring, 1 waiting, 0 away, 0 working" in out
+    for process in (first, second):
+        assert process.communicate(timeout=ENOUGH)[0] == "done\n"
+    recorded = tmp_path / "recorded.json"
+    assert main(["ctl", *at, "record", "-o", str(recorded)]) == 0
+    assert capsys.readouterr().out.endswith("2 applications, 2 operations\n")
+    assert coordinator.end(signal.SIGTERM) == 0
+    assert main(["compare", str(recorded), "--policy", "fcfs", "shortest-io", "--json", "--no-bound"]) == 0
+    results = {result["policy"]: result for result in json.loads(capsys.readouterr().out)["runs"]}
+    live = {name: results["fcfs"]["applications"][index]["end"] for index, name in enumerate(("first", "second"))}
+    assert live["second"] == pytest.approx(12e6 / 5e6, rel=0.25)
+    again = tmp_path / "again.json"
+    assert main(["ctl", "record", "--journal", str(tmp_path / "journal"), "-o", str(again)]) == 0
+    assert again.read_text() == recorded.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -165,6 +195,9 @@ def test_a_coordinator_is_looked_at_and_steered(started, capsys):
         (["serve", "--bandwidth", "1 GB/s", "--http", "here"], "http: 'here' is no TCP address; expected host:port"),
         (["serve", "--bandwidth", "1 GB/s", "--listen", "h:1"], "listen: over TCP the token says who may come"),
         (["ctl", "--socket", "/nowhere/socket", "state"], "no coordinator answers at /nowhere/socket (No such file"),
+        (["top", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
+        (["why", "me", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
+        (["ctl", "record", "--journal", "/nowhere/j", "-o", "x.json"], "/nowhere/j: there is no such journal"),
         (["ctl", "--socket", "host:7000", "state"], "socket: host:7000 is no Unix socket; expected its path"),
     ],
 )

@@ -283,8 +283,7 @@ class AnyEvents(RuleBasedStateMachine):
             application.in_force, application.grant_number = rate, max(number, application.grant_number)
         expected = copy.deepcopy(committed)
         self.core = self.new_core()
-        for application in committed:
-            self.core.restore(application)
+        self.core.restore(committed)
         assert list(self.core.applications.values()) == expected
         known = self.core.applications
         self.clients = [client for client in self.clients if client.known.number in known]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from penstock.cli.asking import add_socket, asked, rate, volume
@@ -54,7 +55,7 @@ def _record(options: argparse.Namespace) -> int:
 
     journal = options.journal or asked(options, "journal")["journal"]
     present, passages = recorded(journal)
-    since = present.now - units.seconds(options.last, "--last") if options.last else 0.0
+    since = present.now - units.seconds(options.last, "--last") if options.last else -math.inf
     workload = as_workload(passages, present.bandwidth, since)
     write(workload, options.output)
     operations = sum(int(application.phases.asks.sum()) for application in workload.applications)

@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
     from penstock.model import InputError
     from penstock.policies.coordinating import METRICS
+    from penstock.policies.naming import find
     from penstock.report.figures import check_suffix
     from penstock.theory.delta import COORDINATING, STRATEGIES, delta_graph
 
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if not (np.isfinite([begin, end]).all() and (begin < end or (begin == end and options.points == 1))):
         raise InputError("dt", f"from {begin:g} to {end:g} s is no range; expected the first below the second, both finite")
     tuned = COORDINATING if options.metric == METRICS[0] else f"{COORDINATING}:metric={options.metric}"
-    strategies = [tuned if name == COORDINATING else name for name in options.strategy or STRATEGIES]
+    strategies = [tuned if find(name).name == COORDINATING else name for name in options.strategy or STRATEGIES]
     graph = delta_graph(pair, np.linspace(begin, end, options.points).tolist(), strategies)
     if options.plot:
         from penstock.report.deltas import write_delta
@@ -140,8 +141,10 @@ def _print(graph: Delta, metric: str) -> None:
     factors, values = graph.factors, graph.values(metric)
     chosen = list(range(0, len(graph.dt), -(-len(graph.dt) // MOST_ROWS)))
     columns = {"dt": [duration(graph.dt[row]) for row in chosen]}
+    plain = [name.partition(":")[0] for name in graph.times]
     for name, times in graph.times.items():
         short = name.partition(":")[0]
+        short = short if plain.count(short) == 1 else name
         for index, member in enumerate("AB"):
             columns[f"{short} {member}"] = [f"{times[row, index]:.4g} ({factors[name][row, index]:.3f})" for row in chosen]
         columns[f"{short} {metric}"] = [f"{values[name][row]:.4g}" for row in chosen]

@@ -13,6 +13,7 @@ its place: nobody waits for it any longer. Its books are kept, and it may come b
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -92,9 +93,9 @@ class Core:
     ) -> None:
         if not 0.0 < bandwidth < math.inf:
             raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
-        self.bandwidth = bandwidth
+        self.bandwidth = float(bandwidth)
         self.node_bandwidth = node_bandwidth
-        self.now = now
+        self.now = float(now)
         self.events = 0
         self.decisions = 0
         self.grants = 0
@@ -107,6 +108,8 @@ class Core:
         self.passages: list[Passage] = []
         """Operations and applications that have ended; likewise."""
         self.applications: dict[int, Application] = {}
+        self.departed: list[str] = []
+        """Jobs of the workload, known ahead, that have come and gone."""
         self.active = Active()
         self.leases = Leases(lease, keep, keep_most)
         self._workload = workload
@@ -135,6 +138,10 @@ class Core:
             by_workload = dedicated(self._workload).default_delta if self._workload else 0.0
             self._delta = chosen.delta or by_workload or DELTA_SECONDS
             self._ticks = self._ticks_by(now)
+        for application in self.applications.values():
+            expected.done(application.job, application.operations)
+        for job in self.departed:
+            expected.departed(job)
         for place, owner in enumerate(self.active.owners):
             self.active.column("rank")[place] = expected.rank(owner.job)
         self._number_turns()
@@ -266,7 +273,7 @@ class Core:
         seconds = now - self.now
         if seconds > 0.0:
             self.active.move(seconds)
-            self.now = now
+            self.now = float(now)
 
     def forget(self, now: float, application: Application, reason: str) -> None:
         """Have the application lose its place; if it lives, it may register anew."""
@@ -289,8 +296,14 @@ class Core:
         self._settled = False
         self._note(now, application)
 
-    def restore(self, application: Application) -> None:
-        """An application out of a journal: away, with what it may be using, until a lease from now ends."""
+    def restore(self, applications: Iterable[Application], departed: Iterable[str] = ()) -> None:
+        """Applications out of a journal: away, with what they may be using, until a lease from now ends."""
+        for application in applications:
+            self._restore(application)
+        self.departed.extend(departed)
+        self.set_policy(self.now, self.policy)
+
+    def _restore(self, application: Application) -> None:
         application.connected = False
         application.place = NO_PLACE
         application.unkept = []
@@ -395,7 +408,7 @@ class Core:
         self.active.post(
             application,
             index=position if position is not None else self._expected.size + application.number,
-            turn=self._expected.turn(application.job, application.operations),
+            turn=self._turn(application),
             moved=operation.moved,
             cap=application.cap,
             volume=operation.volume,
@@ -431,6 +444,9 @@ class Core:
         self._record(application, operation.posted, moved, operation.rounds)
         application.end_operation(self.now, moved)
         self.completed += 1
+        if self._expected.only_planned:
+            self._expected.done(application.job, application.operations)
+            self._number_turns()
 
     def _record(self, application: Application, begin: float, volume: float, rounds: int) -> None:
         self.passages.append(
@@ -474,12 +490,19 @@ class Core:
 
     def _skip(self, application: Application) -> None:
         """Nobody is to wait for the turns of an application that is gone."""
-        if self._expected.skip(application.job, application.operations):
+        if self._expected.position(application.job) is not None and application.job not in self.departed:
+            self.departed.append(application.job)
+            self._expected.departed(application.job)
             self._number_turns()
+
+    def _turn(self, application: Application) -> int:
+        """The turn of its pending operation, counted like completed operations; −1 if it is in no plan."""
+        turn = self._expected.turn(application.job, application.operations)
+        return self.completed + turn if turn >= 0 else -1
 
     def _number_turns(self) -> None:
         for place, owner in enumerate(self.active.owners):
-            self.active.turn[place] = self._expected.turn(owner.job, owner.operations)
+            self.active.turn[place] = self._turn(owner)
         self._stale = True
 
     def _put_in_force(self, application: Application, rate: float) -> None:

@@ -20,6 +20,9 @@ from penstock.policies.view import View
 
 MOST_STEPS: Final = 1_000
 _ALWAYS: Final = ("posted", "remaining")
+_AGO: Final = {"posted": "posted ago", "release": "running for"}
+"""Dates are told as seconds that have passed."""
+_DATE: Final = {told: name for name, told in _AGO.items()}
 _OF_ALL: Final = frozenset({"now", "window_end", "completed"})
 """Columns that are one number for everybody."""
 
@@ -86,7 +89,7 @@ def _columns(core: Core) -> list[str]:
     columns = dict.fromkeys(_ALWAYS)
     for need in core.policy.needs:
         columns.update(dict.fromkeys(name for name in NEEDED_COLUMNS[need] if name not in _OF_ALL))
-    return [*columns, *(["yield"] if Need.PROGRESS in core.policy.needs else [])]
+    return [*(_AGO.get(name, name) for name in columns), *(["yield"] if Need.PROGRESS in core.policy.needs else [])]
 
 
 def _under_way(core: Core) -> list[dict[str, Any]]:
@@ -99,7 +102,12 @@ def _numbers(core: Core, view: View, place: int) -> dict[str, Any]:
     owner = core.active.owners[place]
     numbers = {}
     for name in _columns(core):
-        value = core.yield_of(owner) if name == "yield" else float(getattr(view, name)[place])
+        if name == "yield":
+            value = core.yield_of(owner)
+        elif name in _DATE:
+            value = core.now - float(getattr(view, _DATE[name])[place])
+        else:
+            value = float(getattr(view, name)[place])
         numbers[name] = value if math.isfinite(value) else None
     target = float(core.active.column("target")[place])
     return {"application": owner.number, "job": owner.job, "rate": owner.in_force, "target": target, **numbers}

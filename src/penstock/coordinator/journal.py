@@ -51,6 +51,8 @@ class Present(msgspec.Struct):
     next_number: int
     in_force: dict[int, tuple[float, int]]
     """Bytes/s that an application with an operation under way may be using, and the number of its latest grant."""
+    departed: list[str] = []
+    """Jobs known ahead that have come and gone."""
 
     @property
     def mark(self) -> Mark:

@@ -7,6 +7,7 @@ I/O is what a policy would have shared differently (000 §3: work phases last as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +30,7 @@ class Passage(msgspec.Struct, frozen=True):
     rounds: int
 
 
-def as_workload(passages: Iterable[Passage], bandwidth: float, since: float = 0.0) -> Workload:
+def as_workload(passages: Iterable[Passage], bandwidth: float, since: float = -math.inf) -> Workload:
     """The workload of all applications with an operation posted after the date `since`, which is its begin."""
     members: dict[int, list[Passage]] = {}
     for passage in passages:

@@ -323,6 +323,7 @@ class Server:
             configured=self.settings.policy,
             next_number=core.next_number,
             in_force=in_force,
+            departed=core.departed,
         )
         before = self.journal.failure
         changed = [(number, core.applications.get(number)) for number in core.changed]
@@ -369,8 +370,7 @@ def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
     )
     if present is not None:
         core.next_number = present.next_number
-    for application in applications:
-        core.restore(application)
+        core.restore(applications, present.departed)
     return clock, core
 
 
