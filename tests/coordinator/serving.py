@@ -69,9 +69,13 @@ class Serving:
                 cwd=ROOT,
             )
             end = time.monotonic() + READY_SECONDS
-            while not self._is_ready(ear):
-                assert self.process.poll() is None, f"it does not start: {self.log.read_text()[-2000:]}"
-                assert time.monotonic() < end, "it is not ready"
+            try:
+                while not self._is_ready(ear):
+                    assert self.process.poll() is None, f"it does not start: {self.log.read_text()[-2000:]}"
+                    assert time.monotonic() < end, "it is not ready"
+            except BaseException:
+                self.kill()
+                raise
 
     def _is_ready(self, ear: socket.socket) -> bool:
         """Whether it has told so, as it tells systemd."""

@@ -68,14 +68,20 @@ class Client:
         self.posted, self.using, self.unanswered = False, 0.0, []
 
 
-@settings(parent=examples(300), stateful_step_count=50)
+@settings(parent=examples(600), stateful_step_count=50)
 class AnyEvents(RuleBasedStateMachine):
     """A core, its clients, and what a journal holds of it."""
 
-    @initialize(policy=st.sampled_from(LIVE), caps=st.lists(st.sampled_from([20.0, 60.0, B]), max_size=4))
-    def begin(self, policy: str, caps: list[float]) -> None:
+    @initialize(
+        policy=st.sampled_from([*LIVE, *["fair-share"] * len(LIVE)]),  # which takes from many to give to one
+        caps=st.lists(st.sampled_from([20.0, 60.0, B, B]), min_size=1, max_size=4),
+        at_once=st.sampled_from([True, True, False]),
+    )
+    def begin(self, policy: str, caps: list[float], at_once: bool) -> None:
         self.now = 0.0
         self.policy = policy
+        self.at_once = at_once
+        """Whether a decision follows every event, as where messages come one by one, or only when a rule says so."""
         self.core = self.new_core()
         self.clients: list[Client] = []
         self.books: dict[int, bytes] = {}
@@ -106,6 +112,20 @@ class AnyEvents(RuleBasedStateMachine):
         client = self.some(data)
         if client is not None:
             self.enter(client, volume, rounds, part * volume)
+
+    @rule(data=st.data(), steps=st.integers(1, 8))
+    def live(self, data: st.DataObject, steps: int) -> None:
+        """As applications do: one of them keeps to what it was told, ends its operation or begins one, and so on."""
+        for _ in range(steps):
+            client = self.some(data)
+            if client is None:
+                return
+            if client.unanswered:
+                self.keep_to(client, client.unanswered[-1])
+            elif client.known.operation is None:
+                self.enter(client, 1000.0, rounds=4, moved=0.0)
+            elif client.using > 0.0:
+                self.end(client, None)
 
     @rule(data=st.data(), part=PARTS)
     def inform_again(self, data: st.DataObject, part: float) -> None:
@@ -152,11 +172,7 @@ class AnyEvents(RuleBasedStateMachine):
         client = self.some(data, lambda one: bool(one.unanswered))
         if client is None:
             return
-        kept = client.unanswered[min(skipped, len(client.unanswered) - 1)]
-        later = [sent for sent in client.unanswered if sent.number > kept.number]
-        client.unanswered = [sent for sent in later if sent.rate < kept.rate]  # the same, told again, needs no answer
-        client.using = kept.rate
-        self.attempt(lambda: self.core.yielded(self.now, client.known, kept.number), None, client)
+        self.keep_to(client, client.unanswered[min(skipped, len(client.unanswered) - 1)])
 
     @rule(data=st.data(), ahead=st.sampled_from([-1, 0, 1, 2**53]))
     def answer_out_of_order(self, data: st.DataObject, ahead: int) -> None:
@@ -174,26 +190,17 @@ class AnyEvents(RuleBasedStateMachine):
         if client is None:
             return
         pending = client.known.operation
-        number = client.known.last_operation + wrong
-        refused = None if pending is not None and not wrong else UNEXPECTED
-        if refused is None:
-            client.under_way = False
-            client.withdraw()
-        moved = part * pending.volume if pending is not None and part else None
-        self.attempt(lambda: self.core.release(self.now, client.known, number, moved), refused, client)
+        if pending is None or wrong:
+            number = client.known.last_operation + wrong
+            self.attempt(lambda: self.core.release(self.now, client.known, number), UNEXPECTED)
+        else:
+            self.end(client, part * pending.volume if part else None)
 
     @rule(data=st.data())
     def beat(self, data: st.DataObject) -> None:
         client = self.some(data)
         if client is not None:
             self.attempt(lambda: self.core.alive(self.now, client.known), None, client)
-
-    @rule(data=st.data())
-    def leave(self, data: st.DataObject) -> None:
-        client = self.some(data)
-        if client is not None:
-            self.clients.remove(client)
-            self.core.leave(self.now, client.known)
 
     @rule(data=st.data())
     def lose(self, data: st.DataObject) -> None:
@@ -215,12 +222,17 @@ class AnyEvents(RuleBasedStateMachine):
         at = client.known.operation.number if same and client.known.operation else 0
         self.attempt(lambda: self.core.join(self.now, client.known, at), None, client)
 
-    @rule(data=st.data())
-    def forget(self, data: st.DataObject) -> None:
-        client = self.some(data, connected=None)
-        if client is not None:
+    @rule(data=st.data(), as_it_wishes=st.booleans())
+    def go(self, data: st.DataObject, as_it_wishes: bool) -> None:
+        """An application leaves, or is forgotten."""
+        client = self.some(data, connected=True if as_it_wishes else None)
+        if client is None:
+            return
+        self.clients.remove(client)
+        if as_it_wishes:
+            self.core.leave(self.now, client.known)
+        else:
             self.core.forget(self.now, client.known, "as told")
-            self.clients.remove(client)
             self.decide(told=client)
 
     @rule(policy=st.sampled_from([*LIVE, "no-such-policy", "johnson"]))
@@ -355,6 +367,8 @@ class AnyEvents(RuleBasedStateMachine):
                     self.core.yielded(self.now, client.known, client.unanswered[-1].number)
                     client.unanswered = []
             self.pass_time(LEASE / 4.0)
+            if not any(client.posted for client in self.clients):
+                break
         assert not any(client.under_way and client.posted for client in self.clients), "somebody never has a turn"
         assert self.core.granted() == 0.0
 
@@ -372,6 +386,20 @@ class AnyEvents(RuleBasedStateMachine):
         client.under_way = client.posted = True
         self.attempt(lambda: self.core.inform(self.now, client.known, client.operation, volume, rounds, moved), None, client)
 
+    def end(self, client: Client, moved: float | None) -> None:
+        """Its operation is over."""
+        client.under_way = False
+        client.withdraw()
+        number = client.known.last_operation
+        self.attempt(lambda: self.core.release(self.now, client.known, number, moved), None, client)
+
+    def keep_to(self, client: Client, kept: Sent) -> None:
+        """It keeps to the grant, and so to those before it; the same one, told again, needs no other answer."""
+        later = [sent for sent in client.unanswered if sent.number > kept.number]
+        client.unanswered = [sent for sent in later if sent.rate < kept.rate]
+        client.using = kept.rate
+        self.attempt(lambda: self.core.yielded(self.now, client.known, kept.number), None, client)
+
     def attempt(self, event: Any, code: str | None, client: Client | None = None) -> None:
         """Enter the event, which is to be refused with the code, if one is given; then nothing has changed."""
         before = snapshot(self.core) if code is not None else None
@@ -384,6 +412,8 @@ class AnyEvents(RuleBasedStateMachine):
             assert snapshot(self.core) == before
         if client is not None and code is None:
             client.heard = self.now
+        if self.at_once and code is None:
+            self.decide()
 
     def decide(self, told: Client | None = None) -> None:
         """Decide, write down, tell: the ledger follows what the clients are told."""
