@@ -20,7 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.coordinator.active import _FLOATS
 from penstock.coordinator.application import NO_PLACE, Application
-from penstock.coordinator.core import Core, Forget, Grant, Refused
+from penstock.coordinator.core import Core
+from penstock.coordinator.instructions import Forget, Grant, Refused
 from penstock.model import InputError
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples

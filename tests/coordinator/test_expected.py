@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.coordinator.core import Core, Grant, Refused
+from penstock.coordinator.core import Core
 from penstock.coordinator.expected import Expected
+from penstock.coordinator.instructions import Grant, Refused
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
 

@@ -39,7 +39,7 @@ from penstock.client.protocol import (
     decode_reply,
 )
 from penstock.coordinator import control
-from penstock.coordinator.core import Refused
+from penstock.coordinator.instructions import Refused
 from penstock.coordinator.peer import MOST_ERRORS, UNREAD_BYTES
 from penstock.coordinator.server import Server
 from penstock.coordinator.settings import Settings
@@ -423,7 +423,9 @@ def test_what_the_journal_missed_is_written_when_it_can_be(folder: Path) -> None
         server.journal._database.close()
         server.journal._database = database
         server.core.register(server.now(), "b")
-        await asyncio.sleep(0)
+        async with asyncio.timeout(20.0):
+            while server.core.changed:
+                await asyncio.sleep(0.001)
         assert server.journal.failure is None
         assert [application.job for application in server.journal.load()[1]] == ["a", "b"]
         server.journal.close()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.protocol import INVALID
 from penstock.coordinator.application import NO_PLACE, Application
-from penstock.coordinator.core import Core, Refused
+from penstock.coordinator.core import Core
 from penstock.coordinator.explaining import explain, find
+from penstock.coordinator.instructions import Refused
 from penstock.model import PenstockError
 
 if TYPE_CHECKING:

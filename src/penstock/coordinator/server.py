@@ -43,9 +43,10 @@ from penstock.client.protocol import (
     Yielded,
 )
 from penstock.coordinator import control
-from penstock.coordinator.application import Application
+from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.clock import Clock
-from penstock.coordinator.core import Core, Forget, Refused
+from penstock.coordinator.core import Core
+from penstock.coordinator.instructions import Forget, Refused
 from penstock.coordinator.journal import Journal, Present
 from penstock.coordinator.limits import Bucket
 from penstock.coordinator.notify import notify, watchdog_seconds
@@ -280,7 +281,7 @@ class Server:
         self._after_commit.append(lambda: peer.say(reply))
 
     def _make_room(self, uid: int) -> None:
-        """A user at its limit loses the books of those longest away; Refused if all are here."""
+        """A user at its limit loses the books of the one longest away; Refused if all are here, or may be using the link."""
         own = [application for application in self.core.applications.values() if application.uid == uid]
         for limit, members in (
             (self.settings.max_applications_per_user, own),
@@ -288,7 +289,7 @@ class Server:
         ):
             if len(members) < limit:
                 continue
-            away = [member for member in members if member.number not in self._at]
+            away = [member for member in members if member.number not in self._at and member.place == NO_PLACE]
             if not away:
                 raise Refused(TOO_MANY, f"{len(members)} applications are here already; expected at most {limit}")
             self.core.leave(self.now(), min(away, key=lambda member: member.heard))
@@ -297,9 +298,8 @@ class Server:
 
     def _decide(self) -> None:
         """Decide when all that has arrived is entered, write it down, and tell."""
-        core, begun = self.core, self.clock.now()
+        core, begun, self._date = self.core, self.clock.now(), None
         instructions = core.decide(begun)
-        self._date = None
         if core.changed or instructions or core.policy.name != self._written_policy:
             self._commit()
         for said in self._after_commit:
