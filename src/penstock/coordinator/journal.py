@@ -25,7 +25,11 @@ from penstock.coordinator.recording import Passage
 from penstock.model import InputError
 
 FORMAT: Final = 1
+PAGE_BYTES: Final = 1024
+"""A commit writes the pages of the applications that have changed: small ones, for two or three applications each."""
 FOLD_SECONDS: Final = 5.0
+FOLD_BYTES: Final = 64 * 2**20
+"""The log is folded when it is that long, or nothing was written since the last look: the disk stalls writers meanwhile."""
 MOST_PASSAGES: Final = 1_000_000
 """Operations that are remembered; some tens of bytes each."""
 PRUNED: Final = 1_000
@@ -116,8 +120,9 @@ class Journal:
                     self._database.executemany("INSERT OR REPLACE INTO application VALUES (?, ?, ?, ?)", kept)
                 if gone:
                     self._database.executemany("DELETE FROM application WHERE number = ?", gone)
-                for passage in passages:
-                    self._database.execute("INSERT INTO passage (passage) VALUES (?)", (_pack.encode(passage),))
+                if passages:
+                    ended = [(_pack.encode(passage),) for passage in passages]
+                    self._database.executemany("INSERT INTO passage (passage) VALUES (?)", ended)
                 self._database.execute("INSERT OR REPLACE INTO present VALUES (1, ?)", (_pack.encode(present),))
                 self._commits += 1
                 if self._commits % PRUNED == 0:
@@ -135,10 +140,13 @@ class Journal:
         os.close(self._lock)
 
     def _fold(self) -> None:
+        log, seen = Path(f"{self.path}-wal"), -1
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
             while not self._done.wait(FOLD_SECONDS):
-                with contextlib.suppress(sqlite3.Error):
-                    database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                rests, seen = self._commits == seen, self._commits
+                with contextlib.suppress(sqlite3.Error, OSError):
+                    if log.stat().st_size > (0 if rests else FOLD_BYTES):
+                        database.execute("PRAGMA wal_checkpoint(TRUNCATE)" if rests else "PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def recorded(path: str) -> tuple[Present, list[Passage]]:
@@ -177,6 +185,7 @@ def _open(path: str) -> sqlite3.Connection:
     previous = os.umask(0o077)
     try:
         database = sqlite3.connect(path)
+        database.execute(f"PRAGMA page_size={PAGE_BYTES}")
         database.execute("PRAGMA journal_mode=WAL")
     finally:
         os.umask(previous)
