@@ -27,9 +27,25 @@ from penstock.cli import (
     reproduce,
     serve,
     simulate,
+    testbed,
 )
 
-COMMANDS = (simulate, compare, bound, pack, place, buffer, delta, policies, generate, campaign, serve, ctl, reproduce)
+COMMANDS = (
+    simulate,
+    compare,
+    bound,
+    pack,
+    place,
+    buffer,
+    delta,
+    policies,
+    generate,
+    campaign,
+    serve,
+    ctl,
+    testbed,
+    reproduce,
+)
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 

@@ -1,0 +1,340 @@
+"""Two live applications on a test bed, A at 0 and B at dt, with and without a coordinator: points of a Δ-graph (003 §II.C).
+
+Without one both write at once and the device shares. With one a private ``penstock serve`` whose B is the bandwidth of the
+test bed decides by a strategy, and the applications keep to it. An I/O time goes from posting to end on the monotonic clock,
+which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import numpy as np
+
+from penstock.client.control import ask
+from penstock.client.pacing import PAGE
+from penstock.model import InputError
+from penstock.model.errors import short
+from penstock.testbed.bed import Bed
+from penstock.testbed.writer import READY, TASK, Task
+from penstock.theory.delta import STRATEGIES, Pair, Times, Writer
+
+UNCOORDINATED: Final = "uncoordinated"
+"""No coordinator; what the simulation has for it is interfering."""
+LIVE_STRATEGIES: Final = (UNCOORDINATED, *STRATEGIES)
+WRITER: Final = (sys.executable, "-m", "penstock.testbed.writer")
+KEPT: Final = ("PENSTOCK_CACHE_DIR",)
+"""Variables of ours that a private coordinator and its applications may see."""
+HEAD_START: Final = 0.1
+"""Seconds from the last `ready` to the first posting."""
+TURN_SECONDS: Final = 0.005
+"""Who posts at the same date posts in this order, as in the simulation: A, then B so much later."""
+START_SECONDS: Final = 0.7
+SERVE_SECONDS: Final = 3.0
+"""What starting applications, and the coordinator, takes about."""
+PATIENCE: Final = 60.0
+"""Seconds over ten times the expected ones after which an application hangs."""
+
+
+class Posted(NamedTuple):
+    """What an application reports: dates of the monotonic clock."""
+
+    posted: float
+    ended: float
+
+
+@dataclass(frozen=True)
+class LiveDelta:
+    """Measured I/O times beside simulated ones: for each strategy a row for each dt with those of A and B.
+
+    `seen` are the dt measured between the two postings.
+    """
+
+    pair: Pair
+    dt: np.ndarray
+    times: Mapping[str, np.ndarray]
+    simulated: Mapping[str, np.ndarray]
+    seen: Mapping[str, np.ndarray]
+
+    @property
+    def ratios(self) -> dict[str, np.ndarray]:
+        """Live over simulated."""
+        return {name: times / self.simulated[name] for name, times in self.times.items()}
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The geometric mean of the ratios of each strategy, over all dt and both applications."""
+        return {name: math.exp(float(np.log(ratios).mean())) for name, ratios in self.ratios.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The points as JSON has them."""
+
+        def columns(rows: np.ndarray) -> dict[str, list[float]]:
+            return {"A": rows[:, 0].tolist(), "B": rows[:, 1].tolist()}
+
+        return {
+            "dt": self.dt.tolist(),
+            "strategies": {
+                name: {
+                    "dt_seen": self.seen[name].tolist(),
+                    "io_time": columns(times),
+                    "simulated": columns(self.simulated[name]),
+                    "ratio": columns(self.ratios[name]),
+                    "geometric_mean": self.means[name],
+                }
+                for name, times in self.times.items()
+            },
+        }
+
+
+def fitting(pair: Pair, bed: Bed) -> Pair:
+    """The pair as the test bed can have it: its bandwidth, and rounds of whole pages (volumes are rounded up)."""
+
+    def whole(writer: Writer, name: str) -> Writer:
+        if writer.rounds is None:
+            raise InputError(f"{name}.rounds", "none; expected 1 or more: live applications are interrupted between rounds")
+        piece = writer.rounds * PAGE
+        return replace(writer, volume=float(math.ceil(writer.volume / piece) * piece))
+
+    fit = replace(pair, a=whole(pair.a, "A"), b=whole(pair.b, "B"), bandwidth=bed.bandwidth)
+    needed = fit.a.volume + fit.b.volume
+    if needed > bed.free:
+        raise InputError(str(bed.directory), f"is too full: A and B write {needed:,.0f} bytes, {bed.free:,} are free")
+    return fit
+
+
+def simulated_as(strategy: str) -> str:
+    """The policy that a strategy is simulated by."""
+    return STRATEGIES[0] if strategy == UNCOORDINATED else strategy
+
+
+def expected_seconds(pair: Pair, dts: Sequence[float], strategies: Sequence[str]) -> float:
+    """About how long the live runs take."""
+    runs = sum(_length(pair.io_times(simulated_as(name), dt), dt) + START_SECONDS for name in strategies for dt in dts)
+    return runs + (SERVE_SECONDS if any(name != UNCOORDINATED for name in strategies) else 0.0)
+
+
+def _length(times: Times, dt: float) -> float:
+    """Seconds from the first posting to the last end."""
+    return max(times.a, dt + times.b) - min(0.0, dt)
+
+
+def live_delta(
+    bed: Bed,
+    pair: Pair,
+    dts: Sequence[float],
+    strategies: Sequence[str] = LIVE_STRATEGIES,
+    *,
+    program: Sequence[str] = WRITER,
+    say: Callable[[str], None] = lambda _: None,
+) -> LiveDelta:
+    """Run the pair for each dt under each strategy; `say` is told what comes next."""
+    if not len(dts) or not np.all(np.isfinite(dts)):
+        raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, at least one")
+    times, simulated, seen = {}, {}, {}
+    with ExitStack() as stack:
+        coordinator: Path | None = None
+        for name in strategies:
+            expected = [pair.io_times(simulated_as(name), dt) for dt in dts]
+            if name != UNCOORDINATED:
+                say(f"{name}: the coordinator")
+                if coordinator is None:
+                    coordinator = stack.enter_context(serving(pair, name))
+                ask(coordinator, "policy", name)
+            points = []
+            for dt, of_point in zip(dts, expected, strict=True):
+                say(f"{name}: dt = {dt:.3g} s")
+                socket = None if name == UNCOORDINATED else coordinator
+                patience = PATIENCE + 10.0 * _length(of_point, dt)
+                points.append(run_pair(bed, pair, dt, socket=socket, program=program, patience=patience))
+            times[name] = np.array([[point.ended - point.posted for point in both] for both in points])
+            simulated[name] = np.array(expected)
+            seen[name] = np.array([b.posted - a.posted for a, b in points])
+    return LiveDelta(pair, np.array(dts, np.float64), times, simulated, seen)
+
+
+def run_pair(
+    bed: Bed,
+    pair: Pair,
+    dt: float,
+    *,
+    socket: Path | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    program: Sequence[str] = WRITER,
+    patience: float = PATIENCE,
+) -> tuple[Posted, Posted]:
+    """Run both once, coordinated if there is a socket; whatever happens, processes and files are gone afterwards."""
+    if names[0] == names[1]:
+        raise InputError("names", f"both applications are called {names[0]!r}; expected two names")
+    with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:
+        applications = []
+        for index, (name, writer) in enumerate(zip(names, (pair.a, pair.b), strict=True)):
+            file = str(Path(folder) / str(index))
+            task = Task(name, file, int(writer.volume), writer.rounds or 1, writer.nodes, _cap(pair, writer))
+            applications.append(stack.enter_context(_application(bed, task, socket, program)))
+        end = time.monotonic() + patience
+        for one in applications:
+            one.wait_ready(end)
+        begin = time.monotonic() + HEAD_START - min(0.0, dt)
+        for one, date in zip(applications, (begin, begin + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS)), strict=True):
+            one.post_at(date)
+        return _reports(applications, end)
+
+
+def _cap(pair: Pair, writer: Writer) -> float | None:
+    """The most that an application can use, if that is less than the device carries."""
+    cap = writer.application("writer", 0.0).cap(pair.platform)
+    return cap if cap < pair.bandwidth else None
+
+
+class _Application:
+    """A process of the test bed that was given a task."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+        self.name = name
+        self.process = process
+        self._errors = errors
+        self._text = b""
+
+    @property
+    def output(self) -> IO[bytes]:
+        """What it writes."""
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def wait_ready(self, end: float) -> None:
+        """Wait for its first line."""
+        if (line := self._line(end)) != READY:
+            raise self._died(f"wrote {short(line)} instead of {READY!r}")
+
+    def post_at(self, date: float) -> None:
+        """Tell it when to post."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # it has died, as its report will show
+            self.process.stdin.write(f"{date!r}\n".encode())
+            self.process.stdin.close()
+
+    def report(self, end: float) -> Posted:
+        """Wait for its second line, and its end."""
+        line = self._line(end)
+        try:
+            document = json.loads(line)
+            found = Posted(float(document["posted"]), float(document["ended"]))
+        except (ValueError, KeyError, TypeError):
+            raise self._died(f"wrote {short(line)} instead of its report") from None
+        try:
+            code = self.process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise self._died("does not end") from None
+        if code != 0 or not found.ended > found.posted:
+            raise self._died(f"reported {short(line)}")
+        return found
+
+    def _line(self, end: float) -> str:
+        """Its next line, without the newline."""
+        while b"\n" not in self._text:
+            ready, _, _ = select.select([self.output], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise self._died("is silent")
+            more = os.read(self.output.fileno(), 4096)
+            if not more:
+                raise self._died("ended without a report")
+            self._text += more
+        line, _, self._text = self._text.partition(b"\n")
+        return line.decode(errors="replace")
+
+    def _died(self, what: str) -> InputError:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.5)
+        self._errors.seek(0)
+        said = self._errors.read().decode(errors="replace").strip().splitlines()
+        code = self.process.returncode
+        how = "" if code is None else f" (killed by signal {-code})" if code < 0 else f" (code {code})"
+        return InputError(f"application {self.name}", f"{what}{how}{': ' + said[-1] if said else ''}")
+
+
+def _reports(applications: Sequence[_Application], end: float) -> tuple[Posted, Posted]:
+    """The reports of both; an application that dies is noticed while the other one is at work."""
+    found: dict[str, Posted] = {}
+    while waiting := [one for one in applications if one.name not in found]:
+        ready, _, _ = select.select([one.output for one in waiting], [], [], max(0.0, end - time.monotonic()))
+        for one in waiting:
+            if one.output in ready or not ready:
+                found[one.name] = one.report(end)
+    a, b = (found[one.name] for one in applications)
+    return a, b
+
+
+@contextmanager
+def _application(bed: Bed, task: Task, socket: Path | None, program: Sequence[str]) -> Iterator[_Application]:
+    ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603
+            bed.inside(program),
+            env=_environment() | ours,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            yield _Application(task.name, process, errors)
+        finally:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process and those it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(BrokenPipeError):
+                stream.close()
+
+
+@contextmanager
+def serving(pair: Pair, policy: str) -> Iterator[Path]:
+    """A coordinator of its own for the link of the pair; its socket."""
+    with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
+        socket = Path(folder) / "socket"
+        rates = {"bandwidth": pair.bandwidth, "node-bandwidth": pair.node_bandwidth}
+        options = [text for name, rate in rates.items() if rate for text in (f"--{name}", repr(rate))]
+        files = ["--socket", str(socket), "--journal", str(Path(folder) / "journal")]
+        command = [sys.executable, "-m", "penstock", "serve", "--policy", policy, *options, *files]
+        process = subprocess.Popen(command, env=_environment(), stderr=subprocess.PIPE, start_new_session=True)  # noqa: S603
+        try:
+            assert process.stderr is not None
+            said = ""
+            for line in process.stderr:
+                said = line.decode(errors="replace").strip()
+                if " sharing " in said:
+                    break
+            else:
+                raise InputError("penstock serve", f"did not start: {said or 'it said nothing'}")
+            yield socket
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(5.0)
+            _end(process)
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the settings of other coordinators; programs are found as we found them."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_") or name in KEPT}
+    return plain | {"PYTHONPATH": os.pathsep.join(sys.path)}
