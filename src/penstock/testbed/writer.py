@@ -9,7 +9,7 @@ What a live run expects of an application, so that any other can take this one's
 
 ``PENSTOCK_SOCKET`` or ``PENSTOCK_DISABLE`` say whether it is coordinated.
 
-Each of its `nodes` is a thread with one request of `REQUEST` bytes under way; a round is over when all of them are done.
+Each of its `nodes` is a thread with one request of so many bytes under way; a round is over when all of them are done.
 """
 
 from __future__ import annotations
@@ -30,19 +30,22 @@ from penstock.client.pacing import PAGE, Pacer
 
 TASK: Final = "PENSTOCK_TASK"
 READY: Final = "ready"
-REQUEST: Final = 256 * 2**10
 PATIENCE: Final = 30.0
 """Seconds for a coordinator that is known to be there."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What an application has to write: `volume` bytes in equal rounds of whole pages, at most `bandwidth` bytes/s."""
+    """What an application has to write: `volume` bytes in equal rounds of whole pages, at most `bandwidth` bytes/s.
+
+    `request` is what a node hands to the device at once, in whole pages too.
+    """
 
     name: str
     file: str
     volume: int
     rounds: int
+    request: int
     nodes: int = 1
     bandwidth: float | None = None
 
@@ -58,6 +61,7 @@ class Striped:
         self._descriptor = os.open(task.file, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
         os.posix_fallocate(self._descriptor, 0, task.volume)
         self._at = 0
+        self._request = task.request
         self._pacers = [Pacer() for _ in range(task.nodes)]
         for pacer in self._pacers if task.bandwidth else ():
             pacer.set((task.bandwidth or 0.0) / task.nodes, time.monotonic())
@@ -86,7 +90,7 @@ class Striped:
             if pacer.due > begun:
                 time.sleep(pacer.due - begun)
                 begun = time.monotonic()
-            count = os.pwrite(self._descriptor, data[done : done + REQUEST], offset + done)
+            count = os.pwrite(self._descriptor, data[done : done + self._request], offset + done)
             pacer.moved(count, begun)
             done += count
 
