@@ -21,9 +21,6 @@ def configure(commands: Any) -> None:
         description="Make a store of a given bandwidth on this machine, as root: an ext4 on a loop device, limited by one "
         "cgroup (v1, blkio) that the applications join. `down` removes all that `up` made and nothing else.",
     )
-    command.add_argument(
-        "--state", metavar="FOLDER", help="where images and what was made are kept (/var/lib/penstock-testbeds)"
-    )
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
     up = orders.add_parser("up", help="make one and mount it at DIR")
     up.add_argument("directory", metavar="DIR", type=Path, help="an empty directory, or one to make")
@@ -44,35 +41,32 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.testbed.state import FOLDER
-
-    folder = FOLDER if options.state is None else Path(options.state).absolute()
-    return _ORDERS[options.order](options, folder)
+    return _ORDERS[options.order](options)
 
 
-def _up(options: argparse.Namespace, folder: Path) -> int:
+def _up(options: argparse.Namespace) -> int:
     from penstock.report.units import rate
     from penstock.testbed import bed
 
-    made = bed.up(options.directory, options.bandwidth, options.size, folder)
+    made = bed.up(options.directory, options.bandwidth, options.size)
     sys.stderr.write(f"penstock testbed: {made.directory} carries {rate(made.bandwidth)} ({made.device.path})\n")
     return 0
 
 
-def _down(options: argparse.Namespace, folder: Path) -> int:
+def _down(options: argparse.Namespace) -> int:
     from penstock.testbed import bed
 
-    if not bed.down(options.directory, folder):
+    if not bed.down(options.directory):
         sys.stderr.write(f"penstock testbed: there is none at {options.directory}\n")
     return 0
 
 
-def _status(options: argparse.Namespace, folder: Path) -> int:
+def _status(options: argparse.Namespace) -> int:
     import os
 
     from penstock.testbed import state
 
-    known = state.read_all(folder)
+    known = state.read_all(state.folder_of_beds())
     if options.directory is not None:
         place = os.path.realpath(options.directory)
         known = [one for one in known if one.directory == place]
@@ -116,7 +110,7 @@ def _print(documents: list[dict[str, Any]]) -> None:
     print_table(columns, wide=("condition",))
 
 
-def _run(options: argparse.Namespace, folder: Path) -> int:
+def _run(options: argparse.Namespace) -> int:
     import os
 
     from penstock.model import InputError
@@ -125,7 +119,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
         raise InputError("testbed run", "no command; expected one after --")
-    command = bed.find(options.directory, folder).inside(program)
+    command = bed.find(options.directory).inside(program)
     os.execv(command[0], command)  # noqa: S606
 
 

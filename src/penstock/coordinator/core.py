@@ -27,7 +27,7 @@ from penstock.coordinator.leases import Leases
 from penstock.engine.dedicated import dedicated
 from penstock.engine.slots import SLACK
 from penstock.model import InputError, Workload
-from penstock.policies.asking import ask
+from penstock.policies.asking import ask, prepare
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
@@ -122,6 +122,7 @@ class Core:
             if unknown is not None:
                 message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
                 raise InputError(f"policy {chosen.name}", message)
+        prepare(chosen)
         self.advance(now)
         self.policy, self._expected, self.fault = chosen, expected, None
         self._delta, self._ticks = 0.0, 0

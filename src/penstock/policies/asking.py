@@ -23,6 +23,12 @@ def _compiled_ask() -> Callable[..., Any]:
     return kernel(_ask, signature, "the way to ask policies")
 
 
+def prepare(policy: Policy) -> None:
+    """Load, or compile, what the first question needs: half a second and more that nobody should wait for later."""
+    _compiled_ask()
+    policy.compiled()
+
+
 def ask(policy: Policy, view: View, rates: Floats) -> None:
     """Have the policy write the rates for the view, whose columns must not be writable but for the room to work in."""
     _compiled_ask()(view, rates, policy.compiled())

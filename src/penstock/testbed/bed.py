@@ -65,7 +65,7 @@ class Bed:
         return ["/bin/sh", "-c", JOIN, str(Path(self.state.group) / kernel.MEMBERS), *command]
 
 
-def up(directory: Path, bandwidth: object, size: object, folder: Path = state.FOLDER, run: Runner = commands.run) -> Bed:
+def up(directory: Path, bandwidth: object, size: object, run: Runner = commands.run) -> Bed:
     """Make a test bed; where that fails nothing is left of it."""
     rate, length = int(units.bandwidth(bandwidth, "bandwidth")), int(units.volume(size, "size"))
     if rate < SLOWEST:
@@ -73,7 +73,7 @@ def up(directory: Path, bandwidth: object, size: object, folder: Path = state.FO
     if length < SMALLEST:
         raise InputError("size", f"{size!r} is too small; expected {SMALLEST:,} bytes or more")
     root = _needs()
-    place = Path(os.path.realpath(directory))
+    place, folder = Path(os.path.realpath(directory)), state.folder_of_beds()
     with state.locked(folder):
         _refuse_used(place, folder)
         _refuse_no_space(length, folder)
@@ -95,9 +95,10 @@ def up(directory: Path, bandwidth: object, size: object, folder: Path = state.FO
             raise
 
 
-def down(directory: Path, folder: Path = state.FOLDER, run: Runner = commands.run) -> bool:
+def down(directory: Path, run: Runner = commands.run) -> bool:
     """Remove all that `up` made at the directory, also if it did not get to its end; False if there is nothing."""
     _refuse_no_root()
+    folder = state.folder_of_beds()
     if not folder.is_dir():
         return False
     with state.locked(folder):
@@ -113,9 +114,10 @@ def down(directory: Path, folder: Path = state.FOLDER, run: Runner = commands.ru
         return True
 
 
-def find(directory: Path, folder: Path = state.FOLDER) -> Bed:
+def find(directory: Path) -> Bed:
     """The test bed that a directory is in."""
-    place = Path(os.path.realpath(directory))
+    _refuse_no_root()
+    place, folder = Path(os.path.realpath(directory)), state.folder_of_beds()
     if not place.is_dir():
         raise InputError(str(directory), "is not a directory; expected one in a test bed")
     known = next(filter(None, (state.read(folder, at) for at in (place, *place.parents))), None)

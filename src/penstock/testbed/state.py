@@ -1,7 +1,7 @@
 """What a test bed has made, in a file: written before each step, so that all of it can be removed after a crash.
 
-A file for each folder that a test bed is mounted at, in `FOLDER`, beside the image. Whoever reads and changes these files
-holds the lock of the folder.
+A file for each directory that a test bed is mounted at, in one folder, beside the image. Whoever reads and changes these
+files holds the lock of the folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from typing import Any, Final
 from penstock.model.errors import InputError
 from penstock.model.files import replacing
 
-FOLDER: Final = Path("/var/lib/penstock-testbeds")
+FOLDER: Final = "/var/lib/penstock-testbeds"
+VARIABLE: Final = "PENSTOCK_TESTBEDS"
+"""Where else images and states are kept."""
+
+
+def folder_of_beds() -> Path:
+    """Where images and states are kept."""
+    return Path(os.environ.get(VARIABLE) or FOLDER).absolute()
 
 
 @dataclass(frozen=True)
