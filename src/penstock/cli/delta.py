@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,6 +67,11 @@ def configure(commands: Any) -> None:
     command.add_argument("--dt", nargs=2, metavar=("FROM", "TO"), type=float, help="seconds from A's posting to B's")
     command.add_argument("--points", metavar="N", type=int, help="how many dt, at equal distances (101; live 5)")
     command.add_argument("--live", metavar="DIR", type=Path, help="run it on the test bed at DIR too: see penstock testbed")
+    command.add_argument(
+        "--program",
+        metavar="COMMAND",
+        help="what A and B run with --live instead of the built-in writer, such as 'mpiexec -n {nodes} ./app'",
+    )
     add_json(command)
     command.add_argument("--plot", metavar="OUT", help="draw I/O times and interference factors: .svg, .png or .html")
     command.set_defaults(run=run, parser=command)
@@ -105,7 +111,7 @@ def _simulate(options: argparse.Namespace) -> int:
 def _live(options: argparse.Namespace) -> int:
     from penstock.report.units import duration
     from penstock.testbed import bed
-    from penstock.testbed.live import LIVE_STRATEGIES, expected_seconds, live_delta, simulated_as
+    from penstock.testbed.live import LIVE_STRATEGIES, WRITER, expected_seconds, live_delta, simulated_as
     from penstock.theory.delta import delta_graph
 
     store = bed.find(options.live)
@@ -115,8 +121,9 @@ def _live(options: argparse.Namespace) -> int:
     graph = delta_graph(pair, dts, list(dict.fromkeys(map(simulated_as, strategies))))
     seconds = expected_seconds(pair, dts, strategies)
     sys.stderr.write(f"penstock delta: {len(dts) * len(strategies)} live runs, about {duration(seconds)}\n")
+    program = WRITER if options.program is None else shlex.split(options.program)
     with telling() as say:
-        live = live_delta(store, pair, dts, strategies, say=say)
+        live = live_delta(store, pair, dts, strategies, program=program, say=say)
     if options.plot:
         from penstock.report.deltas import write_delta
 

@@ -49,7 +49,9 @@ def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = N
             alone = np.array(graph.pair.alone())
             mark_live(left, live, live.times)
             mark_live(right, live, {name: times / alone for name, times in live.times.items()})
-        left.legend(fontsize=7)
+            figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
+        else:
+            left.legend(fontsize=7)
         figure.suptitle(printable(title))
         picture = encoded(figure, kind_of(path))
     caption = "I/O time (left) and interference factor (right) of A (solid) and B (dashed), which posts dt after A."

@@ -56,9 +56,11 @@ class Bed:
 
     @property
     def free(self) -> int:
-        """bytes that can still be written."""
-        usage = os.statvfs(self.directory)
-        return usage.f_bavail * usage.f_frsize
+        """bytes that can still be written: room in the file system and, for what its image does not hold yet, around it."""
+        inside, around = os.statvfs(self.directory), os.statvfs(Path(self.state.image).parent)
+        free, used = inside.f_bavail * inside.f_frsize, (inside.f_blocks - inside.f_bfree) * inside.f_frsize
+        held = max(0, Path(self.state.image).stat().st_blocks * 512 - used)
+        return min(free, held + around.f_bavail * around.f_frsize)
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """The command that joins the cgroup and then becomes the one given."""
@@ -259,8 +261,8 @@ def _refuse_no_root() -> None:
 def _refuse_used(place: Path, folder: Path) -> None:
     for other in state.read_all(folder):
         if Path(other.directory) == place:
-            how = "is" if other.complete else "is one that was not finished"
-            raise InputError(str(place), f"there {how} a test bed; expected penstock testbed down {place} first")
+            what = "a test bed" if other.complete else "one that was not finished"
+            raise InputError(str(place), f"there is {what}; expected penstock testbed down {place} first")
         if Path(other.directory) in place.parents:
             raise InputError(str(place), f"is inside the test bed at {other.directory}; expected a directory of its own")
     if not place.parent.is_dir():

@@ -53,6 +53,12 @@ PATIENCE: Final = 60.0
 """Seconds over ten times the expected ones after which an application hangs."""
 
 
+GRACE_SECONDS: Final = 5.0
+"""For a process that was asked to end."""
+NODES: Final = "{nodes}"
+"""Stands for the number of nodes in the command of an application."""
+
+
 class Posted(NamedTuple):
     """What an application reports: dates of the monotonic clock."""
 
@@ -291,7 +297,7 @@ def _application(bed: Bed, task: Task, socket: Path | None, program: Sequence[st
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603
-            bed.inside(program),
+            bed.inside([word.replace(NODES, str(task.nodes)) for word in program]),
             env=_environment() | ours,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -305,7 +311,11 @@ def _application(bed: Bed, task: Task, socket: Path | None, program: Sequence[st
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and those it has started."""
+    """End the process and those it has started; one that starts others elsewhere, as mpiexec does, may end them first."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -336,9 +346,6 @@ def serving(pair: Pair, policy: str) -> Iterator[Path]:
                 raise InputError("penstock serve", f"did not start: {said or 'it said nothing'}")
             yield socket
         finally:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(5.0)
             _end(process)
 
 

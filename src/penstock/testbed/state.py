@@ -101,11 +101,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _lock(folder: Path) -> int:
     while True:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700, parents=True)
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
+        except OSError as error:
+            raise InputError(str(folder), f"cannot be used: {error.strerror}; expected a folder for test beds") from None
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), folder.stat()):
