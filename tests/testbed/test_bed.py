@@ -140,6 +140,15 @@ class TestReal:
         assert bed.down(place)
         assert left(folder, place, token) == [place]
 
+    def test_by_way_of_links(self, tmp_path: Path, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "real").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "real")
+        monkeypatch.setenv(state.VARIABLE, str(tmp_path / "link" / "beds"))
+        bed.up(tmp_path / "link" / "store", "8 MiB/s", "16 MiB")
+        assert bed.find(tmp_path / "real" / "store").directory == tmp_path / "real" / "store"
+        assert bed.down(tmp_path / "link" / "store")
+        assert left(tmp_path / "real" / "beds", tmp_path / "real" / "store", token) == []
+
     @pytest.mark.parametrize("program", ["losetup", "mkfs.ext4", "mount"])
     def test_a_program_that_fails(
         self, program: str, tmp_path: Path, folder: Path, token: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture

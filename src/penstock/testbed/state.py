@@ -25,8 +25,8 @@ VARIABLE: Final = "PENSTOCK_TESTBEDS"
 
 
 def folder_of_beds() -> Path:
-    """Where images and states are kept."""
-    return Path(os.environ.get(VARIABLE) or FOLDER).absolute()
+    """Where images and states are kept, as the kernel names it: without links."""
+    return Path(os.path.realpath(os.environ.get(VARIABLE) or FOLDER))
 
 
 @dataclass(frozen=True)
