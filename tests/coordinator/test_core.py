@@ -33,3 +33,12 @@ def test_in_virtual_time_it_is_the_engine(name, workload):
             virtual.core.decide(result.end)
             assert virtual.core.progress(client.known) == close(mine.progress)
             assert client.known.operations == mine.operations
+
+
+def test_the_first_application_does_not_wait_for_the_policy_to_be_loaded(monkeypatch):
+    core = Core("set-10", 1.0)
+    core.set_policy(0.0, "greedy-yield")
+    monkeypatch.setattr(Policy, "_compile", lambda self: pytest.fail(f"{self.name} is loaded when it is asked"))
+    application = core.register(0.0, "first")
+    core.inform(1.0, application.number, 1, 10.0)
+    assert len(core.decide(1.0)) == 1

@@ -1,4 +1,4 @@
-"""An application of a live run as an MPI program: rank 0 is the coordinator's client, all ranks write each round together."""
+"""An application of a live run as an MPI program: rank 0 is the coordinator's client, all ranks write each round."""
 
 import json
 import mmap

@@ -1,5 +1,6 @@
 """Test beds that come up, do not come up, and are gone afterwards."""
 
+import json
 import os
 import signal
 import subprocess
@@ -124,8 +125,17 @@ class TestReal:
             assert (group / limit).read_text().split() == [made.device.device, str(8 * MIB)]
         done = subprocess.run(made.inside(["cat", "/proc/self/cgroup"]), capture_output=True, text=True, check=True)
         assert f"blkio:/{known.name}\n" in done.stdout
+        command = [sys.executable, "-m", "penstock", "testbed", "run", str(place), "--", "cat", "/proc/self/cgroup"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == done.stdout
+        assert main(["testbed", "run", str(place), "--"]) == 2
+        assert capsys.readouterr().err == "penstock: testbed run: no command; expected one after --\n"
         assert main(["testbed", "up", str(place)]) == 2
         assert "there is a test bed; expected penstock testbed down" in capsys.readouterr().err
+        assert main(["testbed", "status", str(place), "--json"]) == 0
+        (document,) = json.loads(capsys.readouterr().out)
+        assert (document["condition"], document["bandwidth"], document["processes"]) == ("up", 8 * MIB, [])
+        assert main(["testbed", "status", str(tmp_path)]) == 0
+        assert capsys.readouterr().out == "no test bed\n"
         assert main(["testbed", "status"]) == 0
         assert f"{place.name} │ up" in capsys.readouterr().out.replace("\n", "")[-200:]
         assert main(["testbed", "down", str(place)]) == 0

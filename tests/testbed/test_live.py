@@ -50,9 +50,12 @@ class TestComparison:
     PAIR = Pair(Writer(2.0), Writer(1.0), 1.0)
 
     def graph(self) -> LiveDelta:
-        times = {"serializing": np.array([[2.0, 6.0], [4.0, 3.0]])}
-        simulated = {"serializing": np.array([[2.0, 3.0], [8.0, 3.0]])}
-        return LiveDelta(self.PAIR, np.array([0.0, 1.0]), times, simulated, {"serializing": np.array([0.0, 1.01])})
+        """Two dt, three repetitions."""
+        runs = np.array([[[2.0, 6.0], [1.9, 9.0], [7.0, 5.0]], [[4.0, 3.0]] * 3])
+        seen = np.array([[0.0, 0.01, 0.0], [1.01, 1.0, 1.0]])
+        simulated = np.array([[2.0, 3.0], [8.0, 3.0]])
+        dts = np.array([0.0, 1.0])
+        return LiveDelta(self.PAIR, dts, {"serializing": runs}, {"serializing": seen}, {"serializing": simulated})
 
     def test_ratios_and_their_geometric_mean(self) -> None:
         graph = self.graph()
@@ -65,7 +68,8 @@ class TestComparison:
         (row,) = document["strategies"].values()
         assert row["io_time"] == {"A": [2.0, 4.0], "B": [6.0, 3.0]}
         assert row["ratio"] == {"A": [1.0, 0.5], "B": [2.0, 1.0]}
-        assert row["dt_seen"] == [0.0, 1.01]
+        assert row["runs"]["dt"] == [[0.0, 0.01, 0.0], [1.01, 1.0, 1.0]]
+        assert row["runs"]["B"] == [[6.0, 9.0, 5.0], [3.0, 3.0, 3.0]]
 
     def test_how_long_it_takes(self) -> None:
         # A and B together move 3 s of the link, whoever waits, from the first posting on; the coordinator starts once.
@@ -73,6 +77,8 @@ class TestComparison:
         assert live.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED]) == pytest.approx(once)
         both = live.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"])
         assert both == pytest.approx(2.0 * once + live.SERVE_SECONDS)
+        again = live.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"], repeat=3)
+        assert again == pytest.approx(6.0 * once + live.SERVE_SECONDS)
         apart = live.expected_seconds(self.PAIR, [-4.0], [UNCOORDINATED])
         assert apart == pytest.approx(4.0 + 2.0 + live.START_SECONDS)
 
@@ -214,7 +220,7 @@ class TestCommand:
 
     def test_the_table(self, bed: Bed, capsys: Capture) -> None:
         at = ["delta", "--live", str(bed.directory), "--volume", "4MiB", "4MiB", "--strategy", UNCOORDINATED]
-        assert main([*at, "--dt", "0", "0.1", "--points", "2"]) == 0
+        assert main([*at, "--dt", "0", "0.1", "--points", "2", "--repeat", "2"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].split() == ["strategy", "┃", "dt"] + [
             word for member in "AB" for kind in ("live", "simulated", "ratio") for word in ("┃", member, kind)
@@ -226,6 +232,7 @@ class TestCommand:
         ("options", "message"),
         [
             (["--dt", "3", "1"], "dt: from 3 to 1 s is no range"),
+            (["--repeat", "0"], "repeat: 0 is not a number of repetitions"),
             (["--points", "0"], "points: 0 points; expected 1 to"),
             (["--bandwidth", "1 GB/s"], "bandwidth: the test bed has its own"),
             (["--rounds", "0", "2"], "A.rounds: none; expected 1 or more"),

@@ -67,6 +67,7 @@ def configure(commands: Any) -> None:
     command.add_argument("--dt", nargs=2, metavar=("FROM", "TO"), type=float, help="seconds from A's posting to B's")
     command.add_argument("--points", metavar="N", type=int, help="how many dt, at equal distances (101; live 5)")
     command.add_argument("--live", metavar="DIR", type=Path, help="run it on the test bed at DIR too: see penstock testbed")
+    command.add_argument("--repeat", metavar="N", type=int, default=1, help="live runs of each dt; medians are shown (1)")
     command.add_argument(
         "--program",
         metavar="COMMAND",
@@ -109,6 +110,7 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _live(options: argparse.Namespace) -> int:
+    from penstock.model.units import count
     from penstock.report.units import duration
     from penstock.testbed import bed
     from penstock.testbed.live import LIVE_STRATEGIES, WRITER, expected_seconds, live_delta, simulated_as
@@ -119,11 +121,12 @@ def _live(options: argparse.Namespace) -> int:
     dts = _dts(options, pair, LIVE_POINTS)
     strategies = _strategies(options, LIVE_STRATEGIES)
     graph = delta_graph(pair, dts, list(dict.fromkeys(map(simulated_as, strategies))))
-    seconds = expected_seconds(pair, dts, strategies)
-    sys.stderr.write(f"penstock delta: {len(dts) * len(strategies)} live runs, about {duration(seconds)}\n")
+    runs = count(options.repeat, "repeat", "repetitions") * len(dts) * len(strategies)
+    seconds = expected_seconds(pair, dts, strategies, options.repeat)
+    sys.stderr.write(f"penstock delta: {runs} live runs, about {duration(seconds)}\n")
     program = WRITER if options.program is None else shlex.split(options.program)
     with telling() as say:
-        live = live_delta(store, pair, dts, strategies, program=program, say=say)
+        live = live_delta(store, pair, dts, strategies, repeat=options.repeat, program=program, say=say)
     if options.plot:
         from penstock.report.deltas import write_delta
 

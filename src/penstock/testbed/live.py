@@ -28,6 +28,7 @@ from penstock.client.control import ask
 from penstock.client.pacing import PAGE
 from penstock.model import InputError
 from penstock.model.errors import short
+from penstock.model.units import count
 from penstock.testbed.bed import Bed
 from penstock.testbed.writer import READY, TASK, Task
 from penstock.theory.delta import STRATEGIES, Pair, Times, Writer
@@ -53,6 +54,8 @@ PATIENCE: Final = 60.0
 """Seconds over ten times the expected ones after which an application hangs."""
 
 
+POLICY_SECONDS: Final = 120.0
+"""For a coordinator that may have to compile a policy."""
 GRACE_SECONDS: Final = 5.0
 """For a process that was asked to end."""
 NODES: Final = "{nodes}"
@@ -68,16 +71,22 @@ class Posted(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveDelta:
-    """Measured I/O times beside simulated ones: for each strategy a row for each dt with those of A and B.
+    """Measured I/O times beside simulated ones.
 
-    `seen` are the dt measured between the two postings.
+    For each strategy, `runs` has by dt and repetition the I/O times of A and B, `seen` the dt between the two postings, and
+    `simulated` by dt those of the simulation.
     """
 
     pair: Pair
     dt: np.ndarray
-    times: Mapping[str, np.ndarray]
-    simulated: Mapping[str, np.ndarray]
+    runs: Mapping[str, np.ndarray]
     seen: Mapping[str, np.ndarray]
+    simulated: Mapping[str, np.ndarray]
+
+    @property
+    def times(self) -> dict[str, np.ndarray]:
+        """For each strategy a row for each dt with the I/O times of A and B: medians of the repetitions."""
+        return {name: np.median(runs, axis=1) for name, runs in self.runs.items()}
 
     @property
     def ratios(self) -> dict[str, np.ndarray]:
@@ -92,14 +101,14 @@ class LiveDelta:
     def to_dict(self) -> dict[str, Any]:
         """The points as JSON has them."""
 
-        def columns(rows: np.ndarray) -> dict[str, list[float]]:
-            return {"A": rows[:, 0].tolist(), "B": rows[:, 1].tolist()}
+        def columns(rows: np.ndarray) -> dict[str, list[Any]]:
+            return {"A": rows[..., 0].tolist(), "B": rows[..., 1].tolist()}
 
         return {
             "dt": self.dt.tolist(),
             "strategies": {
                 name: {
-                    "dt_seen": self.seen[name].tolist(),
+                    "runs": {"dt": self.seen[name].tolist(), **columns(self.runs[name])},
                     "io_time": columns(times),
                     "simulated": columns(self.simulated[name]),
                     "ratio": columns(self.ratios[name]),
@@ -131,10 +140,10 @@ def simulated_as(strategy: str) -> str:
     return STRATEGIES[0] if strategy == UNCOORDINATED else strategy
 
 
-def expected_seconds(pair: Pair, dts: Sequence[float], strategies: Sequence[str]) -> float:
+def expected_seconds(pair: Pair, dts: Sequence[float], strategies: Sequence[str], repeat: int = 1) -> float:
     """About how long the live runs take."""
     runs = sum(_length(pair.io_times(simulated_as(name), dt), dt) + START_SECONDS for name in strategies for dt in dts)
-    return runs + (SERVE_SECONDS if any(name != UNCOORDINATED for name in strategies) else 0.0)
+    return repeat * runs + (SERVE_SECONDS if any(name != UNCOORDINATED for name in strategies) else 0.0)
 
 
 def _length(times: Times, dt: float) -> float:
@@ -148,13 +157,15 @@ def live_delta(
     dts: Sequence[float],
     strategies: Sequence[str] = LIVE_STRATEGIES,
     *,
+    repeat: int = 1,
     program: Sequence[str] = WRITER,
     say: Callable[[str], None] = lambda _: None,
 ) -> LiveDelta:
-    """Run the pair for each dt under each strategy; `say` is told what comes next."""
+    """Run the pair `repeat` times for each dt under each strategy; `say` is told what comes next."""
     if not len(dts) or not np.all(np.isfinite(dts)):
         raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, at least one")
-    times, simulated, seen = {}, {}, {}
+    count(repeat, "repeat", "repetitions")
+    runs, seen, simulated = {}, {}, {}
     with ExitStack() as stack:
         coordinator: Path | None = None
         for name in strategies:
@@ -163,17 +174,18 @@ def live_delta(
                 say(f"{name}: the coordinator")
                 if coordinator is None:
                     coordinator = stack.enter_context(serving(pair, name))
-                ask(coordinator, "policy", name)
-            points = []
-            for dt, of_point in zip(dts, expected, strict=True):
-                say(f"{name}: dt = {dt:.3g} s")
-                socket = None if name == UNCOORDINATED else coordinator
-                patience = PATIENCE + 10.0 * _length(of_point, dt)
-                points.append(run_pair(bed, pair, dt, socket=socket, program=program, patience=patience))
-            times[name] = np.array([[point.ended - point.posted for point in both] for both in points])
+                ask(coordinator, "policy", name, POLICY_SECONDS)
+            dates = np.empty((len(dts), repeat, 2, 2))
+            for row, dt in enumerate(dts):
+                for again in range(repeat):
+                    say(f"{name}: dt = {dt:.3g} s")
+                    socket = None if name == UNCOORDINATED else coordinator
+                    patience = PATIENCE + 10.0 * _length(expected[row], dt)
+                    dates[row, again] = run_pair(bed, pair, dt, socket=socket, program=program, patience=patience)
+            runs[name] = dates[..., 1] - dates[..., 0]
+            seen[name] = dates[:, :, 1, 0] - dates[:, :, 0, 0]
             simulated[name] = np.array(expected)
-            seen[name] = np.array([b.posted - a.posted for a, b in points])
-    return LiveDelta(pair, np.array(dts, np.float64), times, simulated, seen)
+    return LiveDelta(pair, np.array(dts, np.float64), runs, seen, simulated)
 
 
 def run_pair(
