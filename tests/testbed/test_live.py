@@ -2,7 +2,9 @@
 
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -245,6 +247,20 @@ class TestCommand:
         assert main(["delta", "--live", str(bed.directory), *options]) == 2
         (line,) = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("penstock delta:")]
         assert message in line
+        assert nothing_left(bed)
+
+    def test_ended_by_a_signal(self, bed: Bed) -> None:
+        chosen = ["--strategy", "serializing", "--dt", "0.1", "0.1", "--points", "1", "--volume", "100MiB", "16MiB"]
+        command = [sys.executable, "-m", "penstock", "delta", "--live", str(bed.directory), *chosen]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            while len(kernel.members(Path(bed.state.group))) < 2:
+                assert process.poll() is None
+                time.sleep(0.02)
+            time.sleep(0.3)
+            process.terminate()
+            _, said = process.communicate(timeout=30.0)
+        assert process.returncode == 130
+        assert said.splitlines()[-1] == "penstock: interrupted"
         assert nothing_left(bed)
 
     def test_no_test_bed(self, machine: None, tmp_path: Path, folder: Path, capsys: Capture) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +127,7 @@ def _live(options: argparse.Namespace) -> int:
     seconds = expected_seconds(pair, dts, strategies, options.repeat)
     sys.stderr.write(f"penstock delta: {runs} live runs, about {duration(seconds)}\n")
     program = WRITER if options.program is None else shlex.split(options.program)
-    with telling() as say:
+    with _term_is_an_interrupt(), telling() as say:
         live = live_delta(store, pair, dts, strategies, repeat=options.repeat, program=program, say=say)
     if options.plot:
         from penstock.report.deltas import write_delta
@@ -138,6 +140,16 @@ def _live(options: argparse.Namespace) -> int:
     else:
         _print_live(live)
     return 0
+
+
+@contextmanager
+def _term_is_an_interrupt() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does, so that nothing is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _live_pair(options: argparse.Namespace, store: Bed) -> Pair:
