@@ -1,12 +1,19 @@
-"""Settings of all tests."""
+"""Settings of all tests, and the real parts that some of them use."""
+
+from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.slurm import Slurm, missing, running
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Machines differ in speed, so no example has a deadline. The examples are the same in every run, so that a change is judged
 # by what it changes; PENSTOCK_HUNT=1 draws new ones.
@@ -24,3 +31,26 @@ def slurm() -> Iterator[Slurm]:
         pytest.skip(reason)
     with running(nodes=2) as started:
         yield started
+
+
+def _chromium() -> str | None:
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real browser; without one the test is skipped, or fails where PENSTOCK_REQUIRE_ALL says that all must run."""
+    path = _chromium()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        reason = "needs chromium and playwright"
+        if os.environ.get("PENSTOCK_REQUIRE_ALL"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -42,6 +42,14 @@ def test_the_curves_shown_can_be_drawn_from(tmp_path: Path, monkeypatch: pytest.
     assert "stand-in" in names["stand_in"].label
 
 
+def test_the_pair_shown_can_be_run() -> None:
+    names: dict[str, Any] = {}
+    exec("\n".join(code("docs/delta.md", "python")), names)
+    # B posts in the middle of A's second file and is served from its end on: half a second, and one to write.
+    assert names["times"] == pytest.approx((5.0, 1.5))
+    assert names["graph"].changes["coordinating"]
+
+
 def test_the_policy_shown_can_be_run(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("\n".join(code("docs/own-policy.md", "python")))

@@ -38,12 +38,20 @@ def test_options(capsys: Capture, tmp_path: Path) -> None:
     out = tmp_path / "d.json"
     options = ["--nodes", "744", "24", "--volume", "744", "24", "--bandwidth", "56", "--node-bandwidth", "1"]
     options += ["--rounds", "4", "0", "--cap", "50", "20", "--degradation", "0.9", "--metric", "interference"]
-    chosen = ["--strategy", "coordinating", "fcfs", "--dt", "1", "1", "--points", "1", "-o", str(out)]
+    chosen = ["--strategy", "calciom", "fcfs", "--dt", "1", "1", "--points", "1", "-o", str(out)]
     assert main(["delta", *options, *chosen]) == 0
     document = json.loads(out.read_text())
     assert document["alone"] == [744 / 50, 24 / 20]
     assert list(document["strategies"]) == ["coordinating:metric=interference", "fcfs"]
     assert capsys.readouterr().out == ""
+
+
+def test_one_strategy_twice(capsys: Capture) -> None:
+    both = ["--strategy", "coordinating", "coordinating:metric=io-time", "--nodes", "1", "5", "--points", "3"]
+    assert main([*QUARTER, *both]) == 0
+    text = capsys.readouterr().out
+    assert "coordinating A" in text
+    assert "coordinating:metric=io-time A" in text
 
 
 @pytest.mark.parametrize("name", ["d.svg", "d.png", "d.html"])

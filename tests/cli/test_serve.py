@@ -15,6 +15,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.client.control import ask
+from penstock.coordinator import journal
 
 ENOUGH = 60.0
 WRITER = """
@@ -24,6 +25,7 @@ from penstock.client import Job
 folder, name, volume = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with Job(name, nodes=2, patience=20) as job:
     print("here", flush=True)
+    sys.stdin.readline()
     with job.io(volume, rounds=20) as io, (folder / name).open("wb") as file:
         for offset in range(0, volume, 50_000):
             io.write(file, bytes([offset // 50_000 % 251]) * 50_000)
@@ -82,9 +84,16 @@ def started(tmp_path):
 def writer(folder, where, name, volume):
     environment = os.environ | {"PENSTOCK_SOCKET": str(where)}
     command = [sys.executable, "-c", WRITER, str(folder), name, str(volume)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout.readline() == "here\n"
     return process
+
+
+def go(*processes):
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
 
 
 def expected(volume):
@@ -101,8 +110,9 @@ def wait_until(condition):
 def test_two_applications_share_and_outlive_a_killed_coordinator(tmp_path, started):
     first = started("--lease", "5 s")
     assert "sharing 5e+06 bytes/s by fair-share" in first.greeting
+    writers = [writer(tmp_path, first.socket, name, 20_000_000) for name in ("a", "b")]
     begun = time.monotonic()
-    writers = [writer(tmp_path, first.socket, name, 10_000_000) for name in ("a", "b")]
+    go(*writers)
     wait_until(lambda: all(a["pending"] and a["pending"]["moved"] > 1e6 for a in first.state()["applications"]))
     before = {a["job"]: a for a in first.state()["applications"]}
     assert {a["rate"] for a in before.values()} == {2.5e6}
@@ -118,9 +128,9 @@ def test_two_applications_share_and_outlive_a_killed_coordinator(tmp_path, start
     for process in writers:
         out, err = process.communicate(timeout=ENOUGH)
         assert (out, process.returncode) == ("done\n", 0), err
-    assert time.monotonic() - begun >= 0.9 * 20e6 / 5e6  # they were paced all along
+    assert time.monotonic() - begun >= 0.9 * 40e6 / 5e6  # they were paced all along
     for name in ("a", "b"):
-        assert (tmp_path / name).read_bytes() == expected(10_000_000)
+        assert (tmp_path / name).read_bytes() == expected(20_000_000)
     assert second.state()["applications"] == []
     assert second.end(signal.SIGTERM) == 0
     assert not second.socket.exists()
@@ -148,13 +158,46 @@ def test_a_coordinator_is_looked_at_and_steered(started, capsys):
     assert out.startswith("greedy-yield\n")
     assert json.loads(out[len("greedy-yield\n") :])["policy"] == "greedy-yield"
     assert main([*at, "state"]) == 0
-    assert capsys.readouterr().out.startswith("greedy-yield: 0% of 5e+06 bytes/s granted")
+    assert capsys.readouterr().out.startswith("greedy-yield: 0% of 5 MB/s granted")
     assert main([*at, "policy", "none"]) == 2
     assert "policy none: unknown; expected one of" in capsys.readouterr().err
     assert main([*at, "forget", "nobody"]) == 2
     assert "no application 'nobody' is known" in capsys.readouterr().err
     assert main([*at, "stop"]) == 0
     assert coordinator.process.wait(ENOUGH) == 0
+
+
+def test_a_run_is_watched_explained_recorded_and_replayed(tmp_path, started, capsys):
+    coordinator = started("--policy", "fcfs")
+    at = ["--socket", str(coordinator.socket)]
+    first = writer(tmp_path, coordinator.socket, "first", 10_000_000)
+    second = writer(tmp_path, coordinator.socket, "second", 2_000_000)
+    go(first)
+    wait_until(lambda: any(a["rate"] for a in coordinator.state()["applications"]))
+    go(second)
+    wait_until(lambda: any(a["state"] == "waiting" for a in coordinator.state()["applications"]))
+    assert main(["why", "second", *at]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("'second' waits: fcfs serves 'first' first")
+    assert "if nobody else comes, it goes on in " in out
+    assert main(["top", "--once", *at]) == 0
+    out = capsys.readouterr().out
+    assert "5 MB/s of 5 MB/s" in out
+    assert "1 transferring, 1 waiting, 0 away, 0 working" in out
+    for process in (first, second):
+        assert process.communicate(timeout=ENOUGH)[0] == "done\n"
+    recorded = tmp_path / "recorded.json"
+    assert main(["ctl", *at, "record", "-o", str(recorded)]) == 0
+    assert capsys.readouterr().out.endswith("2 applications, 2 operations\n")
+    assert coordinator.end(signal.SIGTERM) == 0
+    assert main(["compare", str(recorded), "--policy", "fcfs", "shortest-io", "--json", "--no-bound"]) == 0
+    results = {result["policy"]: result for result in json.loads(capsys.readouterr().out)["runs"]}
+    _, passages = journal.recorded(str(tmp_path / "journal"))
+    lived = max(passage.end for passage in passages) - min(passage.registered for passage in passages)
+    assert results["fcfs"]["makespan"] == pytest.approx(lived, rel=0.2)
+    again = tmp_path / "again.json"
+    assert main(["ctl", "record", "--journal", str(tmp_path / "journal"), "-o", str(again)]) == 0
+    assert again.read_text() == recorded.read_text()
 
 
 @pytest.mark.parametrize(
@@ -165,6 +208,9 @@ def test_a_coordinator_is_looked_at_and_steered(started, capsys):
         (["serve", "--bandwidth", "1 GB/s", "--http", "here"], "http: 'here' is no TCP address; expected host:port"),
         (["serve", "--bandwidth", "1 GB/s", "--listen", "h:1"], "listen: over TCP the token says who may come"),
         (["ctl", "--socket", "/nowhere/socket", "state"], "no coordinator answers at /nowhere/socket (No such file"),
+        (["top", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
+        (["why", "me", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
+        (["ctl", "record", "--journal", "/nowhere/j", "-o", "x.json"], "/nowhere/j: there is no such journal"),
         (["ctl", "--socket", "host:7000", "state"], "socket: host:7000 is no Unix socket; expected its path"),
     ],
 )

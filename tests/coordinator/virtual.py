@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass, field
 
 from penstock.coordinator.application import Application
-from penstock.coordinator.core import Core, Forget
+from penstock.coordinator.core import Core
+from penstock.coordinator.instructions import Forget
 from penstock.engine.loop import COMPLETE
 from penstock.model import Workload
 from penstock.model.phases import WORK

@@ -8,6 +8,8 @@ from penstock.engine import Run, simulate
 from penstock.engine.buffered.run import replay
 from penstock.engine.placed import simulate_placement
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.planning.buffers.demand import demand
+from penstock.planning.machine import Machine
 
 
 def run(policy, *members, **platform):
@@ -33,7 +35,9 @@ def test_an_interruption_waits_for_the_end_of_a_file():
 
 def test_many_rounds_are_a_fine_grain():
     fine = run("interrupting", (0.0, 4.0, {}), (1.5, 1.0, {}))
-    assert run("interrupting", (0.0, 4.0, {"rounds": 10**6}), (1.5, 1.0, {})) == pytest.approx(fine, abs=1e-5)
+    for rounds in (10**6, 10**9, 10**12, 2**53 - 1):
+        assert run("interrupting", (0.0, 4.0, {"rounds": rounds}), (1.5, 1.0, {})) == pytest.approx(fine, abs=1e-5)
+        assert run("interrupting", (0.0, 4.0, {"rounds": rounds}), (1.1, 1.0, {})) == pytest.approx([5.0, 2.1], abs=1e-5)
 
 
 def test_rounds_do_not_matter_where_nothing_is_paused():
@@ -99,5 +103,11 @@ def test_other_links_refuse_what_they_do_not_know():
     with pytest.raises(InputError, match=r"^applications\[0\]\.rounds: I/O resources know no rounds; expected none$"):
         simulate_placement(Workload(Platform(1.0, resources=1), (member,)), ((0,),), policy="fifo")
     plain = Application.of("a", [("work", 1.0), ("io", 1.0)])
-    with pytest.raises(InputError, match=r"^platform\.degradation: replays beside a burst buffer know no degradation"):
-        replay(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)), pool=1.0)
+    for plan in (lambda workload: replay(workload, pool=1.0), demand):
+        with pytest.raises(InputError, match=r"^platform\.degradation: burst buffers know no degradation; expected none$"):
+            plan(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
+
+
+def test_an_io_node_of_a_batch_degrades_too():
+    workload = Workload(Platform(1.0, nodes=8, degradation={2: 0.5}), (Application.of("a", [("io", 1.0)]),))
+    assert Machine.of(workload).platform(workload).degradation == workload.platform.degradation

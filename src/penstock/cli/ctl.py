@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
+from penstock.cli.asking import add_socket, asked, rate, volume
 from penstock.cli.output import add_json, console, emit_json, print_table
 
 
@@ -15,9 +17,7 @@ def configure(commands: Any) -> None:
         help="look at a running coordinator and steer it",
         description="Look at a running coordinator and steer it, as its user or root.",
     )
-    command.add_argument(
-        "--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)"
-    )
+    add_socket(command)
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
     state = orders.add_parser("state", help="who is here, at what, with which rate and yield")
     policy = orders.add_parser("policy", help="the policy in use; with a name, change it")
@@ -27,19 +27,18 @@ def configure(commands: Any) -> None:
     stop = orders.add_parser("stop", help="end the coordinator; applications go on by themselves")
     for order in (state, policy, forget, stop):
         add_json(order)
+    record = orders.add_parser("record", help="what has run so far as a workload file, for penstock compare")
+    record.add_argument("-o", "--output", metavar="FILE", required=True, help="the workload: .json, .yaml or .parquet")
+    record.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that does not run")
+    record.add_argument("--last", metavar="TIME", help='only so long ago, such as "2 h" (default: all that is remembered)')
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.client import address
-    from penstock.client.control import ask
-    from penstock.model import InputError
-
-    where = address.find(options.socket)
-    if not isinstance(where, address.Unix):
-        raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
-    answer = ask(where.path, options.order, getattr(options, "argument", ""))
+    if options.order == "record":
+        return _record(options)
+    answer = asked(options, options.order, getattr(options, "argument", ""))
     if options.json or options.output:
         emit_json(answer, options.output)
     else:
@@ -47,9 +46,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _record(options: argparse.Namespace) -> int:
+    """Write the recorded run as a workload."""
+    from penstock.coordinator.journal import recorded
+    from penstock.coordinator.recording import as_workload
+    from penstock.model import units
+    from penstock.model.files import write
+
+    journal = options.journal or asked(options, "journal")["journal"]
+    present, passages = recorded(journal)
+    since = present.now - units.seconds(options.last, "--last") if options.last else -math.inf
+    workload = as_workload(passages, present.bandwidth, since)
+    write(workload, options.output)
+    operations = sum(int(application.phases.asks.sum()) for application in workload.applications)
+    console().print(f"{options.output}: {len(workload.applications)} applications, {operations} operations")
+    return 0
+
+
 def _show_state(answer: dict[str, Any]) -> None:
     share = answer["granted"] / answer["bandwidth"]
-    console().print(f"{answer['policy']}: {share:.0%} of {answer['bandwidth']:g} bytes/s granted")
+    console().print(f"{answer['policy']}: {share:.0%} of {rate(answer['bandwidth'])} granted")
     if answer["fault"]:
         console().print(answer["fault"])
     applications = answer["applications"]
@@ -58,12 +74,12 @@ def _show_state(answer: dict[str, Any]) -> None:
         "job": [one["job"] for one in applications],
         "nodes": [str(one["nodes"]) for one in applications],
         "state": [one["state"] for one in applications],
-        "bytes/s": [f"{one['rate']:.4g}" for one in applications],
+        "rate": [rate(one["rate"]) for one in applications],
         "yield": [f"{one['yield']:.3f}" for one in applications],
-        "bytes moved": [f"{one['transferred']:.4g}" for one in applications],
+        "moved": [volume(one["transferred"]) for one in applications],
         "overruns": [str(one["overruns"]) for one in applications],
     }
-    print_table(columns, optional=("overruns", "nodes", "bytes moved"), wide=("job", "state"))
+    print_table(columns, optional=("overruns", "nodes", "moved"), wide=("job", "state"))
 
 
 def _show_policy(answer: dict[str, Any]) -> None:

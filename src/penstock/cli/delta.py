@@ -165,10 +165,12 @@ def _live_pair(options: argparse.Namespace, store: Bed) -> Pair:
 def _strategies(options: argparse.Namespace, default: Sequence[str]) -> list[str]:
     """Those asked for, coordinating with its metric."""
     from penstock.policies.coordinating import METRICS
+    from penstock.policies.naming import find
+    from penstock.testbed.live import simulated_as
     from penstock.theory.delta import COORDINATING
 
     tuned = COORDINATING if options.metric == METRICS[0] else f"{COORDINATING}:metric={options.metric}"
-    return [tuned if name == COORDINATING else name for name in options.strategy or default]
+    return [tuned if find(simulated_as(name)).name == COORDINATING else name for name in options.strategy or default]
 
 
 def _dts(options: argparse.Namespace, pair: Pair, default: int) -> list[float]:
@@ -236,8 +238,10 @@ def _print(graph: Delta, metric: str) -> None:
     factors, values = graph.factors, graph.values(metric)
     chosen = list(range(0, len(graph.dt), -(-len(graph.dt) // MOST_ROWS)))
     columns = {"dt": [duration(graph.dt[row]) for row in chosen]}
+    plain = [name.partition(":")[0] for name in graph.times]
     for name, times in graph.times.items():
         short = name.partition(":")[0]
+        short = short if plain.count(short) == 1 else name
         for index, member in enumerate("AB"):
             columns[f"{short} {member}"] = [f"{times[row, index]:.4g} ({factors[name][row, index]:.3f})" for row in chosen]
         columns[f"{short} {metric}"] = [f"{values[name][row]:.4g}" for row in chosen]

@@ -28,6 +28,8 @@ from penstock.cli import (
     serve,
     simulate,
     testbed,
+    top,
+    why,
 )
 
 COMMANDS = (
@@ -44,6 +46,8 @@ COMMANDS = (
     serve,
     ctl,
     testbed,
+    top,
+    why,
     reproduce,
 )
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,10 @@ def ask(path: Path, command: str, argument: str = "", timeout: float = TIMEOUT_S
             connection.settimeout(timeout)
             connection.connect(str(path))
             connection.sendall(encode(Control(1, VERSION, command, argument)))
-            reply = decode_reply(connection.makefile("rb").readline())
+            line = connection.makefile("rb").readline()
+            if not line.endswith(b"\n"):
+                raise ConnectionResetError(errno.ECONNRESET, "it hung up")
+            reply = decode_reply(line)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CoordinatorError(f"no coordinator answers at {path} ({reason}); start one with penstock serve") from None

@@ -102,6 +102,22 @@ class Active:
             last.place = place
         owner.place = NO_PLACE
 
+    def copy(self) -> Active:
+        """The same operations, to look ahead with; their owners know nothing of it."""
+        twin = Active()
+        twin.owners = list(self.owners)
+        twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
+        return twin
+
+    def without(self, place: int, watched: int) -> int:
+        """In a copy, take out the operation at a place; returns the place where the `watched` one is then."""
+        last = len(self.owners) - 1
+        self._floats[:, place] = self._floats[:, last]
+        self._integers[:, place] = self._integers[:, last]
+        self.owners[place] = self.owners[last]
+        self.owners.pop()
+        return place if watched == last else watched
+
     def set_moved(self, place: int, moved: float) -> None:
         """So much of the volume is moved, says its application."""
         volume = self.column("volume")[place]

@@ -52,6 +52,7 @@ class Application:
     nodes: int
     cap: float
     """b_i in bytes/s."""
+    registered: float
     release: float
     """τ_i."""
     done: float

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.protocol import INVALID
 from penstock.coordinator.application import NO_PLACE, Application
-from penstock.coordinator.core import Core, Refused
+from penstock.coordinator.core import Core
+from penstock.coordinator.explaining import explain, find
+from penstock.coordinator.instructions import Refused
 from penstock.model import PenstockError
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ def state(server: Server, _: str = "") -> dict[str, Any]:
         "refused_messages": server.refused,
         "cut_off": server.cut_off,
         "journal_failure": server.journal.failure,
+        "recent": [
+            {"now": date, "application": number, "job": job, "rate": rate} for date, number, job, rate in server.recent
+        ],
         "applications": [describe(core, application) for application in core.applications.values()],
     }
 
@@ -116,6 +121,20 @@ def _forget(server: Server, text: str) -> dict[str, Any]:
     return {"forgotten": [application.number for application in found]}
 
 
+def _why(server: Server, text: str) -> dict[str, Any]:
+    """Why an application waits."""
+    application = find(server.core, text)
+    if application is None:
+        raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
+    server.core.advance(server.now())
+    return explain(server.core, application)
+
+
+def _journal(server: Server, _: str) -> dict[str, Any]:
+    """Where the journal is, for who wants to read it."""
+    return {"journal": server.journal.path, "failure": server.journal.failure}
+
+
 def _stop(server: Server, _: str) -> dict[str, Any]:
     """End the coordinator."""
     server.stop()
@@ -126,5 +145,7 @@ COMMANDS: Final[dict[str, Callable[[Server, str], Any]]] = {
     "state": state,
     "policy": _policy,
     "forget": _forget,
+    "why": _why,
+    "journal": _journal,
     "stop": _stop,
 }

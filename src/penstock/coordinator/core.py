@@ -13,8 +13,8 @@ its place: nobody waits for it any longer. Its books are kept, and it may come b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from penstock.coordinator import granting
 from penstock.coordinator.active import Active
 from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
 from penstock.coordinator.expected import Expected
+from penstock.coordinator.instructions import Grant, Instruction, Refused
 from penstock.coordinator.leases import Leases
+from penstock.coordinator.roster import Roster
 from penstock.engine.dedicated import dedicated
 from penstock.engine.slots import SLACK
 from penstock.model import InputError, Workload
@@ -31,6 +33,7 @@ from penstock.policies.asking import ask, prepare
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
+from penstock.policies.view import View
 
 FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
@@ -38,41 +41,14 @@ DELTA_SECONDS: Final = 1.0
 """Between the decisions of a periodic policy that was given no period and no workload."""
 LEAST_CAP: Final = 1e-12
 """The part of B that an application must be able to use at least; with less, times are no numbers any more."""
+LEAST_VOLUME: Final = 1e-9
+"""Bytes that an operation must have at least; with less, what is left of it is no number any more."""
 OVERRUN: Final = 1.05
 """An application that has moved more than this times what its grants allowed, and a round, has overrun."""
 
 
-class Refused(Exception):
-    """An event that cannot be; nothing has changed. `code` is one of the protocol's."""
-
-    def __init__(self, code: str, text: str) -> None:
-        self.code = code
-        super().__init__(text)
-
-
-@dataclass(frozen=True)
-class Grant:
-    """Tell the application what it may use from now on, in bytes/s; 0 pauses it, more than 0 after that resumes it."""
-
-    application: Application
-    operation: int
-    number: int
-    rate: float
-
-
-@dataclass(frozen=True)
-class Forget:
-    """Tell the application, if it can be told, that it has lost its place."""
-
-    application: Application
-    reason: str
-
-
-Instruction: TypeAlias = Grant | Forget
-
-
-class Core:
-    """The state of the coordinator: B in bytes/s, a lease in seconds, and what it knows of each application."""
+class Core(Roster):
+    """The roster, a policy, and what they make of each event."""
 
     def __init__(
         self,
@@ -86,32 +62,18 @@ class Core:
         workload: Workload | None = None,
         now: float = 0.0,
     ) -> None:
-        if not 0.0 < bandwidth < math.inf:
-            raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
-        self.bandwidth = bandwidth
+        self.policy = find(policy) if isinstance(policy, str) else policy
+        super().__init__(self.policy, bandwidth, Leases(lease, keep, keep_most), workload, now)
         self.node_bandwidth = node_bandwidth
-        self.now = now
-        self.events = 0
         self.decisions = 0
         self.grants = 0
-        self.completed = 0
         self.overruns = 0
         self.fault: str | None = None
         """Why the policy was replaced by fair-share, if it was."""
-        self.changed: set[int] = set()
-        """Numbers of the applications whose books have changed; whoever writes them down empties it."""
-        self.applications: dict[int, Application] = {}
-        self.active = Active()
-        self.leases = Leases(lease, keep, keep_most)
-        self._workload = workload
         self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
         self._origin = now
-        self.next_number = 1
-        self._stale = False
-        self._settled = False
-        self._out: list[Instruction] = []
         self._unanswered: list[Application] = []
-        self.set_policy(now, policy)
+        self.set_policy(now, self.policy)
 
     def set_policy(self, now: float, policy: Policy | str) -> None:
         """Share the bandwidth by this policy from now on; InputError if it cannot be."""
@@ -130,6 +92,10 @@ class Core:
             by_workload = dedicated(self._workload).default_delta if self._workload else 0.0
             self._delta = chosen.delta or by_workload or DELTA_SECONDS
             self._ticks = self._ticks_by(now)
+        for application in self.applications.values():
+            expected.done(application.job, application.operations)
+        for job in self.departed:
+            expected.departed(job)
         for place, owner in enumerate(self.active.owners):
             self.active.column("rank")[place] = expected.rank(owner.job)
         self._number_turns()
@@ -169,6 +135,7 @@ class Core:
             key_digest=key_digest,
             nodes=nodes,
             cap=cap,
+            registered=now,
             release=now - elapsed,
             done=elapsed if progress is None else progress,
             idle_since=now,
@@ -197,7 +164,7 @@ class Core:
             self._check(
                 operation > last, OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number"
             )
-            self._check(volume > 0.0, INVALID, f"operation {operation} has no volume; expected bytes above 0")
+            self._check(volume >= LEAST_VOLUME, INVALID, f"operation {operation} has no volume; expected bytes above 0")
             turn = self._expected.turn(application.job, application.operations + (pending is not None))
             planned = turn >= 0 or not self._expected.only_planned
             self._check(
@@ -252,14 +219,8 @@ class Core:
         """The application ends."""
         self.advance(now)
         self._withdraw(application)
+        self._record(application, now, 0.0, 1)
         self._forget(application)
-
-    def advance(self, now: float) -> None:
-        """Go on to a date, though nothing happens; one that is past is now."""
-        seconds = now - self.now
-        if seconds > 0.0:
-            self.active.move(seconds)
-            self.now = now
 
     def forget(self, now: float, application: Application, reason: str) -> None:
         """Have the application lose its place; if it lives, it may register anew."""
@@ -282,20 +243,12 @@ class Core:
         self._settled = False
         self._note(now, application)
 
-    def restore(self, application: Application) -> None:
-        """An application out of a journal: away, with what it may be using, until a lease from now ends."""
-        application.connected = False
-        application.place = NO_PLACE
-        application.unkept = []
-        application.cap = min(application.cap, self.bandwidth)
-        self.applications[application.number] = application
-        self.next_number = max(self.next_number, application.number + 1)
-        self.leases.alive(self.now, application)
-        if application.operation is not None:
-            in_force = application.in_force
-            self._enter(application, application.operation.moved)
-            self._put_in_force(application, in_force)
-            self.active.column("sent")[application.place] = in_force
+    def restore(self, applications: Iterable[Application], departed: Iterable[str] = ()) -> None:
+        """Applications out of a journal: away, with what they may be using, until a lease from now ends."""
+        for application in applications:
+            self._restore(application)
+        self.departed.extend(departed)
+        self.set_policy(self.now, self.policy)
 
     # What is to be told
 
@@ -327,31 +280,17 @@ class Core:
         tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
         return min(tick, self.leases.next_date())
 
-    def granted(self) -> float:
-        """Bytes/s that applications may be using in all; never above the bandwidth."""
-        return float(self.active.column("rate").sum())
-
-    def progress(self, application: Application) -> float:
-        """Seconds of its dedicated run that the application has done by the present date (000 eq. 6)."""
-        if application.place != NO_PLACE:
-            return float(self.active.column("progress")[application.place])
-        return application.progress(self.now)
-
-    def yield_of(self, application: Application) -> float:
-        """y_i at the present date; 1 at the instant of release."""
-        elapsed = self.now - application.release
-        return self.progress(application) / elapsed if elapsed > 0.0 else 1.0
+    def view(self, active: Active | None = None, now: float | None = None) -> View:
+        """What the policy is shown at present, or of other operations at another date."""
+        shown = self.active if active is None else active
+        date = self.now if now is None else now
+        return shown.view(date, self.bandwidth, self._window_end, self.policy.value, self.completed)
 
     # Parts of the above
 
     def _check(self, holds: bool, code: str, text: str) -> None:
         if not holds:
             raise Refused(code, text)
-
-    def _note(self, now: float, application: Application) -> None:
-        self.events += 1
-        self.changed.add(application.number)
-        self.leases.alive(now, application)
 
     def _pending(self, application: Application, operation: int) -> Operation:
         pending = application.operation
@@ -365,57 +304,6 @@ class Core:
         ticks = math.floor((now - self._origin) / self._delta)
         return ticks + (self._origin + (ticks + 1) * self._delta <= now)
 
-    def _enter(self, application: Application, moved: float) -> None:
-        """Put its operation among the active ones, or bring what is known of it up to date."""
-        operation = application.operation
-        assert operation is not None
-        operation.moved = min(moved, operation.volume)
-        application.unanswered = True
-        self._settled = False
-        if application.place != NO_PLACE:
-            allowed = self.active.column("allowed")
-            allowed[application.place] = max(moved, allowed[application.place])
-            self.active.set_moved(application.place, operation.moved)
-            return
-        position = self._expected.position(application.job)
-        whole = application.whole if application.whole is not None else self._expected.whole(application.job)
-        self.active.post(
-            application,
-            index=position if position is not None else self._expected.size + application.number,
-            turn=self._expected.turn(application.job, application.operations),
-            moved=operation.moved,
-            cap=application.cap,
-            volume=operation.volume,
-            posted=operation.posted,
-            release=application.release,
-            nodes=application.nodes,
-            done=application.done,
-            mean_iteration=application.mean_iteration,
-            whole=whole,
-            rank=self._expected.rank(application.job),
-            transferring=application.transfer_seconds,
-        )
-        self._stale = True
-
-    def _withdraw(self, application: Application) -> None:
-        """Take its operation from the active ones; what it may have used is free."""
-        if application.place != NO_PLACE:
-            assert application.operation is not None
-            place = application.place
-            moved = self.active.column("volume")[place] - self.active.column("remaining")[place]
-            application.operation.moved = float(moved)
-            application.transfer_seconds = float(self.active.column("transferring")[place])
-            self.active.remove(application)
-            self._stale = True
-        application.in_force = 0.0
-        application.unkept = []
-        self.leases.settled(application)
-
-    def _end(self, application: Application, moved: float) -> None:
-        self._withdraw(application)
-        application.end_operation(self.now, moved)
-        self.completed += 1
-
     def _expire(self) -> None:
         """Send away whoever is silent or does not yield, forget whoever is away for too long."""
         for application in self.leases.late(self.now):
@@ -425,36 +313,6 @@ class Core:
             self._send_away(application, f"it gave no sign of life for {self.leases.lease:g} s")
         for application in self.leases.outdated(self.now):
             self._forget(application)
-
-    def _send_away(self, application: Application, reason: str) -> None:
-        self._withdraw(application)
-        self._skip(application)
-        self.leases.away(self.now, application)
-        self.changed.add(application.number)
-        if application.connected:
-            application.connected = False
-            self._out.append(Forget(application, reason))
-
-    def _forget(self, application: Application) -> None:
-        self._skip(application)
-        self.applications.pop(application.number, None)
-        self.leases.forget(application)
-        self.changed.add(application.number)
-
-    def _skip(self, application: Application) -> None:
-        """Nobody is to wait for the turns of an application that is gone."""
-        if self._expected.skip(application.job, application.operations):
-            self._number_turns()
-
-    def _number_turns(self) -> None:
-        for place, owner in enumerate(self.active.owners):
-            self.active.turn[place] = self._expected.turn(owner.job, owner.operations)
-        self._stale = True
-
-    def _put_in_force(self, application: Application, rate: float) -> None:
-        application.in_force = rate
-        if application.place != NO_PLACE:
-            self.active.column("rate")[application.place] = rate
 
     def _send(self, application: Application, rate: float) -> None:
         """Grant the rate. A lower one is in force when it is kept to, by the end of a round and a lease at the latest."""
@@ -478,7 +336,7 @@ class Core:
         """Have the policy write the targets; one that breaks its contract is replaced."""
         active = self.active
         self.decisions += 1
-        view = active.view(self.now, self.bandwidth, self._window_end, self.policy.value, self.completed)
+        view = self.view()
         rates = np.empty(active.size)
         ask(self.policy, view, rates)
         cap = active.column("cap")

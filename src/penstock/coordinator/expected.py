@@ -7,7 +7,7 @@ which) can run live only beside a workload file whose applications are found aga
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
+from bisect import bisect_left
 
 from penstock.model import InputError, Workload
 from penstock.policies.policy import STATIC, Policy
@@ -27,7 +27,6 @@ class Expected:
         plan = policy.plan(workload) if workload is not None else None
         self._rank = plan.rank if plan is not None and plan.rank is not None else None
         self._turns: list[list[int]] = [[] for _ in applications]
-        self._skipped: list[int] = []
         self._whole: list[float] = []
         first = 0
         for index, application in enumerate(applications):
@@ -38,6 +37,7 @@ class Expected:
                 self._turns[index] = plan.turns[own][application.phases.asks].tolist()
             alone = application.seconds_alone(application.cap(workload.platform))
             self._whole.append(workload.history(application) + float(alone))
+        self._left = sorted(turn for turns in self._turns for turn in turns)
 
     @property
     def size(self) -> int:
@@ -61,22 +61,28 @@ class Expected:
         return math.inf if position is None else self._whole[position]
 
     def turn(self, job: str, operation: int) -> int:
-        """The turn of its operation, counted from 0, among those that are still to be expected; −1 without one."""
-        position = self._position.get(job)
-        turns = self._turns[position] if position is not None else []
-        if operation >= len(turns):
-            return -1
-        return turns[operation] - bisect_left(self._skipped, turns[operation])
-
-    def skip(self, job: str, operations: int) -> bool:
-        """The application, which has done so many operations, does no more: nobody is to wait for its turns.
-
-        Returns whether the turns of others change by that.
+        """How many operations come before this one, counted from 0, in the planned order of those that are left; −1 if it is
+        in no plan.
         """
         position = self._position.get(job)
-        left = self._turns[position][operations:] if position is not None else []
-        for turn in left:
-            insort(self._skipped, turn)
+        turns = self._turns[position] if position is not None else []
+        return bisect_left(self._left, turns[operation]) if operation < len(turns) else -1
+
+    def done(self, job: str, operations: int) -> None:
+        """So many operations of the application are done."""
+        position = self._position.get(job)
+        if position is not None and self._left:
+            self._strike(self._turns[position][:operations])
+
+    def departed(self, job: str) -> None:
+        """The application does no more: nobody is to wait for its turns."""
+        position = self._position.get(job)
         if position is not None:
-            self._turns[position] = self._turns[position][:operations]
-        return bool(left)
+            self._strike(self._turns[position])
+            self._turns[position] = []
+
+    def _strike(self, turns: list[int]) -> None:
+        for turn in turns:
+            place = bisect_left(self._left, turn)
+            if place < len(self._left) and self._left[place] == turn:
+                del self._left[place]

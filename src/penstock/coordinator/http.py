@@ -1,12 +1,13 @@
-"""Metrics and the state over HTTP, for whoever asks on that port; off unless an address is given."""
+"""Metrics, the state and a live page over HTTP, for whoever asks on that port; off unless an address is given."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib import resources
+from typing import TYPE_CHECKING, Final
 
 from penstock.client import address
 from penstock.coordinator import control
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
 
     from penstock.coordinator.server import Server
 
+PAGE: Final = (
+    ("/", "index.html", "text/html"),
+    ("/page.js", "page.js", "text/javascript"),
+    ("/page.css", "page.css", "text/css"),
+)
+
 
 def application(server: Server) -> Starlette:
-    """``/metrics`` for Prometheus, ``/state`` as JSON, ``/healthz`` for who only wants to know that it lives."""
+    """``/`` for people, ``/metrics`` for Prometheus, ``/state`` as JSON, ``/healthz`` to see that it lives."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, PlainTextResponse, Response
     from starlette.routing import Route
@@ -39,7 +46,21 @@ def application(server: Server) -> Starlette:
     async def show_health(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
-    return Starlette(routes=[Route("/metrics", show_metrics), Route("/state", show_state), Route("/healthz", show_health)])
+    routes = [Route("/metrics", show_metrics), Route("/state", show_state), Route("/healthz", show_health)]
+    return Starlette(routes=[*routes, *(Route(path, _file(name, kind)) for path, name, kind in PAGE)])
+
+
+def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    """A file of the page; it may load nothing from elsewhere."""
+    from starlette.responses import Response
+
+    content = (resources.files("penstock.coordinator") / "page" / name).read_bytes()
+    headers = {"content-security-policy": "default-src 'self'; style-src 'self' 'unsafe-inline'"}
+
+    async def show(_: Request) -> Response:
+        return Response(content, media_type=kind, headers=headers)
+
+    return show
 
 
 @contextlib.asynccontextmanager

@@ -1,6 +1,7 @@
 """The journal: what a coordinator must know after ``kill -9`` and a restart, in SQLite with a write-ahead log.
 
-One row an application holds its books; one row holds what is in force, written before any grant is sent, so that a
+One row an application holds its books, one row an operation that has ended what it was (`penstock.coordinator.recording`);
+one row holds what is in force, written before any grant is sent, so that a
 coordinator that comes back never grants what somebody may still be using. A commit is one write to the log, without waiting
 for the disk: it survives the process, and the loss of power costs at most the last moments. The log is folded into the file
 by a thread of its own, so that a slow disk delays nobody.
@@ -12,7 +13,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +21,18 @@ import msgspec
 
 from penstock.coordinator.application import Application
 from penstock.coordinator.clock import Mark
+from penstock.coordinator.recording import Passage
 from penstock.model import InputError
 
 FORMAT: Final = 1
 FOLD_SECONDS: Final = 5.0
+MOST_PASSAGES: Final = 1_000_000
+"""Operations that are remembered; some tens of bytes each."""
+PRUNED: Final = 1_000
+"""So many commits lie between two looks at whether there are more."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS application (number INTEGER PRIMARY KEY, job TEXT, uid INTEGER, books BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS passage (id INTEGER PRIMARY KEY, passage BLOB);
 CREATE TABLE IF NOT EXISTS present (id INTEGER PRIMARY KEY CHECK (id = 1), state BLOB);
 """
 
@@ -37,12 +44,15 @@ class Present(msgspec.Struct):
     monotonic: float
     wall: float
     boot: str
+    bandwidth: float
     policy: str
     configured: str
     """The policy it was started with: one that was changed since outlives a restart with the same."""
     next_number: int
     in_force: dict[int, tuple[float, int]]
     """Bytes/s that an application with an operation under way may be using, and the number of its latest grant."""
+    departed: list[str] = []
+    """Jobs known ahead that have come and gone."""
 
     @property
     def mark(self) -> Mark:
@@ -52,6 +62,7 @@ class Present(msgspec.Struct):
 
 _books: Final = msgspec.msgpack.Decoder(Application)
 _present: Final = msgspec.msgpack.Decoder(Present)
+_passage: Final = msgspec.msgpack.Decoder(Passage)
 _pack: Final = msgspec.msgpack.Encoder()
 
 
@@ -61,6 +72,7 @@ class Journal:
     def __init__(self, path: str) -> None:
         self.path = path
         self.failure: str | None = None
+        self._commits = 0
         self._lock = _lock(path)
         try:
             self._database = _open(path)
@@ -88,7 +100,9 @@ class Journal:
             application.grant_number = max(number, application.grant_number)
         return present, applications
 
-    def commit(self, present: Present, changed: Iterable[tuple[int, Application | None]]) -> None:
+    def commit(
+        self, present: Present, changed: Iterable[tuple[int, Application | None]], passages: Sequence[Passage] = ()
+    ) -> None:
         """Write it down; None is an application that is no more."""
         kept, gone = [], []
         for number, application in changed:
@@ -102,7 +116,13 @@ class Journal:
                     self._database.executemany("INSERT OR REPLACE INTO application VALUES (?, ?, ?, ?)", kept)
                 if gone:
                     self._database.executemany("DELETE FROM application WHERE number = ?", gone)
+                for passage in passages:
+                    self._database.execute("INSERT INTO passage (passage) VALUES (?)", (_pack.encode(passage),))
                 self._database.execute("INSERT OR REPLACE INTO present VALUES (1, ?)", (_pack.encode(present),))
+                self._commits += 1
+                if self._commits % PRUNED == 0:
+                    last = "(SELECT max(id) FROM passage)"
+                    self._database.execute(f"DELETE FROM passage WHERE id <= {last} - ?", (MOST_PASSAGES,))  # noqa: S608
             self.failure = None
         except sqlite3.Error as error:
             self.failure = str(error)
@@ -119,6 +139,21 @@ class Journal:
             while not self._done.wait(FOLD_SECONDS):
                 with contextlib.suppress(sqlite3.Error):
                     database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def recorded(path: str) -> tuple[Present, list[Passage]]:
+    """What a journal remembers, whether or not a coordinator is using it."""
+    if not Path(path).is_file():
+        raise InputError(path, "there is no such journal; expected the file of a coordinator")
+    try:
+        with contextlib.closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as database:
+            (state,) = database.execute("SELECT state FROM present").fetchone() or (None,)
+            rows = database.execute("SELECT passage FROM passage ORDER BY id").fetchall()
+        if state is None:
+            raise InputError(path, "nothing is recorded yet; expected a coordinator to have used it")
+        return _present.decode(state), [_passage.decode(row) for (row,) in rows]
+    except (sqlite3.Error, msgspec.MsgspecError) as error:
+        raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
 
 
 def _lock(path: str) -> int:

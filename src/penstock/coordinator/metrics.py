@@ -43,8 +43,8 @@ class Metrics(Collector):
         policy.add_metric([core.policy.name], 1)
         yield policy
         messages = CounterMetricFamily("penstock_messages", "Messages by kind", labels=["kind"])
-        for name, count in sorted(server.messages.items()):
-            messages.add_metric([name.lower()], count)
+        for name, count in sorted((kind.__name__.lower(), count) for kind, count in server.messages.items()):
+            messages.add_metric([name], count)
         yield messages
         for name, text, value in (
             ("penstock_bandwidth_bytes_per_second", "What there is to share", core.bandwidth),

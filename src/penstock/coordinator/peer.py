@@ -25,7 +25,7 @@ from penstock.client.protocol import (
     decode_request,
     encode,
 )
-from penstock.coordinator.core import Refused
+from penstock.coordinator.instructions import Refused
 from penstock.coordinator.limits import Bucket
 
 if TYPE_CHECKING:

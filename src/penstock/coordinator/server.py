@@ -14,10 +14,10 @@ import logging
 import math
 import os
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from penstock.client import address, protocol
 from penstock.client.protocol import (
@@ -43,9 +43,10 @@ from penstock.client.protocol import (
     Yielded,
 )
 from penstock.coordinator import control
-from penstock.coordinator.application import Application
+from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.clock import Clock
-from penstock.coordinator.core import Core, Forget, Refused
+from penstock.coordinator.core import Core
+from penstock.coordinator.instructions import Forget, Refused
 from penstock.coordinator.journal import Journal, Present
 from penstock.coordinator.limits import Bucket
 from penstock.coordinator.notify import notify, watchdog_seconds
@@ -57,7 +58,16 @@ from penstock.model.files import read
 LOG: Final = logging.getLogger("penstock.coordinator")
 STRANGERS: Final = 64
 """Connections of a user beyond those of its applications: who is about to register, or asks questions."""
+SPACING: Final = 0.001
 LONGEST_SLEEP: Final = 3600.0
+MOST_UNWRITTEN: Final = 10_000
+"""Ended operations that wait for a journal that cannot be written."""
+MOST_RECENT: Final = 500
+"""Grants that are remembered for whoever looks."""
+
+
+Introduction: TypeAlias = Register | Join | Control
+"""Messages that say who a peer is."""
 
 
 class Server:
@@ -78,15 +88,19 @@ class Server:
             raise
         self.cut_off = 0
         self.refused = 0
-        self.messages: Counter[str] = Counter()
+        self.messages: Counter[type] = Counter()
+        self.recent: deque[tuple[float, int, str, float]] = deque(maxlen=MOST_RECENT)
+        """The latest grants: date, application, its job, bytes/s."""
         self.peers: set[Peer] = set()
         self._connections: Counter[int] = Counter()
         self._date: float | None = None
+        self._next_decision = 0.0
         self._written_policy = ""
         self._at: dict[int, Peer] = {}
         self._buckets: dict[int, Bucket] = {}
         self._after_commit: list[Callable[[], None]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._awake_at = 0.0
         self._stopped = asyncio.Event()
         self._fault: str | None = None
 
@@ -143,10 +157,19 @@ class Server:
             await asyncio.sleep(seconds / 2.0)
 
     def now(self) -> float:
-        """The date of what has arrived since the last decision: all of it is one, and a decision follows."""
+        """The date of what has arrived since the last decision: all of it is one, and a decision follows.
+
+        At once after a rest; else when as long has passed as the last one took, and `SPACING` seconds at least, so that
+        decisions leave time for what they are about.
+        """
         if self._date is None:
             self._date = self.clock.now()
-            asyncio.get_running_loop().call_soon(self._decide)
+            wait = self._next_decision - self._date
+            loop = asyncio.get_running_loop()
+            if wait > 0.0:
+                loop.call_later(wait, self._decide)
+            else:
+                loop.call_soon(self._decide)
         return self._date
 
     # Peers
@@ -175,37 +198,31 @@ class Server:
 
     def handle(self, peer: Peer, message: Request) -> None:
         """Enter a message; Refused if it cannot be."""
-        self.messages[type(message).__name__] += 1
+        self.messages[type(message)] += 1
         application = peer.application
-        if isinstance(message, Register | Join | Control):
+        if isinstance(message, Introduction):
             self._introduce(peer, message)
             return
         if application is not None and application.number not in self.core.applications:
             raise Refused(UNKNOWN, f"application {application.number} is forgotten; expected to register anew")
         if application is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
-        now = self.now()
-        if isinstance(message, Beat):
-            self.core.alive(now, application)
-            peer.say(message)
-            return
-        match message:
-            case Inform():
-                self.core.inform(now, application, message.operation, message.volume, message.rounds, message.moved)
-            case Report():
-                self.core.report(now, application, message.operation, message.moved)
-            case Yielded():
-                self.core.yielded(now, application, message.grant)
-            case Release():
-                self.core.release(now, application, message.operation, message.moved)
-            case Leave():
-                self.core.leave(now, application)
-                peer.application = None
-                self._at.pop(application.number, None)
-                peer.say(Left(message.seq))
-                peer.hang_up()
+        ENTERED[type(message)](self, peer, application, message)
 
-    def _introduce(self, peer: Peer, message: Register | Join | Control) -> None:
+    def leave(self, peer: Peer, application: Application, message: Leave) -> None:
+        """An application ends."""
+        self.core.leave(self.now(), application)
+        peer.application = None
+        self._at.pop(application.number, None)
+        peer.say(Left(message.seq))
+        peer.hang_up()
+
+    def beat(self, peer: Peer, application: Application, message: Beat) -> None:
+        """A sign of life, returned."""
+        self.core.alive(self.now(), application)
+        peer.say(message)
+
+    def _introduce(self, peer: Peer, message: Introduction) -> None:
         if message.version != VERSION:
             raise Refused(VERSION_UNKNOWN, f"version {message.version} is not spoken here; expected {VERSION}")
         if isinstance(message, Control):
@@ -264,7 +281,7 @@ class Server:
         self._after_commit.append(lambda: peer.say(reply))
 
     def _make_room(self, uid: int) -> None:
-        """A user at its limit loses the books of those longest away; Refused if all are here."""
+        """A user at its limit loses the books of the one longest away; Refused if all are here, or may be using the link."""
         own = [application for application in self.core.applications.values() if application.uid == uid]
         for limit, members in (
             (self.settings.max_applications_per_user, own),
@@ -272,7 +289,7 @@ class Server:
         ):
             if len(members) < limit:
                 continue
-            away = [member for member in members if member.number not in self._at]
+            away = [member for member in members if member.number not in self._at and member.place == NO_PLACE]
             if not away:
                 raise Refused(TOO_MANY, f"{len(members)} applications are here already; expected at most {limit}")
             self.core.leave(self.now(), min(away, key=lambda member: member.heard))
@@ -281,9 +298,8 @@ class Server:
 
     def _decide(self) -> None:
         """Decide when all that has arrived is entered, write it down, and tell."""
-        core = self.core
-        instructions = core.decide(self._date if self._date is not None else self.clock.now())
-        self._date = None
+        core, begun, self._date = self.core, self.clock.now(), None
+        instructions = core.decide(begun)
         if core.changed or instructions or core.policy.name != self._written_policy:
             self._commit()
         for said in self._after_commit:
@@ -297,10 +313,14 @@ class Server:
                 if peer is not None:
                     peer.say(Forgotten(instruction.reason))
                     peer.hang_up()
-            elif peer is not None:
+                continue
+            self.recent.append((core.now, number, instruction.application.job, instruction.rate))
+            if peer is not None:
                 peer.say(protocol.Grant(instruction.operation, instruction.number, instruction.rate))
         self._tell_faults()
         self._sleep()
+        ended = self.clock.now()
+        self._next_decision = ended + max(SPACING, ended - begun)
 
     def _commit(self) -> None:
         core, mark = self.core, self.clock.mark()
@@ -310,17 +330,23 @@ class Server:
             monotonic=mark.monotonic,
             wall=mark.wall,
             boot=mark.boot,
+            bandwidth=core.bandwidth,
             policy=core.policy.name,
             configured=self.settings.policy,
             next_number=core.next_number,
             in_force=in_force,
+            departed=core.departed,
         )
         before = self.journal.failure
-        self.journal.commit(present, [(number, core.applications.get(number)) for number in core.changed])
+        changed = [(number, core.applications.get(number)) for number in core.changed]
+        self.journal.commit(present, changed, core.passages)
         self._written_policy = core.policy.name
         if not self.journal.failure:
             core.changed.clear()  # else with the next commit
-        elif not before:
+            core.passages.clear()
+            return
+        del core.passages[:-MOST_UNWRITTEN]
+        if not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
     def _tell_faults(self) -> None:
@@ -331,13 +357,25 @@ class Server:
 
     def _sleep(self) -> None:
         """Wake up when the core wants to, though nothing happens."""
-        if self._timer is not None:
+        date = self.core.next_date()
+        if self._timer is not None and (self._awake_at > date or self._awake_at <= self.clock.now()):
             self._timer.cancel()
             self._timer = None
-        date = self.core.next_date()
-        if date < math.inf:
-            wait = min(LONGEST_SLEEP, max(0.0, date - self.clock.now()))
-            self._timer = asyncio.get_running_loop().call_later(wait, self._decide)
+        if self._timer is None and date < math.inf:
+            now = self.clock.now()
+            self._awake_at = min(now + LONGEST_SLEEP, max(now, date))
+            self._timer = asyncio.get_running_loop().call_later(self._awake_at - now, self._decide)
+
+
+ENTERED: Final[dict[type, Callable[[Server, Peer, Application, Any], None]]] = {
+    Inform: lambda server, _, one, m: server.core.inform(server.now(), one, m.operation, m.volume, m.rounds, m.moved),
+    Report: lambda server, _, one, m: server.core.report(server.now(), one, m.operation, m.moved),
+    Yielded: lambda server, _, one, m: server.core.yielded(server.now(), one, m.grant),
+    Release: lambda server, _, one, m: server.core.release(server.now(), one, m.operation, m.moved),
+    Leave: Server.leave,
+    Beat: Server.beat,
+}
+"""How the messages of a known application are entered."""
 
 
 def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
@@ -356,8 +394,7 @@ def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
     )
     if present is not None:
         core.next_number = present.next_number
-    for application in applications:
-        core.restore(application)
+        core.restore(applications, present.departed)
     return clock, core
 
 

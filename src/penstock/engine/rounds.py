@@ -18,6 +18,8 @@ from penstock.policies.compiled import part
 
 ROUND_END: Final = 1e-9
 """A transfer within this part of a round of its end is between two rounds."""
+KNOWN_TO: Final = 1e-15
+"""How much of an operation is done is known to this part of it, and so to that times the rounds in rounds."""
 
 
 @part
@@ -31,7 +33,13 @@ def _position(state: State, slot: int) -> float:
 def _inside(state: State, slot: int) -> bool:
     """Whether the operation in the slot is inside a round."""
     done = _position(state, slot)
-    return bool(abs(done - np.rint(done)) > ROUND_END)
+    return bool(abs(done - np.rint(done)) > _nearly(state, slot))
+
+
+@part
+def _nearly(state: State, slot: int) -> float:
+    """The part of a round that does not count."""
+    return float(ROUND_END + KNOWN_TO * state.rounds[state.slot_index[slot]])
 
 
 @part
@@ -86,5 +94,5 @@ def _left_after_round(state: State, slot: int) -> float:
     counts as the present one.
     """
     rounds = state.rounds[state.slot_index[slot]]
-    done = np.ceil(_position(state, slot) - ROUND_END)
+    done = np.ceil(_position(state, slot) - _nearly(state, slot))
     return float(state.slot_volume[slot] * (1.0 - done / rounds))

@@ -52,7 +52,7 @@ class Workload:
         return self.start(application) - application.release
 
     def require_plain_link(self, what: str) -> None:
-        """Refuse what only one shared link without anything before it knows."""
+        """Refuse degradation and rounds, of which `what` know nothing."""
         if self.platform.degradation is not None:
             raise InputError("platform.degradation", f"{what} know no degradation; expected none")
         for index, application in enumerate(self.applications):

@@ -30,4 +30,5 @@ class Machine:
 
     def platform(self, workload: Workload) -> Platform:
         """One I/O node with its compute nodes, as the platform of a run."""
-        return Platform(self.bandwidth, workload.platform.node_bandwidth, self.nodes)
+        given = workload.platform
+        return Platform(self.bandwidth, given.node_bandwidth, self.nodes, degradation=given.degradation)

@@ -24,7 +24,7 @@ def _compiled_ask() -> Callable[..., Any]:
 
 
 def prepare(policy: Policy) -> None:
-    """Load, or compile, what the first question needs: half a second and more that nobody should wait for later."""
+    """Compile or load what asking it takes, so that the first question is answered as fast as the others."""
     _compiled_ask()
     policy.compiled()
 

@@ -40,7 +40,9 @@ MAX_INTERFERENCE: Final = 3
 
 
 def coordinating(view: View, rates: Floats) -> None:
-    """Give the link to the group of the best plan. Time n² for n active, and g² more for each where a group of g shares."""
+    """Give the link to the group of the best plan. Time n² for n active, and g² more for each who waits where g fill the
+    link together; where they do not fill it, g.
+    """
     coordinate(view, rates)
 
 
@@ -49,7 +51,7 @@ def coordinate(view: View, rates: Floats) -> None:
     """Decide for one application after the other.
 
     In view.order stand the queue, then the group, then those to be decided upon: `queued` and `decided` are where the first
-    two end.
+    two end. `end` is when the group will have ended, and `value` its metric.
     """
     size = len(rates)
     holders = 0
@@ -60,8 +62,9 @@ def coordinate(view: View, rates: Floats) -> None:
     sort(view, view.scratch)
     metric = min(int(view.parameter), MAX_INTERFERENCE)
     queued, decided = 0, max(1, holders)
+    end, value = _shared(view, metric, queued, decided)
     while decided < size:
-        queued = _decide(view, metric, queued, decided)
+        queued, end, value = _decide(view, metric, queued, decided, end, value)
         decided += 1
     level = level_of(view, queued, decided)
     for i in range(size):
@@ -72,30 +75,33 @@ def coordinate(view: View, rates: Floats) -> None:
 
 
 @part
-def _decide(view: View, metric: int, queued: int, decided: int) -> int:
-    """Put the application after those decided upon into the plan; returns where the queue ends then."""
-    place, best = _best_place(view, metric, queued, decided)
+def _decide(view: View, metric: int, queued: int, decided: int, end: float, value: float) -> tuple[int, float, float]:
+    """Put the application after those decided upon into the plan; returns where the queue ends then, when the group will
+    have ended, and its metric.
+    """
     newcomer = view.order[decided]
-    together_end, together = _shared(view, metric, queued, decided + 1)
+    place, best = _best_place(view, metric, queued, newcomer, end, value)
+    shared_end, shared = _shared(view, metric, queued, decided + 1)
     _put_in_order(view, queued, decided, newcomer)
-    together = _both(metric, together, _served(view, metric, 0, queued, together_end))
+    together = _both(metric, shared, _served(view, metric, 0, queued, shared_end))
     if together < best - IMPROVEMENT * abs(best):
         place, best = -1, together
-    alone_end = _alone(view, newcomer)
-    alone = _cost(view, metric, newcomer, alone_end)
-    alone = _both(metric, alone, _served(view, metric, queued, decided, alone_end))
+    own = _alone(view, newcomer)
+    own_cost = _cost(view, metric, newcomer, own)
+    alone = _both(metric, own_cost, _served(view, metric, queued, decided, own))
+    resumed = own
     for after in range(queued, decided):
-        alone_end += _alone(view, view.order[after])
-    alone = _both(metric, alone, _served(view, metric, 0, queued, alone_end))
+        resumed += _alone(view, view.order[after])
+    alone = _both(metric, alone, _served(view, metric, 0, queued, resumed))
     if alone < best - IMPROVEMENT * abs(best):
         _interrupt(view, queued, decided)
-        return decided
+        return decided, own, own_cost
     if place < 0:
-        return queued
+        return queued, shared_end, shared
     for later in range(decided, place, -1):
         view.order[later] = view.order[later - 1]
     view.order[place] = newcomer
-    return queued + 1
+    return queued + 1, end, value
 
 
 @part
@@ -126,11 +132,11 @@ def _interrupt(view: View, queued: int, decided: int) -> None:
 
 
 @part
-def _best_place(view: View, metric: int, queued: int, decided: int) -> tuple[int, float]:
-    """The place in the queue that is best for the newcomer, the last of equals, and the metric with it there."""
-    newcomer = view.order[decided]
+def _best_place(view: View, metric: int, queued: int, newcomer: int, begin: float, before: float) -> tuple[int, float]:
+    """The place in the queue that is best for the newcomer, the last of equals, and the metric with it there; the queue
+    begins when the group has ended, with the metric of the group.
+    """
     own = _alone(view, newcomer)
-    begin, before = _shared(view, metric, queued, decided)
     for place in range(queued):
         # view.scratch has the metric of all that come before a place.
         view.scratch[place] = before
@@ -185,14 +191,32 @@ def _served(view: View, metric: int, begin: int, end: int, seconds: float) -> fl
 
 
 @part
+def _have_room(view: View, begin: int, end: int) -> bool:
+    """Whether those in view.order from `begin` to before `end` can all have their caps, however many of them are left."""
+    total = 0.0
+    kept = 1.0
+    for place in range(begin, end):
+        total += view.cap[view.order[place]]
+        kept = min(kept, view.degradation[place - begin])
+    return bool(total <= kept * view.bandwidth)
+
+
+@part
 def _shared(view: View, metric: int, begin: int, end: int) -> tuple[float, float]:
     """When those in view.order from `begin` to before `end`, which share the link, have all ended, and their metric.
 
-    In view.scratch is what is left of each. They are put into the order in which they end.
+    In view.scratch is what is left of each. They are put into the order in which they end, or left as they are where nobody
+    holds up another.
     """
+    seconds, value = 0.0, 0.0
+    if _have_room(view, begin, end):
+        for place in range(begin, end):
+            i = view.order[place]
+            seconds = max(seconds, _alone(view, i))
+            value = _both(metric, value, _cost(view, metric, i, _alone(view, i)))
+        return seconds, value
     for place in range(begin, end):
         view.scratch[view.order[place]] = view.remaining[view.order[place]]
-    seconds, value = 0.0, 0.0
     going = begin
     while going < end:
         level = level_of(view, going, end)

@@ -49,7 +49,7 @@ class View(NamedTuple):
     turn: Ints
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
     degradation: Floats
-    """Part of `bandwidth` that the link carries in all while 1, 2, … n transfers share it, which `bandwidth` leaves out."""
+    """Parts of `bandwidth` that 1, 2, … n transfers have together; rates are given as if all were 1."""
     scratch: Floats
     """Room for one number an application; its contents mean nothing and may be overwritten."""
     order: Ints

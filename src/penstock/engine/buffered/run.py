@@ -132,7 +132,7 @@ def replay(
     pool. `capped` bounds the speeds b_w and b_r of the applications by B_w and B_r. `trace` records what is in the buffer,
     `check` the invariants after every event.
     """
-    workload.require_plain_link("replays beside a burst buffer")
+    workload.require_plain_link("burst buffers")
     capacity = _capacity(workload, shares, pool)
     if not 0.0 <= threshold <= 1.0:
         raise InputError("threshold", f"{threshold!r} is no part of the buffer; expected 0 to 1")

@@ -1,4 +1,4 @@
-"""Run what paper 003 ran, simulated, draw its figures, judge its claims."""
+"""Run what paper 003 ran, simulated and where it must be live, draw its figures, judge its claims."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Final
 
 from penstock.model import InputError
 from penstock.papers.calciom import claims
+from penstock.papers.calciom.crowds import many
 from penstock.papers.calciom.figures import FIGURES, figure_1
+from penstock.papers.calciom.live import c7
 from penstock.papers.calciom.scenarios import SCALES
 from penstock.papers.claims import Verdict
 from penstock.papers.reproducing import Reproduction, chosen
@@ -55,7 +57,7 @@ def reproduce(
     verdicts: list[Verdict] = []
     if "claims" in wanted:
         judges = (claims.c1, claims.c2, claims.c3, claims.c4, claims.c5)
-        verdicts = [*(judge(SCALES[scale]) for judge in judges), claims.c6(traces())]
+        verdicts = [*(judge(SCALES[scale]) for judge in judges), claims.c6(traces()), c7(), many(SCALES[scale])]
     reproduction.finish(TITLE, verdicts)
     return verdicts
 

@@ -179,6 +179,7 @@ def demand(workload: Workload, *, capped: bool = False) -> Demand:
     004 lets b_k exceed B. With `capped` speeds are min(b_r, B_r) and min(b_w, B_w): C_min is then what an application
     reaches alone without a buffer, and only contention asks for one.
     """
+    workload.require_plain_link("burst buffers")
     origin = workload.window[0] if workload.window else 0.0
     walks = [_walk(application, workload.platform, capped) for application in workload.applications]
     for index, walk in enumerate(walks):

@@ -1,0 +1,38 @@
+"""What the commands that talk to a running coordinator share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def add_socket(command: argparse.ArgumentParser) -> None:
+    """The option that says which coordinator."""
+    command.add_argument(
+        "--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)"
+    )
+
+
+def asked(options: argparse.Namespace, command: str, argument: str = "") -> Any:
+    """What the coordinator answers."""
+    from penstock.client import address
+    from penstock.client.control import ask
+    from penstock.model import InputError
+
+    where = address.find(options.socket)
+    if not isinstance(where, address.Unix):
+        raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
+    return ask(where.path, command, argument)
+
+
+def rate(value: float) -> str:
+    """Bytes/s for people."""
+    for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} B/s"
+
+
+def volume(value: float) -> str:
+    """Bytes for people."""
+    return rate(value).removesuffix("/s")

@@ -1,0 +1,85 @@
+"""``penstock top``: who does I/O at present, on the terminal, again and again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.asking import add_socket, asked, rate, volume
+from penstock.cli.output import console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_ORDER = {"transferring": 0, "waiting": 1, "away": 2, "working": 3}
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "top",
+        help="watch a running coordinator in the terminal",
+        description="Show who does I/O at present, with which rate, how long it waits and its yield, until interrupted.",
+    )
+    command.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks (1)")
+    command.add_argument("--once", action="store_true", help="look once, and end; also where there is no terminal")
+    add_socket(command)
+    command.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.05 <= seconds <= 3600.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no interval; expected seconds from 0.05 to 3600")
+    return seconds
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.once or not sys.stdout.isatty():
+        console().print(_picture(asked(options, "state"), None))
+        return 0
+    from rich.live import Live
+
+    with Live(_picture(asked(options, "state"), _room()), console=console(), screen=True, auto_refresh=False) as live:
+        while True:
+            time.sleep(options.interval)
+            live.update(_picture(asked(options, "state"), _room()), refresh=True)
+
+
+def _room() -> int:
+    return max(1, console().size.height - 6)
+
+
+def _picture(state: dict[str, Any], most: int | None) -> RenderableType:
+    """The state as a table, who moves data in front; at most so many applications."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    share = state["granted"] / state["bandwidth"]
+    bar = "█" * round(30 * share) + "░" * (30 - round(30 * share))
+    head = f"{state['policy']}  {bar}  {rate(state['granted'])} of {rate(state['bandwidth'])}"
+    applications = sorted(state["applications"], key=lambda one: (_ORDER[one["state"]], -one["rate"], one["application"]))
+    table = Table(header_style="", show_edge=False, pad_edge=False)
+    for name in ("job", "state"):
+        table.add_column(name, overflow="fold")
+    for name in ("rate", "done", "since", "yield", "moved in all"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in applications[:most]:
+        pending = one["pending"]
+        done = f"{pending['moved'] / pending['volume']:.0%} of {volume(pending['volume'])}" if pending else ""
+        since = f"{pending['seconds']:.1f} s" if pending else ""
+        moving = rate(one["rate"]) if one["rate"] else ""
+        row = (one["job"], one["state"], moving, done, since, f"{one['yield']:.3f}", volume(one["transferred"]))
+        table.add_row(*map(Text, row))
+    counts = ", ".join(f"{sum(one['state'] == name for one in applications)} {name}" for name in _ORDER)
+    notes = [Text(head), Text(f"{counts}; {state['decisions']:,} decisions")]
+    if state["fault"]:
+        notes.append(Text(state["fault"]))
+    return Group(*notes, table)

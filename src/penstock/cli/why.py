@@ -1,0 +1,45 @@
+"""``penstock why JOB``: why an application waits, in words and numbers."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from penstock.cli.asking import add_socket, asked, rate
+from penstock.cli.output import add_json, console, emit_json, print_table
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "why",
+        help="why a running application waits",
+        description="Say why a running application has the rate it has, in words, and what the policy sees of everybody.",
+    )
+    command.add_argument("job", metavar="JOB", help="the name of its job, or its number")
+    add_socket(command)
+    add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    answer = asked(options, "why", options.job)
+    if options.json or options.output:
+        emit_json(answer, options.output)
+    else:
+        _print(answer)
+    return 0
+
+
+def _print(answer: dict[str, Any]) -> None:
+    console().print(answer["reason"], markup=False, highlight=False)
+    if answer["forecast"] is not None:
+        console().print(f"if nobody else comes, it goes on in {answer['forecast']:.1f} s", markup=False, highlight=False)
+    rows = answer["under_way"]
+    if rows:
+        columns = {"job": [row["job"] for row in rows], "has": [rate(row["rate"]) for row in rows]}
+        columns["is to have"] = [rate(row["target"]) for row in rows]
+        for name in answer["columns"]:
+            columns[name] = ["–" if row[name] is None else f"{row[name]:.6g}" for row in rows]
+        print_table(columns, optional=answer["columns"][::-1])

@@ -1,0 +1,196 @@
+"""Who is here and what each is at: the books of all applications, their operations under way, their leases.
+
+How these change together is here; when, and what applications are told, is the `penstock.coordinator.core`'s.
+"""
+
+from __future__ import annotations
+
+import math
+
+from penstock.coordinator.active import Active
+from penstock.coordinator.application import NO_PLACE, Application
+from penstock.coordinator.expected import Expected
+from penstock.coordinator.instructions import Forget, Instruction
+from penstock.coordinator.leases import Leases
+from penstock.coordinator.recording import Passage
+from penstock.model import InputError, Workload
+from penstock.policies.policy import Policy
+
+
+class Roster:
+    """The applications by number: B in bytes/s, dates and the lease in seconds."""
+
+    def __init__(self, policy: Policy, bandwidth: float, leases: Leases, workload: Workload | None, now: float) -> None:
+        if not 0.0 < bandwidth < math.inf:
+            raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
+        self.bandwidth = float(bandwidth)
+        self.now = float(now)
+        self.events = 0
+        self.completed = 0
+        self.changed: set[int] = set()
+        """Numbers of the applications whose books have changed; whoever writes them down empties it."""
+        self.passages: list[Passage] = []
+        """Operations and applications that have ended; likewise."""
+        self.applications: dict[int, Application] = {}
+        self.departed: list[str] = []
+        """Jobs of the workload, known ahead, that have come and gone."""
+        self.active = Active()
+        self.leases = leases
+        self.next_number = 1
+        self._workload = workload
+        self._expected = Expected(policy, workload)
+        self._stale = False
+        """Something has happened that the policy is to know of."""
+        self._settled = False
+        """All that is to be told is told, unless the policy changes its mind."""
+        self._out: list[Instruction] = []
+
+    def advance(self, now: float) -> None:
+        """Go on to a date, though nothing happens; one that is past is now."""
+        seconds = now - self.now
+        if seconds > 0.0:
+            self.active.move(seconds)
+            self.now = float(now)
+
+    def granted(self) -> float:
+        """Bytes/s that applications may be using in all; never above the bandwidth."""
+        return float(self.active.column("rate").sum())
+
+    def progress(self, application: Application) -> float:
+        """Seconds of its dedicated run that the application has done by the present date (000 eq. 6)."""
+        if application.place != NO_PLACE:
+            return float(self.active.column("progress")[application.place])
+        return application.progress(self.now)
+
+    def yield_of(self, application: Application) -> float:
+        """y_i at the present date; 1 at the instant of release."""
+        elapsed = self.now - application.release
+        return self.progress(application) / elapsed if elapsed > 0.0 else 1.0
+
+    def _restore(self, application: Application) -> None:
+        application.connected = False
+        application.place = NO_PLACE
+        application.unkept = []
+        application.cap = min(application.cap, self.bandwidth)
+        self.applications[application.number] = application
+        self.next_number = max(self.next_number, application.number + 1)
+        self.leases.alive(self.now, application)
+        if application.operation is not None:
+            in_force = application.in_force
+            self._enter(application, application.operation.moved)
+            self._put_in_force(application, in_force)
+            self.active.column("sent")[application.place] = in_force
+
+    def _note(self, now: float, application: Application) -> None:
+        self.events += 1
+        self.changed.add(application.number)
+        self.leases.alive(now, application)
+
+    def _enter(self, application: Application, moved: float) -> None:
+        """Put its operation among the active ones, or bring what is known of it up to date."""
+        operation = application.operation
+        assert operation is not None
+        operation.moved = min(moved, operation.volume)
+        application.unanswered = True
+        self._settled = False
+        if application.place != NO_PLACE:
+            allowed = self.active.column("allowed")
+            allowed[application.place] = max(moved, allowed[application.place])
+            self.active.set_moved(application.place, operation.moved)
+            return
+        position = self._expected.position(application.job)
+        whole = application.whole if application.whole is not None else self._expected.whole(application.job)
+        self.active.post(
+            application,
+            index=position if position is not None else self._expected.size + application.number,
+            turn=self._turn(application),
+            moved=operation.moved,
+            cap=application.cap,
+            volume=operation.volume,
+            posted=operation.posted,
+            release=application.release,
+            nodes=application.nodes,
+            done=application.done,
+            mean_iteration=application.mean_iteration,
+            whole=whole,
+            rank=self._expected.rank(application.job),
+            transferring=application.transfer_seconds,
+        )
+        self._stale = True
+
+    def _withdraw(self, application: Application) -> None:
+        """Take its operation from the active ones; what it may have used is free."""
+        if application.place != NO_PLACE:
+            assert application.operation is not None
+            place = application.place
+            moved = self.active.column("volume")[place] - self.active.column("remaining")[place]
+            application.operation.moved = float(moved)
+            application.transfer_seconds = float(self.active.column("transferring")[place])
+            self.active.remove(application)
+            self._stale = True
+        application.in_force = 0.0
+        application.unkept = []
+        self.leases.settled(application)
+
+    def _end(self, application: Application, moved: float) -> None:
+        operation = application.operation
+        assert operation is not None
+        self._withdraw(application)
+        self._record(application, operation.posted, moved, operation.rounds)
+        application.end_operation(self.now, moved)
+        self.completed += 1
+        if self._expected.only_planned:
+            self._expected.done(application.job, application.operations)
+            self._number_turns()
+
+    def _record(self, application: Application, begin: float, volume: float, rounds: int) -> None:
+        self.passages.append(
+            Passage(
+                application=application.number,
+                job=application.job,
+                nodes=application.nodes,
+                cap=application.cap,
+                registered=application.registered,
+                begin=begin,
+                end=self.now,
+                volume=volume,
+                rounds=rounds,
+            )
+        )
+
+    def _send_away(self, application: Application, reason: str) -> None:
+        self._withdraw(application)
+        self._skip(application)
+        self.leases.away(self.now, application)
+        self.changed.add(application.number)
+        if application.connected:
+            application.connected = False
+            self._out.append(Forget(application, reason))
+
+    def _forget(self, application: Application) -> None:
+        self._skip(application)
+        self.applications.pop(application.number, None)
+        self.leases.forget(application)
+        self.changed.add(application.number)
+
+    def _skip(self, application: Application) -> None:
+        """Nobody is to wait for the turns of an application that is gone."""
+        if self._expected.position(application.job) is not None and application.job not in self.departed:
+            self.departed.append(application.job)
+            self._expected.departed(application.job)
+            self._number_turns()
+
+    def _turn(self, application: Application) -> int:
+        """The turn of its pending operation, counted like completed operations; −1 if it is in no plan."""
+        turn = self._expected.turn(application.job, application.operations)
+        return self.completed + turn if turn >= 0 else -1
+
+    def _number_turns(self) -> None:
+        for place, owner in enumerate(self.active.owners):
+            self.active.turn[place] = self._turn(owner)
+        self._stale = True
+
+    def _put_in_force(self, application: Application, rate: float) -> None:
+        application.in_force = rate
+        if application.place != NO_PLACE:
+            self.active.column("rate")[application.place] = rate
