@@ -2,10 +2,13 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +47,24 @@ def python(folder: Path, text: str) -> list[str]:
 def nothing_left(bed: Bed) -> bool:
     """No process and no file of an application is there any more."""
     return not kernel.members(Path(bed.state.group)) and [one.name for one in bed.directory.iterdir()] == ["lost+found"]
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def coordinators(folder: Path) -> list[str]:
+    """The processes whose socket is in the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "serve" in words and any(word.startswith(str(folder)) for word in words):
+                found.append(process.name)
+    return found
 
 
 class TestComparison:
@@ -249,18 +270,24 @@ class TestCommand:
         assert message in line
         assert nothing_left(bed)
 
-    def test_ended_by_a_signal(self, bed: Bed) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_ended_by_a_signal(self, number: int, bed: Bed, tmp_path: Path) -> None:
         chosen = ["--strategy", "serializing", "--dt", "0.1", "0.1", "--points", "1", "--volume", "100MiB", "16MiB"]
         command = [sys.executable, "-m", "penstock", "delta", "--live", str(bed.directory), *chosen]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            while len(kernel.members(Path(bed.state.group))) < 2:
-                assert process.poll() is None
-                time.sleep(0.02)
-            time.sleep(0.3)
-            process.terminate()
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            until(lambda: len(kernel.members(Path(bed.state.group))) == 2)
+            assert len(coordinators(tmp_path)) == 1
+            process.send_signal(number)
             _, said = process.communicate(timeout=30.0)
-        assert process.returncode == 130
-        assert said.splitlines()[-1] == "penstock: interrupted"
+        until(lambda: not kernel.members(Path(bed.state.group)) and not coordinators(tmp_path))
+        if number == signal.SIGKILL:
+            (folder,) = bed.directory.glob("live-*")
+            shutil.rmtree(folder)
+        else:
+            assert process.returncode == 130
+            assert said.splitlines()[-1] == "penstock: interrupted"
+            assert list(tmp_path.iterdir()) == []
         assert nothing_left(bed)
 
     def test_no_test_bed(self, machine: None, tmp_path: Path, folder: Path, capsys: Capture) -> None:

@@ -26,7 +26,7 @@ from penstock.testbed import commands, kernel, state
 from penstock.testbed.commands import Runner
 from penstock.testbed.state import State
 
-PROGRAMS: Final = ("losetup", "mkfs.ext4", "mount", "umount")
+PROGRAMS: Final = ("losetup", "mkfs.ext4", "mount", "setpriv", "umount")
 SMALLEST: Final = 16 * 2**20
 """bytes of an image; there is room for little more than the file system's own."""
 SLOWEST: Final = 64 * 2**10

@@ -37,6 +37,8 @@ UNCOORDINATED: Final = "uncoordinated"
 """No coordinator; what the simulation has for it is interfering."""
 LIVE_STRATEGIES: Final = (UNCOORDINATED, *STRATEGIES)
 WRITER: Final = (sys.executable, "-m", "penstock.testbed.writer")
+BOUND: Final = ("setpriv", "--pdeathsig", "KILL")
+"""Ends a process with the one that started it, should that be killed."""
 KEPT: Final = ("PENSTOCK_CACHE_DIR",)
 """Variables of ours that a private coordinator and its applications may see."""
 HEAD_START: Final = 0.1
@@ -309,7 +311,7 @@ def _application(bed: Bed, task: Task, socket: Path | None, program: Sequence[st
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603
-            bed.inside([word.replace(NODES, str(task.nodes)) for word in program]),
+            bed.inside([*BOUND, *(word.replace(NODES, str(task.nodes)) for word in program)]),
             env=_environment() | ours,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -345,7 +347,7 @@ def serving(pair: Pair, policy: str) -> Iterator[Path]:
         rates = {"bandwidth": pair.bandwidth, "node-bandwidth": pair.node_bandwidth}
         options = [text for name, rate in rates.items() if rate for text in (f"--{name}", repr(rate))]
         files = ["--socket", str(socket), "--journal", str(Path(folder) / "journal")]
-        command = [sys.executable, "-m", "penstock", "serve", "--policy", policy, *options, *files]
+        command = [*BOUND, sys.executable, "-m", "penstock", "serve", "--policy", policy, *options, *files]
         process = subprocess.Popen(command, env=_environment(), stderr=subprocess.PIPE, start_new_session=True)  # noqa: S603
         try:
             assert process.stderr is not None
