@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,21 @@ class TestReal:
             script.write_text(script.read_text().replace("exit 3", f"rm {script}\nexit 3"))
             assert main(["testbed", "up", str(place), "--size", "16 MiB"]) == 2
         assert capsys.readouterr().err == f"penstock: {program}: it is broken\n"
+        assert left(folder, place, token) == []
+
+    def test_what_cannot_be_undone_is_kept_for_later(self, tmp_path: Path, folder: Path, token: str) -> None:
+        def stubborn(command: Sequence[str]) -> str:
+            if command[0] == "mount" or "--detach" in command:
+                raise InputError(command[0], "will not")
+            return commands.run(command)
+
+        place = tmp_path / "store"
+        with pytest.raises(InputError) as caught:
+            bed.up(place, "8 MiB/s", "16 MiB", stubborn)
+        assert str(caught.value) == (
+            f"{place}: mount: will not; it could not be undone (losetup: will not): try penstock testbed down"
+        )
+        assert bed.down(place)
         assert left(folder, place, token) == []
 
     @pytest.mark.parametrize("last", STEPS)

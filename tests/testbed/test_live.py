@@ -16,7 +16,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.testbed import kernel, live
+from penstock.testbed import kernel, live, processes
 from penstock.testbed.bed import Bed
 from penstock.testbed.live import UNCOORDINATED, LiveDelta, live_delta, run_pair
 from penstock.theory.delta import Pair, Writer, expected_interference
@@ -151,7 +151,7 @@ def test_an_mpi_program(bed: Bed) -> None:
         pytest.skip("needs mpi4py and mpich")
     pair = live.fitting(Pair(Writer(32 * MIB, 2, 4), Writer(16 * MIB, 2, 2)), bed)
     application = Path(__file__).with_name("mpi_application.py")
-    program = [str(mpiexec), "-n", live.NODES, sys.executable, str(application)]
+    program = [str(mpiexec), "-n", processes.NODES, sys.executable, str(application)]
     soon(lambda: live_delta(bed, pair, [0.3], ["serializing"], program=program).ratios["serializing"], 0.25)
     assert nothing_left(bed)
 
@@ -181,7 +181,7 @@ print(json.dumps(writer.perform(task)))
         # B is at work when A dies; a long B would be waited for if only its own end were looked at.
         message = "application A: ended without a report (killed by signal 9)"
         pair = Pair(Writer(32 * MIB, rounds=2), Writer(64 * MIB, rounds=2), B)
-        with live.serving(pair, "serializing") as socket, pytest.raises(InputError) as caught:
+        with processes.serving(pair, "serializing") as socket, pytest.raises(InputError) as caught:
             run_pair(bed, pair, 0.0, socket=socket, program=python(tmp_path, text))
         assert str(caught.value) == message
         assert nothing_left(bed)
@@ -217,7 +217,7 @@ print(json.dumps(writer.perform(task)))
     def test_a_coordinator_that_does_not_start(self) -> None:
         with (
             pytest.raises(InputError, match=r"penstock serve: did not start: .*policy none: unknown"),
-            live.serving(self.PAIR, "none"),
+            processes.serving(self.PAIR, "none"),
         ):
             pass
 
@@ -241,10 +241,13 @@ class TestCommand:
         assert "live without a coordinator, A" in plot.read_text()
         assert nothing_left(bed)
 
-    def test_the_table(self, bed: Bed, capsys: Capture) -> None:
+    def test_the_table(self, bed: Bed, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         at = ["delta", "--live", str(bed.directory), "--volume", "4MiB", "4MiB", "--strategy", UNCOORDINATED]
         assert main([*at, "--dt", "0", "0.1", "--points", "2", "--repeat", "2"]) == 0
-        lines = capsys.readouterr().out.splitlines()
+        shown = capsys.readouterr()
+        assert "uncoordinated: dt = 0.1 s …" in shown.err
+        lines = shown.out.splitlines()
         assert lines[0].split() == ["strategy", "┃", "dt"] + [
             word for member in "AB" for kind in ("live", "simulated", "ratio") for word in ("┃", member, kind)
         ]
@@ -261,6 +264,8 @@ class TestCommand:
             (["--rounds", "0", "2"], "A.rounds: none; expected 1 or more"),
             (["--volume", "1 GB", "1 GB"], "is too full: A and B write"),
             (["--strategy", "politely"], "policy politely: unknown"),
+            (["--program", "a 'b"], 'program: "a \'b" is no command: No closing quotation'),
+            (["--program", ""], "program: is empty; expected a command"),
             (["--program", "false"], "application A: ended without a report (code 1)"),
         ],
     )

@@ -115,18 +115,18 @@ def _live(options: argparse.Namespace) -> int:
     from penstock.model.units import count
     from penstock.report.units import duration
     from penstock.testbed import bed
-    from penstock.testbed.live import LIVE_STRATEGIES, WRITER, expected_seconds, live_delta, simulated_as
+    from penstock.testbed.live import LIVE_STRATEGIES, expected_seconds, live_delta, simulated_as
     from penstock.theory.delta import delta_graph
 
     store = bed.find(options.live)
     pair = _live_pair(options, store)
     dts = _dts(options, pair, LIVE_POINTS)
     strategies = _strategies(options, LIVE_STRATEGIES)
+    program = _program(options.program)
     graph = delta_graph(pair, dts, list(dict.fromkeys(map(simulated_as, strategies))))
     runs = count(options.repeat, "repeat", "repetitions") * len(dts) * len(strategies)
     seconds = expected_seconds(pair, dts, strategies, options.repeat)
     sys.stderr.write(f"penstock delta: {runs} live runs, about {duration(seconds)}\n")
-    program = WRITER if options.program is None else shlex.split(options.program)
     with _term_is_an_interrupt(), telling() as say:
         live = live_delta(store, pair, dts, strategies, repeat=options.repeat, program=program, say=say)
     if options.plot:
@@ -140,6 +140,21 @@ def _live(options: argparse.Namespace) -> int:
     else:
         _print_live(live)
     return 0
+
+
+def _program(text: str | None) -> Sequence[str]:
+    from penstock.model import InputError
+    from penstock.testbed.processes import WRITER
+
+    if text is None:
+        return WRITER
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError("program", f"{text!r} is no command: {error}") from None
+    if not words:
+        raise InputError("program", "is empty; expected a command")
+    return words
 
 
 @contextmanager
@@ -170,7 +185,8 @@ def _strategies(options: argparse.Namespace, default: Sequence[str]) -> list[str
     from penstock.theory.delta import COORDINATING
 
     tuned = COORDINATING if options.metric == METRICS[0] else f"{COORDINATING}:metric={options.metric}"
-    return [tuned if find(simulated_as(name)).name == COORDINATING else name for name in options.strategy or default]
+    names = dict.fromkeys(options.strategy or default)
+    return [tuned if find(simulated_as(name)).name == COORDINATING else name for name in names]
 
 
 def _dts(options: argparse.Namespace, pair: Pair, default: int) -> list[float]:

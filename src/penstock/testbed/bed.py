@@ -182,7 +182,8 @@ def _roll_back(made: State, folder: Path, run: Runner, error: BaseException) -> 
     try:
         _undo(made, run)
     except (InputError, OSError) as second:
-        raise InputError(made.directory, f"{error}; and it could not be undone ({second}): penstock testbed down") from error
+        why = str(error) or type(error).__name__
+        raise InputError(made.directory, f"{why}; it could not be undone ({second}): try penstock testbed down") from error
     state.forget(folder, made)
 
 
