@@ -27,6 +27,7 @@ from penstock.cli import (
     reproduce,
     serve,
     simulate,
+    testbed,
     top,
     why,
 )
@@ -44,6 +45,7 @@ COMMANDS = (
     campaign,
     serve,
     ctl,
+    testbed,
     top,
     why,
     reproduce,

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -164,6 +164,18 @@ def one_by_one(things: Sequence[T], name: Callable[[T], str]) -> Iterator[T]:
         for thing in things:
             status.update(f"{name(thing)} …")
             yield thing
+
+
+@contextmanager
+def telling() -> Iterator[Callable[[str], None]]:
+    """A function that shows on a terminal what is under way."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(f"{text} …")
 
 
 def _saying(text: str) -> AbstractContextManager[object]:

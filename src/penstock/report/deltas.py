@@ -12,14 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from penstock.report.figures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
+from penstock.testbed.live import UNCOORDINATED, simulated_as
 from penstock.theory.delta import STRATEGIES
 
 if TYPE_CHECKING:
+    from penstock.testbed.live import LiveDelta
     from penstock.theory.delta import Delta
 
 NAMED: Final = dict(zip(STRATEGIES, COLOURS, strict=False))
 LINES: Final = ("-", "--")
-"""Of A and of B."""
+MARKS: Final = ("o", "s")
+BARE_MARKS: Final = ("x", "+")
+"""Of A and of B; live without a coordinator the last."""
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
@@ -33,18 +37,26 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def write_delta(path: Path, graph: Delta, title: str) -> None:
-    """Draw the graph into a file whose suffix is one of `figures.SUFFIXES`."""
+def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = None) -> None:
+    """Draw the graph, and live points over it, into a file whose suffix is one of `figures.SUFFIXES`."""
     check_suffix(path)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12.0, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         draw_delta(left, graph.dt, graph.times, "I/O time, s")
         draw_delta(right, graph.dt, graph.factors, "interference factor")
-        left.legend(fontsize=7)
+        if live is not None:
+            alone = np.array(graph.pair.alone())
+            mark_live(left, live, live.times)
+            mark_live(right, live, {name: times / alone for name, times in live.times.items()})
+            figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
+        else:
+            left.legend(fontsize=7)
         figure.suptitle(printable(title))
         picture = encoded(figure, kind_of(path))
     caption = "I/O time (left) and interference factor (right) of A (solid) and B (dashed), which posts dt after A."
+    if live is not None:
+        caption += " Lines are simulated, marks are live; crosses without a coordinator."
     write_picture(path, picture, Page(printable(title), "Δ-graph", "delta", caption))
 
 
@@ -57,3 +69,23 @@ def draw_delta(axes: Axes, dt: np.ndarray, values: Mapping[str, np.ndarray], lab
                 line = LINES[index]
                 axes.plot(dt, rows[:, index], line, color=colours[name], linewidth=1.2, label=f"{printable(name)}, {member}")
     axes.set(xlabel="dt, s", ylabel=label)
+
+
+def mark_live(axes: Axes, live: LiveDelta, values: Mapping[str, np.ndarray]) -> None:
+    """Mark measured values of A and B by dt, in the colour of the line they should be on."""
+    colours = colours_of([simulated_as(name) for name in values])
+    named: set[str] = set()
+    for name, rows in values.items():
+        bare = name == UNCOORDINATED
+        for index, mark in enumerate(BARE_MARKS if bare else MARKS):
+            label = f"live {'without a coordinator' if bare else 'coordinated'}, {'AB'[index]}"
+            axes.plot(
+                live.dt,
+                rows[:, index],
+                mark,
+                color=colours[simulated_as(name)],
+                markersize=6 if bare else 4,
+                fillstyle="none",
+                label=None if label in named else label,
+            )
+            named.add(label)

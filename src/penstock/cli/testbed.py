@@ -1,0 +1,126 @@
+"""``penstock testbed``: a store of a given bandwidth on this machine, for live runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.output import add_json, emit_json, print_table
+
+if TYPE_CHECKING:
+    from penstock.testbed.state import State
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "testbed",
+        help="make a store of a given bandwidth on this machine",
+        description="Make a store of a given bandwidth on this machine, as root: an ext4 on a loop device, limited by one "
+        "cgroup (v1, blkio) that the applications join. `down` removes all that `up` made and nothing else.",
+    )
+    orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
+    up = orders.add_parser("up", help="make one and mount it at DIR")
+    up.add_argument("directory", metavar="DIR", type=Path, help="an empty directory, or one to make")
+    up.add_argument(
+        "--bandwidth", metavar="B", default="40 MiB/s", help="what it carries, of reads and of writes (40 MiB/s)"
+    )
+    up.add_argument("--size", metavar="S", default="1 GiB", help="how much it holds; takes room as it fills (1 GiB)")
+    down = orders.add_parser("down", help="remove it")
+    down.add_argument("directory", metavar="DIR", type=Path, help="where it is mounted")
+    status = orders.add_parser("status", help="the test beds there are")
+    status.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="only the one here")
+    add_json(status)
+    inside = orders.add_parser("run", help="run a program in it: what it reads and writes there is limited")
+    inside.add_argument("directory", metavar="DIR", type=Path, help="where it is mounted")
+    inside.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="a program and its arguments, after --")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    return _ORDERS[options.order](options)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from penstock.report.units import rate
+    from penstock.testbed import bed
+
+    made = bed.up(options.directory, options.bandwidth, options.size)
+    sys.stderr.write(f"penstock testbed: {made.directory} carries {rate(made.bandwidth)} ({made.device.path})\n")
+    return 0
+
+
+def _down(options: argparse.Namespace) -> int:
+    from penstock.testbed import bed
+
+    if not bed.down(options.directory):
+        sys.stderr.write(f"penstock testbed: there is none at {options.directory}\n")
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    import os
+
+    from penstock.testbed import state
+
+    known = state.read_all(state.folder_of_beds())
+    if options.directory is not None:
+        place = os.path.realpath(options.directory)
+        known = [one for one in known if one.directory == place]
+    documents = [_document(one) for one in known]
+    if options.json or options.output:
+        emit_json(documents, options.output)
+    elif documents:
+        _print(documents)
+    else:
+        print("no test bed")
+    return 0
+
+
+def _document(known: State) -> dict[str, Any]:
+    from penstock.testbed import bed, kernel
+
+    loops = kernel.loops_of(Path(known.image))
+    return {
+        "directory": known.directory,
+        "condition": bed.condition(known),
+        "bandwidth": known.bandwidth,
+        "size": known.size,
+        "device": str(loops[0].path) if loops else None,
+        "image": known.image,
+        "group": known.group,
+        "processes": kernel.members(Path(known.group)),
+    }
+
+
+def _print(documents: list[dict[str, Any]]) -> None:
+    from penstock.report.units import rate, volume
+
+    columns = {
+        "directory": [one["directory"] for one in documents],
+        "condition": [one["condition"] for one in documents],
+        "device": [one["device"] or "–" for one in documents],
+        "carries": [rate(one["bandwidth"]) for one in documents],
+        "holds": [volume(one["size"]) for one in documents],
+        "processes": [str(len(one["processes"])) for one in documents],
+    }
+    print_table(columns, wide=("condition",))
+
+
+def _run(options: argparse.Namespace) -> int:
+    import os
+
+    from penstock.model import InputError
+    from penstock.testbed import bed
+
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not program:
+        raise InputError("testbed run", "no command; expected one after --")
+    command = bed.find(options.directory).inside(program)
+    os.execv(command[0], command)  # noqa: S606
+
+
+_ORDERS = {"up": _up, "down": _down, "status": _status, "run": _run}

@@ -1,0 +1,126 @@
+"""The application of a live run: writes one file in rounds, past the page cache, so that the device is what limits it.
+
+What a live run expects of an application, so that any other can take this one's place:
+
+- its task is in the environment, under `TASK`, as JSON: see `Task`;
+- it writes ``ready`` to standard output when it could post its operation at once;
+- it reads from standard input the date at which to post, in seconds of the system's monotonic clock;
+- it writes ``{"posted": …, "ended": …}``, dates of the same clock, and ends with code 0.
+
+``PENSTOCK_SOCKET`` or ``PENSTOCK_DISABLE`` say whether it is coordinated.
+
+Each of its `nodes` is a thread with one request of so many bytes under way; a round is over when all of them are done.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Final
+
+from penstock.client import Job
+from penstock.client.member import disabled
+from penstock.client.pacing import PAGE, Pacer
+
+TASK: Final = "PENSTOCK_TASK"
+READY: Final = "ready"
+PATIENCE: Final = 30.0
+"""Seconds for a coordinator that is known to be there."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an application has to write: `volume` bytes in equal rounds of whole pages, at most `bandwidth` bytes/s.
+
+    `request` is what a node hands to the device at once, in whole pages too.
+    """
+
+    name: str
+    file: str
+    volume: int
+    rounds: int
+    request: int
+    nodes: int = 1
+    bandwidth: float | None = None
+
+    def encoded(self) -> str:
+        """The task as the environment has it."""
+        return json.dumps(asdict(self))
+
+
+class Striped:
+    """A file that `nodes` threads write at once, each its part of the data."""
+
+    def __init__(self, task: Task) -> None:
+        self._descriptor = os.open(task.file, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
+        os.posix_fallocate(self._descriptor, 0, task.volume)
+        self._at = 0
+        self._request = task.request
+        self._pacers = [Pacer() for _ in range(task.nodes)]
+        for pacer in self._pacers if task.bandwidth else ():
+            pacer.set((task.bandwidth or 0.0) / task.nodes, time.monotonic())
+        self._threads = ThreadPoolExecutor(task.nodes)
+
+    def __enter__(self) -> Striped:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._threads.shutdown()
+        os.close(self._descriptor)
+
+    def write(self, data: memoryview) -> int:
+        """Write all of the data, whole pages."""
+        part = -(-len(data) // (PAGE * len(self._pacers))) * PAGE
+        parts = [data[begin : begin + part] for begin in range(0, len(data), part)]
+        offsets = range(self._at, self._at + len(data), part)
+        list(self._threads.map(self._write, parts, offsets, self._pacers))
+        self._at += len(data)
+        return len(data)
+
+    def _write(self, data: memoryview, offset: int, pacer: Pacer) -> None:
+        done = 0
+        while done < len(data):
+            begun = time.monotonic()
+            if pacer.due > begun:
+                time.sleep(pacer.due - begun)
+                begun = time.monotonic()
+            count = os.pwrite(self._descriptor, data[done : done + self._request], offset + done)
+            pacer.moved(count, begun)
+            done += count
+
+
+def perform(task: Task) -> dict[str, Any]:
+    """Be ready, wait for the date, write; the dates of posting and of the end."""
+    buffer = memoryview(mmap.mmap(-1, task.volume // task.rounds))
+    with Striped(task) as file, Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, patience=PATIENCE) as job:
+        _wait_for_coordinator(job)
+        print(READY, flush=True)  # noqa: T201
+        begin = float(sys.stdin.readline())
+        time.sleep(max(0.0, begin - time.monotonic()))
+        posted = time.monotonic()
+        with job.io(task.volume, task.rounds) as io:
+            for _ in range(task.rounds):
+                io.write(file, buffer)
+            return {"posted": posted, "ended": time.monotonic()}
+
+
+def _wait_for_coordinator(job: Job) -> None:
+    end = time.monotonic() + PATIENCE
+    while not disabled() and not job.state.coordinated:
+        if time.monotonic() > end:
+            raise TimeoutError("no coordinator answers")
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    try:
+        report = perform(Task(**json.loads(os.environ[TASK])))
+    except (OSError, ValueError) as error:
+        sys.exit(f"{error}")
+    print(json.dumps(report))  # noqa: T201
