@@ -23,7 +23,7 @@ from penstock.papers.calciom.scenarios import (
 from penstock.theory.delta import Pair, Times, Writer
 from tests.workloads.traces import line, write
 
-TINY = Scale(15, 3)
+TINY = Scale(15, 3, 1)
 
 
 @pytest.fixture(scope="module")

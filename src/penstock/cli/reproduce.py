@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.campaign import DASK_HELP
-from penstock.cli.output import emit_json
+from penstock.cli.output import emit_json, telling
 
 if TYPE_CHECKING:
     from penstock.papers.claims import Verdict
@@ -20,7 +20,7 @@ ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
     "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
     "distributed": "figure1, figure2, figure5 … figure13, oracle, claims",
-    "calciom": "figure1, figure2, figure4 … figure12, claims",
+    "calciom": "figure1, figure2, figure4 … figure12, live, claims",
     "buffers": "table2, figure4 … figure8, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
@@ -51,6 +51,7 @@ def configure(commands: Any) -> None:
         metavar="DIR",
         help="of distributed and calciom: the folder of measured profiles and job traces (PENSTOCK_DATA, or none)",
     )
+    command.add_argument("--live", metavar="DIR", help="of calciom: also run live applications on the test bed there")
     command.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     command.set_defaults(run=run, parser=command)
 
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
     reproduce = import_module(f"penstock.papers.{options.paper}.reproduction").reproduce
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items
-    verdicts = reproduce(out, items, options.scale, dask=options.dask, **_data(options))
+    with telling() as say:
+        verdicts = reproduce(out, items, options.scale, dask=options.dask, **_data(options), **_live(options, say))
     if options.json:
         emit_json({"claims": [verdict.to_dict() for verdict in verdicts]}, None)
     else:
@@ -77,6 +79,15 @@ def _data(options: argparse.Namespace) -> dict[str, Path | None]:
         return {}
     folder = options.data or os.environ.get("PENSTOCK_DATA")
     return {"data": Path(folder) if folder else None}
+
+
+def _live(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    """Where live applications are run, for the paper that is about them."""
+    if options.paper == "calciom":
+        return {"live": Path(options.live) if options.live else None, "say": say}
+    if options.live is not None:
+        options.parser.error("--live is for calciom; leave it out")
+    return {}
 
 
 def _print(verdicts: Sequence[Verdict]) -> None:

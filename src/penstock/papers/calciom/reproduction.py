@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -13,12 +13,14 @@ from penstock.papers.calciom.crowds import many
 from penstock.papers.calciom.figures import FIGURES, figure_1
 from penstock.papers.calciom.live import c7
 from penstock.papers.calciom.scenarios import SCALES
+from penstock.papers.calciom.stores import as_simulated, live_figure, measured
 from penstock.papers.claims import Verdict
 from penstock.papers.reproducing import Reproduction, chosen
 from penstock.policies.view import Floats
+from penstock.testbed import bed as beds
 from penstock.theory.concurrency import concurrency, running_jobs
 
-ITEMS: Final = ("figure1", *FIGURES, "claims")
+ITEMS: Final = ("figure1", *FIGURES, "live", "claims")
 TITLE: Final = "CALCioM: mitigating I/O interference in HPC systems through cross-application coordination"
 TRACES: Final = "swf"
 """The folder of job traces in a folder of data."""
@@ -32,10 +34,13 @@ def reproduce(
     dask: str | None = None,
     progress: bool | None = None,
     data: Path | None = None,
+    live: Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> list[Verdict]:
     """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
 
-    Job traces are ``swf/*.swf`` in the folder `data`, also compressed; without it there is no Figure 1.
+    Job traces are ``swf/*.swf`` in the folder `data`, also compressed; without it there is no Figure 1. `live` is the
+    directory of a test bed, on which live applications are run too; `say` is told what comes next there.
     """
     wanted = chosen(items, ITEMS)
     if dask is not None:
@@ -43,6 +48,9 @@ def reproduce(
     paths = traces_in(data)
     if "figure1" in items and not paths:
         raise InputError("item figure1", "there are no job traces; expected --data DIR with swf/*.swf")
+    if "live" in items and live is None:
+        raise InputError("item live", "there is no test bed; expected --live DIR, after penstock testbed up DIR")
+    bed = beds.find(live) if live is not None else None
     reproduction = Reproduction(out, scale, None, progress)
 
     @cache
@@ -55,9 +63,13 @@ def reproduce(
         elif item == "figure1" and paths:
             reproduction.save(item, figure_1(traces()), figure_1)
     verdicts: list[Verdict] = []
+    if bed is not None and "live" in wanted:
+        found = measured(bed, SCALES[scale], say)
+        reproduction.save("live", live_figure(found), live_figure)
+        verdicts.append(as_simulated(found))
     if "claims" in wanted:
         judges = (claims.c1, claims.c2, claims.c3, claims.c4, claims.c5)
-        verdicts = [*(judge(SCALES[scale]) for judge in judges), claims.c6(traces()), c7(), many(SCALES[scale])]
+        verdicts = [*verdicts, *(judge(SCALES[scale]) for judge in judges), claims.c6(traces()), c7(), many(SCALES[scale])]
     reproduction.finish(TITLE, verdicts)
     return verdicts
 

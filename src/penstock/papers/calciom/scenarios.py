@@ -38,13 +38,14 @@ FILES: Final = 4
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is run: dt on each side of a graph, and random pairs for what is claimed of all."""
+    """How much is run: dt of a graph, random pairs for what is claimed of all, dt of a live graph."""
 
     points: int
     pairs: int
+    live: int
 
 
-SCALES: Final[Mapping[str, Scale]] = {"smoke": Scale(31, 20), "quick": Scale(121, 200), "paper": Scale(601, 2000)}
+SCALES: Final[Mapping[str, Scale]] = {"smoke": Scale(31, 20, 2), "quick": Scale(121, 200, 5), "paper": Scale(601, 2000, 13)}
 
 
 def equal() -> Pair:
