@@ -1,8 +1,8 @@
 """The applications that this process presents to the coordinator.
 
 A communicator is one application, and rank 0 has its `Job` (003 §III.C: one process in each application speaks). It is
-the same for all files that are opened with the same hints, from the first of them to the end of the program: progress and yield
-are those of the application and not of a file.
+the same for all files that are opened with the same hints, from the first of them to the end of the program: progress and
+yield are those of the application and not of a file.
 """
 
 from __future__ import annotations

@@ -48,6 +48,13 @@ class Ranks:
         """The largest of each number over all ranks."""
         return self._reduced(MPI.MAX, numbers)
 
+    def largest_to_first(self, *numbers: int) -> list[int]:
+        """The same for rank 0 alone, so that the others do not wait for each other."""
+        mine = array("q", numbers)
+        theirs = array("q", mine)
+        self._comm.Reduce(mine, theirs, MPI.MAX)
+        return theirs.tolist()
+
     def total(self, number: int) -> int:
         """The sum of their numbers."""
         return self._reduced(MPI.SUM, [number])[0]
@@ -90,7 +97,7 @@ class Ranks:
         mine = 0 if failure is None else self.size - self.rank + self.size * known
         first = -self.largest(mine)[0] % self.size
         sent = self._comm.bcast(_packed(failure) if self.rank == first and failure is not None else None, first)
-        if failure is None or not known and self.rank != first:
+        if failure is None or (not known and self.rank != first):
             failure = _unpacked(*sent)
             failure.add_note(f"(on rank {first})")
         raise failure

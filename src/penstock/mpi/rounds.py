@@ -29,8 +29,6 @@ class Rounds:
         """What went wrong on this rank."""
         self._ranks, self._part, self._move, self._volume = ranks, part, move, volume
         self._at_end = False
-        self._more = True
-        """Another round is to come: the others wait for rank 0."""
 
     def once(self) -> None:
         """There is nothing to move, and nobody to ask."""
@@ -38,31 +36,44 @@ class Rounds:
 
     def lead(self, job: Job, rounds: int) -> None:
         """Rank 0: announce the operation, and begin each round when it may."""
+        waiting = True  # the others, to be told
 
         def one(at: int, size: int) -> int:
-            if not self._more:
+            nonlocal waiting
+            if not waiting:
                 return 0
             self._ranks.tell(at, at + size)
-            return size if self._round(at, at + size) else 0
+            left = self._round(at, at + size)
+            waiting = at + size < self._volume
+            if not waiting:
+                return size
+            failed, more = self._ranks.largest_to_first(self.failure is not None, left)
+            if failed or not more:
+                waiting = False
+                self._ranks.tell(STOP, STOP)
+            return 0 if failed else size
 
         try:
             with job.io(self._volume, rounds) as io:
                 io.move(self._volume, one, whole=True)
         except BaseException as failure:
             self.failure = failure
-            if self._more:
+            if waiting:
                 self._ranks.tell(STOP, STOP)
 
     def follow(self) -> None:
         """The others: do as rank 0 says."""
-        while self._more:
+        while True:
             at, to = self._ranks.hear()
             if at == STOP:
                 return
-            self._round(at, to)
+            left = self._round(at, to)
+            if to == self._volume:
+                return
+            self._ranks.largest_to_first(self.failure is not None, left)
 
     def _round(self, at: int, to: int) -> bool:
-        """Move what is between these places; whether all ranks could."""
+        """Move what is between these places, or learn why not; whether anything is left after it."""
         part = self._part
         first, last = part.passed(at, self._volume), part.passed(to, self._volume)
         if self._at_end:
@@ -75,6 +86,4 @@ class Rounds:
             self._at_end = self._at_end or count < (last - first) * part.size
         except Exception as failure:
             self.failure = failure
-        failed, left = self._ranks.largest(self.failure is not None, last < part.count and not self._at_end)
-        self._more = bool(left) and not failed
-        return not failed
+        return last < part.count and not self._at_end

@@ -1,0 +1,15 @@
+"""`penstock.mpi.File` beside ``MPI.File``, on real ranks; no coordinator."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("environment", [{"PENSTOCK_PATIENCE": "0"}, {"PENSTOCK_DISABLE": "1"}])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_it_does_what_mpi_does(mpi, tmp_path, environment, ranks):
+    out, err = mpi(ranks, "same", tmp_path, PENSTOCK_SOCKET=str(tmp_path / "none"), **environment).end()
+    assert out == "same\n" * ranks
+    assert err.count("\n") == ("PENSTOCK_PATIENCE" in environment) * ranks  # each process says once that it is on its own
