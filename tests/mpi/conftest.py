@@ -38,12 +38,12 @@ def mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., MpiJob]]:
 
 @pytest.fixture
 def coordinator() -> Iterator[Callable[..., Coordinator]]:
-    """Starts a coordinator of 20 MB/s; pytest's own folders have names too long for its socket."""
+    """Starts a coordinator of 8 MB/s; pytest's own folders have names too long for its socket."""
     started: list[Coordinator] = []
     with TemporaryDirectory() as folder:
 
         def start(*options: str) -> Coordinator:
-            started.append(Coordinator(Path(folder), "--bandwidth", "20 MB/s", *options))
+            started.append(Coordinator(Path(folder), "--bandwidth", "8 MB/s", *options))
             return started[-1]
 
         yield start

@@ -15,6 +15,7 @@ from pathlib import Path
 ENOUGH = 60.0
 """Seconds after which something that should happen never will."""
 LOOPBACK = {"UCX_NET_DEVICES": "lo"}
+SOURCE = str(Path(__file__).parents[2] / "src")
 PROGRAMS = Path(__file__).parent / "programs"
 
 
@@ -31,13 +32,16 @@ def missing() -> str | None:
 
 
 class MpiJob:
-    """A program of `tests/mpi/programs` on so many ranks."""
+    """A program of `tests/mpi/programs`, or of another place, on so many ranks."""
 
-    def __init__(self, ranks: int, program: str, *arguments: object, **environment: str) -> None:
+    def __init__(
+        self, ranks: int, program: str | Path, *arguments: object, folder: Path | None = None, **environment: str
+    ) -> None:
         command = [launcher(), "-n", str(ranks), sys.executable, "-m", "mpi4py", str(PROGRAMS / f"{program}.py")]
         self.process = subprocess.Popen(
             [*command, *map(str, arguments)],
-            env=os.environ | LOOPBACK | environment,
+            env=os.environ | LOOPBACK | {"PYTHONPATH": SOURCE} | environment,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

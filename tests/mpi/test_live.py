@@ -1,7 +1,6 @@
 """Separately started MPI jobs under one coordinator: order, pauses, pace and failure, from outside and from their notes."""
 
 import signal
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,8 @@ from tests.mpi.running import until
 
 SHARE, ROUNDS = 4_000_000, 20
 PIECE = 1000
+RATE, SLACK = 8e6, 0.03
+"""bytes/s of the coordinator, and the seconds that one who is late may make up for, with what a clock and a call take."""
 
 
 def expected(ranks):
@@ -40,23 +41,44 @@ def moving(coordinator, name):
     return pending and 0.05 < pending["moved"] / pending["volume"] < 0.6
 
 
+def tell(folder, name, *words):
+    for word in words:
+        Path(folder, f"{name}.{word}").touch()
+
+
+@pytest.fixture
+def start(mpi, tmp_path):
+    """Starts a writer that has opened its file and is known to the coordinator, but waits to be told."""
+
+    def begin(serve, ranks, name, patience="20", rounds=ROUNDS):
+        told = {"PENSTOCK_SOCKET": str(serve.socket), "PENSTOCK_PATIENCE": patience}
+        job = mpi(ranks, "writer", tmp_path, name, SHARE, rounds, **told)
+        until(lambda: name in by_name(serve))
+        return job
+
+    return begin
+
+
 @pytest.mark.parametrize("policy", ["fcfs", "interrupting"])
-def test_two_jobs_take_turns_between_rounds(mpi, coordinator, tmp_path, policy):
+def test_two_jobs_take_turns_between_rounds(start, coordinator, tmp_path, policy):
     serve = coordinator("--policy", policy)
-    told = {"PENSTOCK_SOCKET": str(serve.socket), "PENSTOCK_PATIENCE": "20"}
     sizes = {"first": 3, "second": 2}
-    first = mpi(3, "writer", tmp_path, "first", SHARE, ROUNDS, **told)
-    until(lambda: moving(serve, "first"))
+    jobs = [start(serve, ranks, name) for name, ranks in sizes.items()]
     assert by_name(serve)["first"]["nodes"] == 3
-    second = mpi(2, "writer", tmp_path, "second", SHARE, ROUNDS, **told)
+    for name in sizes:
+        tell(tmp_path, name, "end")
+    tell(tmp_path, "first", "go")
+    until(lambda: moving(serve, "first"))
+    tell(tmp_path, "second", "go")
     waits, moves = ("second", "first") if policy == "fcfs" else ("first", "second")
 
     def turns():
+        assert jobs[0].process.poll() is None
         state = by_name(serve)
-        return state.keys() >= sizes.keys() and (state[waits]["state"], state[moves]["state"]) == ("waiting", "transferring")
+        return (state[waits]["state"], state[moves]["state"]) == ("waiting", "transferring")
 
     until(turns)
-    for job, ranks in ((first, 3), (second, 2)):
+    for job, ranks in zip(jobs, sizes.values(), strict=True):
         assert job.end()[0].count("done") == ranks
     for name, ranks in sizes.items():
         assert (tmp_path / name).read_bytes() == expected(ranks)
@@ -64,28 +86,26 @@ def test_two_jobs_take_turns_between_rounds(mpi, coordinator, tmp_path, policy):
     for name, ranks in sizes.items():
         bounds = [0, *(to for _, to, _, _ in writes[name])]
         assert bounds == [k * ranks * SHARE // ROUNDS for k in range(ROUNDS + 1)]
-    if policy == "fcfs":
-        assert writes["first"][-1][3] <= writes["second"][0][2]
-        return
     begin, end = writes["second"][0][2], writes["second"][-1][3]
     before = [one for one in writes["first"] if one[3] <= begin]
     after = [one for one in writes["first"] if one[2] >= end]
-    assert before
-    assert after
     assert len(before) + len(after) == ROUNDS  # none while the other wrote
+    assert len(before) >= 1
+    assert (len(after) == 0) == (policy == "fcfs")
 
 
-def test_all_ranks_together_keep_to_the_rate(mpi, coordinator, tmp_path):
+def test_all_ranks_together_keep_to_the_rate(start, coordinator, tmp_path):
     serve = coordinator()
-    mpi(2, "writer", tmp_path, "paced", SHARE, ROUNDS, PENSTOCK_SOCKET=str(serve.socket)).end()
-    assert serve.state()["applications"] == []
+    job = start(serve, 2, "paced")
+    tell(tmp_path, "paced", "go", "read")
+    job.end()
+    until(lambda: serve.state()["applications"] == [])
     for doing in ("write", "read"):
         seen = rounds(tmp_path, "paced", 2, doing)
-        for start, (_, _, begin, _) in enumerate(seen):
-            for _, to, later, _ in seen[start + 1 :]:
-                moved = to - seen[start][1]  # one round may go at once
-                assert moved <= 20e6 * (later - begin + 0.03)
-        assert all(a[1] == b[0] for a, b in pairwise(seen))
+        assert len(seen) == ROUNDS
+        for (_, first, begin, _), *later in (seen[k:] for k in range(ROUNDS)):
+            for _, to, then, _ in later:
+                assert to - first <= RATE * (then - begin + SLACK) + 2 * SHARE / ROUNDS  # a round goes at once
 
 
 def test_a_rank_by_itself_is_an_application_by_itself(mpi, coordinator, tmp_path):
@@ -93,14 +113,14 @@ def test_a_rank_by_itself_is_an_application_by_itself(mpi, coordinator, tmp_path
     job = mpi(3, "alone", tmp_path, PENSTOCK_SOCKET=str(serve.socket), PENSTOCK_PATIENCE="20")
     until(lambda: by_name(serve).keys() == {"alone", "alone.1", "alone.2"})
     seconds = sorted(map(float, job.end()[0].split()))
-    assert (tmp_path / "alone").read_bytes() == b"".join(bytes([rank]) * 5_000_000 for rank in (1, 2, 3))
-    for place, own in enumerate(seconds, 1):
-        assert own > 0.9 * place * 5e6 / 20e6 - 0.1  # one after the other, and they began within a moment
+    assert (tmp_path / "alone").read_bytes() == b"".join(bytes([rank]) * 3_000_000 for rank in (1, 2, 3))
+    assert seconds[-1] >= 0.9 * 3 * 3e6 / RATE  # one after the other
 
 
-def test_a_killed_coordinator_is_survived(mpi, coordinator, tmp_path):
+def test_a_killed_coordinator_is_survived(start, coordinator, tmp_path):
     serve = coordinator()
-    job = mpi(2, "writer", tmp_path, "survivor", SHARE, ROUNDS, PENSTOCK_SOCKET=str(serve.socket), PENSTOCK_PATIENCE="0.3")
+    job = start(serve, 2, "survivor", patience="2")
+    tell(tmp_path, "survivor", "go", "read")
     until(lambda: moving(serve, "survivor"))
     serve.end(signal.SIGKILL)
     out, err = job.end()
@@ -108,19 +128,21 @@ def test_a_killed_coordinator_is_survived(mpi, coordinator, tmp_path):
     assert err.count("\n") == 1
     assert err.startswith(f"penstock: no coordinator at {serve.socket} (")
     assert (tmp_path / "survivor").read_bytes() == expected(2)
-    assert len(rounds(tmp_path, "survivor", 2)) == ROUNDS
+    for doing in ("write", "read"):
+        assert len(rounds(tmp_path, "survivor", 2, doing)) == ROUNDS
 
 
-def test_a_policy_is_changed_while_a_job_waits(mpi, coordinator, tmp_path):
-    """What `penstock ctl` orders reaches all ranks: the second job goes on beside the first."""
+def test_an_order_reaches_all_ranks(start, coordinator, tmp_path):
+    """A second job that waits goes on beside the first when the policy is changed."""
     serve = coordinator("--policy", "fcfs")
-    told = {"PENSTOCK_SOCKET": str(serve.socket), "PENSTOCK_PATIENCE": "20"}
-    first = mpi(2, "writer", tmp_path, "first", 5 * SHARE, 5 * ROUNDS, **told)
+    jobs = {name: start(serve, 2, name, rounds=4 * ROUNDS) for name in ("first", "second")}
+    for name in jobs:
+        tell(tmp_path, name, "go", "end")
+        until(lambda name=name: by_name(serve)[name]["pending"])
     until(lambda: moving(serve, "first"))
-    second = mpi(2, "writer", tmp_path, "second", SHARE, ROUNDS, **told)
-    until(lambda: by_name(serve).get("second", {}).get("state") == "waiting")
+    assert by_name(serve)["second"]["state"] == "waiting"
     ask(serve.socket, "policy", "fair-share")
-    second.end()
-    first.end()
-    writes = {name: rounds(tmp_path, name, 2) for name in ("first", "second")}
-    assert writes["second"][0][2] < writes["first"][-1][2]
+    for job in jobs.values():
+        job.end()
+    first, second = (rounds(tmp_path, name, 2) for name in jobs)
+    assert first[0][2] < second[0][2] < first[-1][2]

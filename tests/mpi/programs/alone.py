@@ -1,4 +1,4 @@
-"""Each rank writes by itself, and says when: 5 MB at the same time. Arguments: folder."""
+"""Each rank writes by itself, and says when: 3 MB at the same time. Arguments: folder."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ from penstock.mpi import File
 
 COMM = MPI.COMM_WORLD
 RANK = COMM.Get_rank()
-FOLDER, SHARE = Path(sys.argv[1]), 5_000_000
+FOLDER, SHARE = Path(sys.argv[1]), 3_000_000
 info = MPI.Info.Create({"penstock_job": "alone"})
 with File.Open(COMM, FOLDER / "alone", MPI.MODE_CREATE | MPI.MODE_WRONLY, info) as file:
     begun = time.monotonic()

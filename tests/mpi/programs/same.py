@@ -120,7 +120,9 @@ def compared(name: str, call: object, info: MPI.Info) -> None:
     for kind, opened in (("plain", MPI.File.Open), ("penstock", partial(File.Open, info=info))):
         path = FOLDER / f"{name}.{kind}"
         if RANK == 0:
-            path.write_bytes(b"." * 400_000)  # ROMIO fills what is between two pieces of a new file with what it finds in memory
+            path.write_bytes(
+                b"." * 400_000
+            )  # ROMIO fills what is between two pieces of a new file with what it finds in memory
         COMM.Barrier()
         file, status = opened(COMM, path, MODE), MPI.Status()
         call(file, status)
