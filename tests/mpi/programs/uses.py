@@ -1,4 +1,4 @@
-"""A job of one's own, the hints in use, one application for all files. Arguments: folder."""
+"""A job of one's own, the hints in use, one application for all files, the number of rounds. Arguments: folder."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from mpi4py import MPI
 
 from penstock.client import Job
 from penstock.mpi import File
+from penstock.mpi.rounds import Rounds
 
 COMM = MPI.COMM_WORLD
 RANK, SIZE = COMM.Get_rank(), COMM.Get_size()
@@ -37,4 +38,31 @@ with File.Open(COMM, FOLDER / "one", MODE, info) as one, File.Open(COMM, FOLDER 
     assert two._rounds(3000 * SIZE + 1) == SIZE + 1
 with File.Open(COMM, FOLDER / "one", MODE) as file:
     assert file._rounds(3 * 2**24 + 1) == 4  # one aggregator with a buffer of 16 MiB: ROMIO's own choice on one node
+
+calls = []
+plain = Rounds._round
+Rounds._round = lambda self, at, to: calls.append((at, to)) or plain(self, at, to)
+
+
+def rounds_of(call, *arguments):
+    """How many rounds the call has on this rank."""
+    calls.clear()
+    call(*arguments)
+    return len(calls)
+
+
+with File.Open(COMM, FOLDER / "rounds", MODE, MPI.Info.Create({"penstock_rounds": "10"})) as file:
+    element = MPI.BYTE.Create_contiguous(10_000).Commit()
+    assert rounds_of(file.Write_at_all, 0, bytes(10_000)) == 10
+    assert rounds_of(file.Write_at_all, 0, bytes(10_000 if RANK else 0)) == 10
+    assert rounds_of(file.Write_at_all, 0, bytes(1 if RANK else 3)) == 3
+    assert rounds_of(file.Write_at_all, 0, [bytes(10_000), 1, element]) == 1
+    assert rounds_of(file.Write_at_all, 0, b"") == 1
+    file.Set_atomicity(True)
+    assert rounds_of(file.Write_at_all, 0, bytes(10_000)) == 1
+    file.Set_atomicity(False)
+    file.Set_size(2500)
+    # Rank 0 meets the end of the file in its second round, rank 1 in its third: then nobody has anything to read.
+    assert rounds_of(file.Read_at_all, 0 if RANK else 1000, bytearray(10_000)) == 3
+    element.Free()
 sys.stdout.write("used\n")
