@@ -19,7 +19,9 @@ from penstock.mpi.library import MPI
 AWAKE: Final = 0.001
 """Seconds for which one who waits for rank 0 keeps its core."""
 ASLEEP: Final = 0.002
-"""Seconds for which it then gives the core away at a time."""
+"""Seconds for which it then gives the core away at a time, at most,"""
+PART: Final = 0.1
+"""and of the time it has waited: so much later than it could it goes on."""
 
 
 class Ranks:
@@ -79,10 +81,11 @@ class Ranks:
         told = array("q", [0, 0])
         request, begun = self._comm.Ibcast(told), time.monotonic()
         while not request.Test():
-            if time.monotonic() - begun < AWAKE:
+            waited = time.monotonic() - begun
+            if waited < AWAKE:
                 os.sched_yield()
             else:
-                time.sleep(ASLEEP)
+                time.sleep(min(ASLEEP, PART * waited))
         return told[0], told[1]
 
     def _reduced(self, operator: MPI.Op, numbers: Any) -> list[int]:
