@@ -60,7 +60,7 @@ class File(MPI.File):
             ranks.agree("Open", failure)
             assert file is not None
         except BaseException:
-            ranks.free()
+            ranks.free()  # a file that only some ranks could open stays so: to close it takes all of them
             raise
         file._present(ranks, told, job)
         return file
