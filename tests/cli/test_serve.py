@@ -9,15 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from penstock.cli.main import main
-from penstock.client.control import ask
 from penstock.coordinator import journal
+from tests.coordinator.process import ENOUGH, Coordinator
 
-ENOUGH = 60.0
 WRITER = """
 import sys
 from pathlib import Path
@@ -33,38 +31,6 @@ with Job(name, nodes=2, patience=20) as job:
 """
 
 
-class Coordinator:
-    """A ``penstock serve`` of its own; leaves when it is closed."""
-
-    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
-        self.socket = folder / "socket"
-        command = [
-            sys.executable,
-            "-m",
-            "penstock",
-            "serve",
-            "--socket",
-            str(self.socket),
-            "--journal",
-            str(folder / "journal"),
-        ]
-        self.process = subprocess.Popen(
-            [*command, *options], env=os.environ | environment, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        self.greeting = self.process.stderr.readline()
-        while self.greeting.startswith("penstock: compiling"):
-            self.greeting = self.process.stderr.readline()
-
-    def state(self):
-        return ask(self.socket, "state", timeout=ENOUGH)
-
-    def end(self, number: int) -> int:
-        self.process.send_signal(number)
-        code = self.process.wait(ENOUGH)
-        self.process.stderr.close()
-        return code
-
-
 @pytest.fixture
 def started(tmp_path):
     """Starts coordinators, and ends those that still run."""
@@ -76,9 +42,7 @@ def started(tmp_path):
 
     yield start
     for coordinator in running:
-        if coordinator.process.poll() is None:
-            coordinator.end(signal.SIGKILL)
-        coordinator.process.stderr.close()
+        coordinator.kill()
 
 
 def writer(folder, where, name, volume):

@@ -3,12 +3,14 @@
 import math
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.client.gate import Gate
+from penstock.client.pacing import SLACK, slice_bytes
 from penstock.client.protocol import Grant
-from tests.client.test_session import moving
+from tests.client.test_session import moving, registered
 
 EVENTS = st.lists(st.tuples(st.sampled_from([None, None, None, 0.0, 1e3, 1e6, 1e9]), st.booleans()), max_size=30)
 
@@ -57,6 +59,20 @@ def test_a_pause_stops_at_the_end_of_the_round() -> None:
     session.receive(Grant(1, 3, 1e9), 2.7)
     assert gate.delay(2.7) <= 0.0
     assert gate.waited(9.0) == 0.5
+
+
+def test_a_whole_round_goes_at_once_and_is_paid_for_afterwards() -> None:
+    session = registered()
+    session.begin(1_000_000, 10, 1.0)
+    session.send(1.0)
+    session.receive(Grant(1, 1, 1e6), 1.0)
+    gate = Gate(session)
+    assert gate.delay(2.0) <= 0.0
+    assert gate.open(1_000_000) == slice_bytes(1e6) < 100_000
+    assert gate.open(1_000_000, whole=True) == 100_000
+    assert not gate.passed(100_000, 2.0, 2.0)
+    assert gate.delay(2.0) == pytest.approx(0.1 - SLACK)
+    assert gate.swift(0, 2.0, 2.05, 900_000, whole=True) == 0
 
 
 def test_without_an_operation_nothing_is_held() -> None:

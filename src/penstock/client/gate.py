@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from penstock.client.operation import Operation
 from penstock.client.pacing import SLACK, Pacer, slice_bytes
 from penstock.client.session import Session
 
@@ -58,13 +59,13 @@ class Gate:
             return min(LONGEST_WAIT, max(0.001, self._until - now))
         return min(LONGEST_WAIT, self._pacer.due - now)
 
-    def open(self, left: int) -> int:
-        """Bytes, of those that are left, to be moved at once now that there is no delay."""
+    def open(self, left: int, *, whole: bool = False) -> int:
+        """Bytes, of those that are left, to be moved at once now that there is no delay: a slice, or the `whole` round."""
         operation = self.session.operation
         if operation is None:
             return left
         operation.flying = True
-        return int(min(left, operation.boundary - operation.moved, self._slice))
+        return self._at_once(operation, left, whole)
 
     def passed(self, count: int, begun: float, now: float) -> bool:
         """So many bytes were moved since then; whether there is something to send for it."""
@@ -78,7 +79,7 @@ class Gate:
         operation.flying = False
         return operation.pausing and self.session.round_ended(now)
 
-    def swift(self, count: int, begun: float, now: float, left: int) -> int:
+    def swift(self, count: int, begun: float, now: float, left: int, *, whole: bool = False) -> int:
         """`passed`, `delay` and `open` at once, where a round is whole and the next may follow; else 0, and nothing is done.
 
         Needs no lock, for a pause that comes meanwhile finds a round under way, as it would a moment later. After 4 MiB were
@@ -93,4 +94,7 @@ class Gate:
         pacer.due = due
         self.moved += count
         operation.advance(count)
-        return int(min(left, operation.boundary - operation.moved, self._slice))
+        return self._at_once(operation, left, whole)
+
+    def _at_once(self, operation: Operation, left: int, whole: bool) -> int:
+        return int(min(left, operation.boundary - operation.moved, math.inf if whole else self._slice))

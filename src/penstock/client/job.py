@@ -78,7 +78,7 @@ class IO:
     def write(self, file: Any, data: Any) -> int:
         """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
         view = files.bytes_of(data)
-        return self._move(len(view), files.writer(file, view))
+        return self.move(len(view), files.writer(file, view))
 
     def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""
@@ -88,36 +88,39 @@ class IO:
             parts.append(files.read(file, size))
             return len(parts[-1])
 
-        self._move(size, part)
+        self.move(size, part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; how many bytes that is."""
         view = files.bytes_of(buffer)
-        return self._move(len(view), lambda at, size: files.read_into(file, view[at : at + size]))
+        return self.move(len(view), lambda at, size: files.read_into(file, view[at : at + size]))
 
-    def _move(self, total: int, call: Callable[[int, int], int]) -> int:
-        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file."""
+    def move(self, total: int, call: Callable[[int, int], int], *, whole: bool = False) -> int:
+        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file.
+
+        With `whole` a round is not cut into slices: it goes at once, and the next one when the rate allows for it.
+        """
         done = count = 0
         with self._one:
             try:
                 while done < total:
                     moved, count = count, 0  # once counted, it is not counted again should something fail
-                    size = self._pass(moved, total - done)
+                    size = self._pass(moved, total - done, whole)
                     count = call(done, size)
                     if not count:
                         break
                     done += count
             finally:
-                self._pass(count, 0)
+                self._pass(count, 0, whole)
         return done
 
-    def _pass(self, count: int, left: int) -> int:
+    def _pass(self, count: int, left: int, whole: bool) -> int:
         """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
         job = self._job
         link, gate = job._link, job._gate
         waited, now = False, link.clock()
-        size = gate.swift(count, self._begun, now, left)
+        size = gate.swift(count, self._begun, now, left, whole=whole)
         if size:
             self._begun = now
             return size
@@ -132,7 +135,7 @@ class IO:
             if job._io is not self:
                 raise UsageError("io: the operation is closed; expected job.io(…) anew")
             self._begun = now
-            size = gate.open(left)
+            size = gate.open(left, whole=whole)
         if waited:
             link.speak()
         return size

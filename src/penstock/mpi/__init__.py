@@ -1,0 +1,14 @@
+"""MPI-IO that is coordinated: `File` is mpi4py's ``MPI.File``, and its reads and writes are paced, paused and resumed.
+
+::
+
+    from mpi4py import MPI
+    from penstock.mpi import File
+
+    with File.Open(MPI.COMM_WORLD, "out.dat", MPI.MODE_CREATE | MPI.MODE_WRONLY) as file:
+        file.Write_at_all(rank * data.nbytes, data)
+"""
+
+from penstock.mpi.file import File
+
+__all__ = ["File"]
