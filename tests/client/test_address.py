@@ -52,8 +52,14 @@ def test_argument_over_environment_over_default(monkeypatch: pytest.MonkeyPatch,
     assert default_socket() == Path(f"/tmp/penstock-{os.getuid()}/penstock.sock")
     (tmp_path / "machine.sock").touch()
     assert find() == Unix(tmp_path / "machine.sock")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/5")
-    assert find() == Unix(Path("/run/user/5/penstock.sock"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert find() == Unix(tmp_path / "machine.sock")  # the user runs none
+    assert address.own_socket() == tmp_path / "penstock.sock"
+    (tmp_path / "penstock.sock").touch()
+    assert find() == Unix(tmp_path / "penstock.sock")
+    (tmp_path / "penstock.sock").unlink()
+    (tmp_path / "machine.sock").unlink()
+    assert find() == Unix(tmp_path / "penstock.sock")
     monkeypatch.setenv("PENSTOCK_SOCKET", "login1:7000")
     assert find() == Tcp("login1", 7000)
     assert find("/a") == find(Path("/a")) == find(Unix(Path("/a"))) == Unix(Path("/a"))

@@ -284,7 +284,7 @@ class AnyEvents(RuleBasedStateMachine):
             application.in_force, application.grant_number = rate, max(number, application.grant_number)
         expected = copy.deepcopy(committed)
         self.core = self.new_core()
-        self.core.restore(committed)
+        self.core.restore(committed, self.in_force)
         assert list(self.core.applications.values()) == expected
         known = self.core.applications
         self.clients = [client for client in self.clients if client.known.number in known]
@@ -296,7 +296,8 @@ class AnyEvents(RuleBasedStateMachine):
             assert client.told <= client.known.grant_number
             client.connected, client.heard, client.unanswered = False, self.now, []
             client.using, client.told = client.known.in_force, client.known.grant_number
-            client.under_way = client.posted = client.known.operation is not None
+            client.under_way = client.known.operation is not None
+            client.posted = client.under_way and client.known.number in self.in_force
         self.decide()
 
     # Laws

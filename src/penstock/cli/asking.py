@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+PATIENCE_SECONDS = 120.0
+"""A policy that was never used may have to be compiled."""
+
 
 def add_socket(command: argparse.ArgumentParser) -> None:
     """The option that says which coordinator."""
@@ -22,7 +25,7 @@ def asked(options: argparse.Namespace, command: str, argument: str = "") -> Any:
     where = address.find(options.socket)
     if not isinstance(where, address.Unix):
         raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
-    return ask(where.path, command, argument)
+    return ask(where.path, command, argument, PATIENCE_SECONDS)
 
 
 def rate(value: float) -> str:

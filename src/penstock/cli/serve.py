@@ -21,7 +21,7 @@ OPTIONS = {
     "max_applications": ("N", "the most applications at a time (default: 10000)"),
     "max_applications_per_user": ("N", "the most applications of one user (default: 2000)"),
     "message_rate": ("N", "the most messages a second of one application (default: 1000)"),
-    "message_rate_per_user": ("N", "the most messages a second of one user (default: 50000)"),
+    "message_rate_per_user": ("N", "the most messages a second of one user (default: 10000)"),
 }
 """Every setting: what it takes and what it is."""
 
@@ -56,9 +56,18 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
     import logging
 
+    _raise_limit_of_files()
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="penstock serve: %(message)s")
     asyncio.run(_serve(settings))
     return 0
+
+
+def _raise_limit_of_files() -> None:
+    """A connection is an open file: have as many as the system allows."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve(settings: Any) -> None:

@@ -48,13 +48,15 @@ Address: TypeAlias = Unix | Tcp
 
 
 def default_socket() -> Path:
-    """Where client and coordinator meet when nobody says otherwise."""
+    """Where a client looks when nobody says otherwise: for the user's own coordinator, then for the machine's."""
+    own = own_socket()
+    return MACHINE_SOCKET if MACHINE_SOCKET.exists() and not own.exists() else own
+
+
+def own_socket() -> Path:
+    """Where the coordinator of a user listens."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime:
-        return Path(runtime, "penstock.sock")
-    if MACHINE_SOCKET.exists():
-        return MACHINE_SOCKET
-    return own_folder() / "penstock.sock"
+    return (Path(runtime) if runtime else own_folder()) / "penstock.sock"
 
 
 def own_folder() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.client.errors import CoordinatorError
-from penstock.client.protocol import VERSION, Answer, Control, Error, decode_reply, encode
+from penstock.client.protocol import VERSION, Answer, Control, Error, Malformed, decode_reply, encode
 
 TIMEOUT_SECONDS: Final = 10.0
 
@@ -24,6 +24,10 @@ def ask(path: Path, command: str, argument: str = "", timeout: float = TIMEOUT_S
             if not line.endswith(b"\n"):
                 raise ConnectionResetError(errno.ECONNRESET, "it hung up")
             reply = decode_reply(line)
+    except Malformed as error:
+        raise CoordinatorError(
+            f"what listens at {path} is no coordinator ({error}); expected one of penstock serve"
+        ) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise CoordinatorError(f"no coordinator answers at {path} ({reason}); start one with penstock serve") from None

@@ -74,14 +74,19 @@ def identify(
     """Arguments first; a job of Slurm has name, number, nodes, user and start in its environment."""
     told = os.environ if environment is None else environment
     return Identity(
-        job=name if name is not None else _name(told),
+        job=_printable(name if name is not None else _name(told)),
         nodes=nodes if nodes is not None else _nodes(told),
-        user=(told.get("SLURM_JOB_USER") or _user())[:NAME_CHARACTERS],
+        user=_printable(told.get("SLURM_JOB_USER") or _user())[:NAME_CHARACTERS],
         bandwidth=bandwidth,
         elapsed=_elapsed(told),
         lead=lead,
         whole=whole,
     )
+
+
+def _printable(text: str) -> str:
+    """The text with a question mark for what a terminal could take for an order, or UTF-8 has no way to write."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _name(told: Mapping[str, str]) -> str:

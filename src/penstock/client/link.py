@@ -110,6 +110,9 @@ class Link:
                 self._rest(max(self._retry, wish))
                 self._retry = min(2.0 * self._retry, LAST_RETRY)
         finally:
+            with self.lock:
+                if not self.session.leaving:  # something that nobody foresaw: on without the coordinator
+                    self.session.disable(self.clock())
             self._finished.set()
             self._tell()
             for end in self._sockets:

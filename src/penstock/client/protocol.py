@@ -133,7 +133,7 @@ class Control(_Message, frozen=True):
     argument: Annotated[str, msgspec.Meta(max_length=4000)] = ""
 
 
-class Registered(_Message, frozen=True):
+class Registered(_Message, frozen=True, omit_defaults=False):
     """The application is known under this number; `key` proves it when it comes back."""
 
     seq: Count

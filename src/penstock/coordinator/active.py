@@ -33,11 +33,15 @@ _FLOATS: Final = (
     "target",
     "sent",
     "allowed",
+    "round",
+    "progressed",
     "scratch",
 )
 _ROW: Final = {name: row for row, name in enumerate(_FLOATS)}
 _INTEGERS: Final = ("application", "turn", "order")
 _SHOWN: Final = tuple(name for name in _FLOATS if name in View._fields and name != "scratch")
+OVERRUN: Final = 1.05
+"""An application that has moved more than this times what its grants allowed, and a round, has overrun."""
 LEAST: Final = 1e-9
 """The part of its volume that an operation which is not released is shown to have left at least."""
 
@@ -53,7 +57,8 @@ def _undiminished(size: int) -> Floats:
 class Active:
     """The columns. `rate` is what the application may be using at present, `sent` what it was last granted, `target` what
     the policy wants it to have, all in bytes/s; `done` is its progress before the operation, in seconds, and `allowed` the
-    bytes that its grants have allowed by now.
+    bytes that its grants have allowed by now. `round` is what it moves between two chances to be paused, and `progressed`
+    when it was last known to have moved something.
     """
 
     def __init__(self) -> None:
@@ -117,6 +122,16 @@ class Active:
         self.owners[place] = self.owners[last]
         self.owners.pop()
         return place if watched == last else watched
+
+    def stuck(self, now: float, lease: float) -> Floats:
+        """From when on each operation is one that hangs: its grants have allowed all of it and more, and a lease and the
+        time of a round have passed since it last moved.
+        """
+        rate, size = self.column("rate"), self.column("round")
+        with np.errstate(divide="ignore"):
+            allowed = (OVERRUN * self.column("volume") + size - self.column("allowed")) / rate
+            quiet = self.column("progressed") + lease + size / rate
+        return np.where(rate > 0.0, np.maximum(now + allowed, quiet), np.inf)
 
     def set_moved(self, place: int, moved: float) -> None:
         """So much of the volume is moved, says its application."""

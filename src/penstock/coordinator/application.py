@@ -50,8 +50,10 @@ class Application:
     key_digest: str
     """SHA-256 of the key that proves who it is when it comes back."""
     nodes: int
+    wish: float
+    """The most it can use by itself, in bytes/s."""
     cap: float
-    """b_i in bytes/s."""
+    """b_i in bytes/s: that, and no more than B."""
     registered: float
     release: float
     """τ_i."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.protocol import INVALID
@@ -11,6 +12,9 @@ from penstock.coordinator.core import Core
 from penstock.coordinator.explaining import explain, find
 from penstock.coordinator.instructions import Refused
 from penstock.model import PenstockError
+from penstock.policies import naming
+from penstock.policies.asking import prepare
+from penstock.policies.policy import Policy
 
 if TYPE_CHECKING:
     from penstock.coordinator.server import Server
@@ -104,10 +108,22 @@ def describe(core: Core, application: Application) -> dict[str, Any]:
     }
 
 
-def _policy(server: Server, name: str) -> dict[str, Any]:
+def _policy(server: Server, name: str) -> dict[str, Any] | Awaitable[dict[str, Any]]:
     """The policy, changed if a name is given."""
     if name:
-        server.core.set_policy(server.now(), name)
+        policy = naming.find(name)
+        server.core.plan_of(policy)
+        return _change_policy(server, policy)
+    return {"policy": server.core.policy.name, "fault": server.core.fault}
+
+
+async def _change_policy(server: Server, policy: Policy) -> dict[str, Any]:
+    """Change the policy when it is compiled, which may take seconds and is not waited for by anybody else."""
+    try:
+        await asyncio.get_running_loop().run_in_executor(None, prepare, policy)
+        server.core.set_policy(server.now(), policy)
+    except PenstockError as error:
+        raise Refused(INVALID, str(error)) from None
     return {"policy": server.core.policy.name, "fault": server.core.fault}
 
 

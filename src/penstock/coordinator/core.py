@@ -13,14 +13,14 @@ its place: nobody waits for it any longer. Its books are kept, and it may come b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 import numpy as np
 
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.coordinator import granting
-from penstock.coordinator.active import Active
+from penstock.coordinator.active import OVERRUN, Active
 from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
 from penstock.coordinator.expected import Expected
 from penstock.coordinator.instructions import Grant, Instruction, Refused
@@ -43,8 +43,6 @@ LEAST_CAP: Final = 1e-12
 """The part of B that an application must be able to use at least; with less, times are no numbers any more."""
 LEAST_VOLUME: Final = 1e-9
 """Bytes that an operation must have at least; with less, what is left of it is no number any more."""
-OVERRUN: Final = 1.05
-"""An application that has moved more than this times what its grants allowed, and a round, has overrun."""
 
 
 class Core(Roster):
@@ -70,6 +68,9 @@ class Core(Roster):
         self.overruns = 0
         self.fault: str | None = None
         """Why the policy was replaced by fair-share, if it was."""
+        self.chosen = self.policy.name
+        """The policy that somebody wants, though another may go on in its place."""
+        prepare(find(FALLBACK))
         self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
         self._origin = now
         self._unanswered: list[Application] = []
@@ -78,28 +79,30 @@ class Core(Roster):
     def set_policy(self, now: float, policy: Policy | str) -> None:
         """Share the bandwidth by this policy from now on; InputError if it cannot be."""
         chosen = find(policy) if isinstance(policy, str) else policy
-        expected = Expected(chosen, self._workload)
+        self._replace_policy(now, chosen)
+        self.chosen, self.fault = chosen.name, None
+
+    def plan_of(self, policy: Policy) -> Expected:
+        """What the policy would plan for those who are here; InputError if it cannot serve them."""
+        expected = Expected(policy, self._workload)
         if expected.only_planned:
             unknown = next((a for a in self.applications.values() if expected.position(a.job) is None), None)
             if unknown is not None:
                 message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
-                raise InputError(f"policy {chosen.name}", message)
-        prepare(chosen)
+                raise InputError(f"policy {policy.name}", message)
+        return expected
+
+    def _replace_policy(self, now: float, policy: Policy) -> None:
+        expected = self.plan_of(policy)
+        prepare(policy)
         self.advance(now)
-        self.policy, self._expected, self.fault = chosen, expected, None
+        self.policy = policy
         self._delta, self._ticks = 0.0, 0
-        if chosen.periodic:
+        if policy.periodic:
             by_workload = dedicated(self._workload).default_delta if self._workload else 0.0
-            self._delta = chosen.delta or by_workload or DELTA_SECONDS
+            self._delta = policy.delta or by_workload or DELTA_SECONDS
             self._ticks = self._ticks_by(now)
-        for application in self.applications.values():
-            expected.done(application.job, application.operations)
-        for job in self.departed:
-            expected.departed(job)
-        for place, owner in enumerate(self.active.owners):
-            self.active.column("rank")[place] = expected.rank(owner.job)
-        self._number_turns()
-        self._stale = True
+        self._plan(expected)
 
     # What happens
 
@@ -119,13 +122,7 @@ class Core(Roster):
         whole: float | None = None,
     ) -> Application:
         """An application comes; the arguments are those of the protocol's message."""
-        if self._expected.only_planned and self._expected.position(job) is None:
-            raise Refused(INVALID, f"{job!r} is not in the workload that the policy {self.policy.name} plans for")
-        cap = min(self.bandwidth, bandwidth if bandwidth is not None else nodes * self.node_bandwidth)
-        if not cap > LEAST_CAP * self.bandwidth:
-            raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
-        if progress is not None and progress > elapsed * (1.0 + 1e-9):
-            raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
+        wish = self.check_newcomer(job, user, nodes, bandwidth, elapsed, progress)
         self.advance(now)
         application = Application(
             number=self.next_number,
@@ -134,7 +131,8 @@ class Core(Roster):
             uid=uid,
             key_digest=key_digest,
             nodes=nodes,
-            cap=cap,
+            wish=wish,
+            cap=min(self.bandwidth, wish),
             registered=now,
             release=now - elapsed,
             done=elapsed if progress is None else progress,
@@ -144,8 +142,25 @@ class Core(Roster):
         )
         self.next_number += 1
         self.applications[application.number] = application
+        self._return(application)
         self._note(now, application)
         return application
+
+    def check_newcomer(
+        self, job: str, user: str, nodes: int, bandwidth: float | None, elapsed: float, progress: float | None
+    ) -> float:
+        """The most that an application which wants to register can use, in bytes/s; Refused if it cannot be."""
+        printable = job.isprintable() and user.isprintable()
+        self._check(printable, INVALID, f"{job!r} of {user!r} cannot be printed; expected letters, digits and signs")
+        planned = not self._expected.only_planned or self._expected.position(job) is not None
+        name = self.policy.name
+        self._check(planned, INVALID, f"{job!r} is not in the workload that the policy {name} plans for")
+        wish = bandwidth if bandwidth is not None else nodes * self.node_bandwidth
+        some = wish > LEAST_CAP * self.bandwidth
+        self._check(some, INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
+        possible = progress is None or progress <= elapsed * (1.0 + 1e-9)
+        self._check(possible, INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
+        return wish
 
     def alive(self, now: float, application: Application) -> None:
         """A sign of life: the lease is renewed."""
@@ -184,6 +199,8 @@ class Core(Roster):
         """The application tells how far its operation has come."""
         pending = self._pending(application, operation)
         self.advance(now)
+        if application.place != NO_PLACE and moved > pending.moved:
+            self.active.column("progressed")[application.place] = self.now
         pending.moved = min(moved, pending.volume)
         if application.place != NO_PLACE:
             if moved > OVERRUN * self.active.column("allowed")[application.place] + pending.round_bytes:
@@ -241,14 +258,17 @@ class Core(Roster):
             self._end(application, pending.volume)
         application.connected = True
         self._settled = False
+        self._return(application)
         self._note(now, application)
 
-    def restore(self, applications: Iterable[Application], departed: Iterable[str] = ()) -> None:
-        """Applications out of a journal: away, with what they may be using, until a lease from now ends."""
+    def restore(self, applications: Iterable[Application], placed: Container[int], departed: Iterable[str] = ()) -> None:
+        """Applications out of a journal, all away: those `placed`, by number, have a place and what they may be using until
+        a lease from now ends, the others have lost it before.
+        """
         for application in applications:
-            self._restore(application)
+            self._restore(application, application.number in placed)
         self.departed.extend(departed)
-        self.set_policy(self.now, self.policy)
+        self._replace_policy(self.now, self.policy)
 
     # What is to be told
 
@@ -278,7 +298,8 @@ class Core(Roster):
     def next_date(self) -> float:
         """When `decide` is to be called at the latest; infinite while only an event can matter."""
         tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
-        return min(tick, self.leases.next_date())
+        stuck = float(self.active.stuck(self.now, self.leases.lease).min()) if self.active.size else math.inf
+        return min(tick, stuck, self.leases.next_date())
 
     def view(self, active: Active | None = None, now: float | None = None) -> View:
         """What the policy is shown at present, or of other operations at another date."""
@@ -311,6 +332,10 @@ class Core(Roster):
             self._send_away(application, f"it did not keep to grant {sent.number} of {sent.rate:g} bytes/s in time")
         for application in self.leases.silent(self.now):
             self._send_away(application, f"it gave no sign of life for {self.leases.lease:g} s")
+        for place in np.flatnonzero(self.active.stuck(self.now, self.leases.lease) <= self.now)[::-1]:
+            owner = self.active.owners[place]
+            silence = self.now - float(self.active.column("progressed")[place])
+            self._send_away(owner, f"it has moved nothing for {silence:.3g} s, though it was granted all it wanted to move")
         for application in self.leases.outdated(self.now):
             self._forget(application)
 
@@ -348,6 +373,6 @@ class Core(Roster):
             return
         reason = failure(self.policy.rates, view) or f"it gave rates that no link carries, {rates.tolist()[:8]}"
         fault = f"policy {self.policy.name}: {reason}; going on with {FALLBACK}"
-        self.set_policy(self.now, FALLBACK)
+        self._replace_policy(self.now, find(FALLBACK))
         self.fault = fault
         self._ask()

@@ -21,6 +21,7 @@ class Expected:
             raise InputError(
                 f"policy {policy.name}", "it plans for applications known ahead; expected a workload file, --workload FILE"
             )
+        self._policy, self._workload = policy, workload
         self.only_planned = policy.family == STATIC
         applications = workload.applications if workload is not None else ()
         self._position = {application.name: index for index, application in enumerate(applications)}
@@ -38,6 +39,10 @@ class Expected:
             alone = application.seconds_alone(application.cap(workload.platform))
             self._whole.append(workload.history(application) + float(alone))
         self._left = sorted(turn for turns in self._turns for turn in turns)
+
+    def anew(self) -> Expected:
+        """The same plan, of which nothing is done."""
+        return Expected(self._policy, self._workload)
 
     @property
     def size(self) -> int:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from penstock.client import address
 from penstock.coordinator import control
+from penstock.coordinator.listening import one_line, tcp
 from penstock.model import InputError
 
 if TYPE_CHECKING:
@@ -72,13 +72,9 @@ async def serving(server: Server) -> AsyncIterator[None]:
         app = application(server)
     except ImportError as error:
         raise InputError("http", f"{error.name} is missing; expected: pip install 'penstock[serve]'") from None
-    where = address.parse(server.settings.http)
-    if not isinstance(where, address.Tcp):
-        raise InputError("http", f"{server.settings.http!r} is no TCP address; expected host:port")
-    try:
+    where = tcp(server.settings.http, "http")
+    with one_line(f"http {where}"):
         listening = socket.create_server((where.host, where.port), family=_family(where.host))
-    except OSError as error:
-        raise InputError(f"http {where}", f"cannot be listened on: {error.strerror or error}") from None
     configuration = uvicorn.Config(app, log_level="warning", lifespan="off", access_log=False, timeout_graceful_shutdown=1)
     http = uvicorn.Server(configuration)
     http.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]  # signals are the server's

@@ -29,7 +29,9 @@ PAGE_BYTES: Final = 1024
 """A commit writes the pages of the applications that have changed: small ones, for two or three applications each."""
 FOLD_SECONDS: Final = 5.0
 FOLD_BYTES: Final = 64 * 2**20
-"""The log is folded when it is that long, or nothing was written since the last look: the disk stalls writers meanwhile."""
+"""The log is folded into the file when it is that long, which stalls writers for a moment."""
+BUSY_SECONDS: Final = 0.01
+"""So long a commit waits for whoever else has locked the file."""
 MOST_PASSAGES: Final = 1_000_000
 """Operations that are remembered; some tens of bytes each."""
 PRUNED: Final = 1_000
@@ -77,6 +79,7 @@ class Journal:
         self.path = path
         self.failure: str | None = None
         self._commits = 0
+        self._fold_due = False
         self._lock = _lock(path)
         try:
             self._database = _open(path)
@@ -105,9 +108,14 @@ class Journal:
         return present, applications
 
     def commit(
-        self, present: Present, changed: Iterable[tuple[int, Application | None]], passages: Sequence[Passage] = ()
+        self,
+        present: Present,
+        changed: Iterable[tuple[int, Application | None]],
+        passages: Sequence[Passage] = (),
+        *,
+        anew: bool = False,
     ) -> None:
-        """Write it down; None is an application that is no more."""
+        """Write it down; None is an application that is no more, `anew` says that those changed are all there are."""
         kept, gone = [], []
         for number, application in changed:
             if application is None:
@@ -116,6 +124,8 @@ class Journal:
                 kept.append((number, application.job, application.uid, _pack.encode(application)))
         try:
             with self._database:
+                if anew:
+                    self._database.execute("DELETE FROM application")
                 if kept:
                     self._database.executemany("INSERT OR REPLACE INTO application VALUES (?, ?, ?, ?)", kept)
                 if gone:
@@ -129,6 +139,9 @@ class Journal:
                     last = "(SELECT max(id) FROM passage)"
                     self._database.execute(f"DELETE FROM passage WHERE id <= {last} - ?", (MOST_PASSAGES,))  # noqa: S608
             self.failure = None
+            if self._fold_due:
+                self._fold_due = False
+                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             self.failure = str(error)
 
@@ -140,13 +153,15 @@ class Journal:
         os.close(self._lock)
 
     def _fold(self) -> None:
+        """Copy the log into the file, beside whoever writes; it is emptied with a commit, when little is left."""
         log, seen = Path(f"{self.path}-wal"), -1
-        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=0.0)) as database:
             while not self._done.wait(FOLD_SECONDS):
                 rests, seen = self._commits == seen, self._commits
                 with contextlib.suppress(sqlite3.Error, OSError):
-                    if log.stat().st_size > (0 if rests else FOLD_BYTES):
-                        database.execute("PRAGMA wal_checkpoint(TRUNCATE)" if rests else "PRAGMA wal_checkpoint(PASSIVE)")
+                    if not rests and log.stat().st_size > FOLD_BYTES:
+                        database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                        self._fold_due = True
 
 
 def recorded(path: str) -> tuple[Present, list[Passage]]:
@@ -184,7 +199,7 @@ def _lock(path: str) -> int:
 def _open(path: str) -> sqlite3.Connection:
     previous = os.umask(0o077)
     try:
-        database = sqlite3.connect(path)
+        database = sqlite3.connect(path, timeout=BUSY_SECONDS)
         database.execute(f"PRAGMA page_size={PAGE_BYTES}")
         database.execute("PRAGMA journal_mode=WAL")
     finally:

@@ -37,6 +37,8 @@ UNREAD_BYTES: Final = 65_536
 MOST_ERRORS: Final = 100
 INTRODUCTION_SECONDS: Final = 10.0
 """A peer must say who it is in that time."""
+FAREWELL_SECONDS: Final = 1.0
+"""So long a peer may take to read the last words."""
 NOBODY: Final = -1
 """The uid of whoever comes over TCP: the token says that it may, not who it is."""
 
@@ -48,6 +50,8 @@ class Peer(asyncio.Protocol):
         self.server = server
         self.local = local
         self.uid = NOBODY
+        self.user: int | str = NOBODY
+        """Whose limits it shares: those of its uid, over TCP those of its host."""
         self.application: Application | None = None
         self.is_control = False
         self._transport: asyncio.Transport | None = None
@@ -62,7 +66,9 @@ class Peer(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if self.local:
-            self.uid = _uid(transport.get_extra_info("socket"))
+            self.uid = self.user = _uid(transport.get_extra_info("socket"))
+        else:
+            self.user = str(transport.get_extra_info("peername")[0])
         if not self.server.admit(self):
             self.say(Error(DENIED, "too many connections of this user; expected fewer"))
             self.hang_up()
@@ -83,7 +89,7 @@ class Peer(asyncio.Protocol):
             self.hang_up()
             return
         now = self.server.now()
-        wait = max(self._bucket.take(count, now), self.server.bucket(self.uid).take(count, now))
+        wait = max(self._bucket.take(count, now), self.server.bucket(self.user).take(count, now))
         if wait > 0.0 and self._transport is not None:
             self._transport.pause_reading()
             asyncio.get_running_loop().call_later(wait, self._read_on)
@@ -113,9 +119,10 @@ class Peer(asyncio.Protocol):
         self._transport.write(encode(message))
 
     def hang_up(self) -> None:
-        """Close the connection when what was said is sent."""
+        """Close the connection when what was said is sent, and soon in any case."""
         if self._transport is not None:
             self._transport.close()
+            asyncio.get_running_loop().call_later(FAREWELL_SECONDS, self._transport.abort)
             self._transport = None
 
     def _hear(self, line: bytes) -> None:

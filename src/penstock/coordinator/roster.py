@@ -53,7 +53,7 @@ class Roster:
             self.now = float(now)
 
     def granted(self) -> float:
-        """Bytes/s that applications may be using in all; never above the bandwidth."""
+        """Bytes/s that applications may be using in all."""
         return float(self.active.column("rate").sum())
 
     def progress(self, application: Application) -> float:
@@ -67,15 +67,15 @@ class Roster:
         elapsed = self.now - application.release
         return self.progress(application) / elapsed if elapsed > 0.0 else 1.0
 
-    def _restore(self, application: Application) -> None:
+    def _restore(self, application: Application, placed: bool) -> None:
         application.connected = False
         application.place = NO_PLACE
         application.unkept = []
-        application.cap = min(application.cap, self.bandwidth)
+        application.cap = min(application.wish, self.bandwidth)
         self.applications[application.number] = application
         self.next_number = max(self.next_number, application.number + 1)
         self.leases.alive(self.now, application)
-        if application.operation is not None:
+        if application.operation is not None and placed:
             in_force = application.in_force
             self._enter(application, application.operation.moved)
             self._put_in_force(application, in_force)
@@ -96,6 +96,7 @@ class Roster:
         if application.place != NO_PLACE:
             allowed = self.active.column("allowed")
             allowed[application.place] = max(moved, allowed[application.place])
+            self.active.column("progressed")[application.place] = self.now
             self.active.set_moved(application.place, operation.moved)
             return
         position = self._expected.position(application.job)
@@ -111,6 +112,8 @@ class Roster:
             release=application.release,
             nodes=application.nodes,
             done=application.done,
+            round=operation.round_bytes,
+            progressed=self.now,
             mean_iteration=application.mean_iteration,
             whole=whole,
             rank=self._expected.rank(application.job),
@@ -174,11 +177,29 @@ class Roster:
         self.changed.add(application.number)
 
     def _skip(self, application: Application) -> None:
-        """Nobody is to wait for the turns of an application that is gone."""
+        """Nobody is to wait for the turns of an application that is gone; when all are, the plan begins anew."""
         if self._expected.position(application.job) is not None and application.job not in self.departed:
             self.departed.append(application.job)
-            self._expected.departed(application.job)
-            self._number_turns()
+            if len(self.departed) == self._expected.size:
+                self.departed.clear()
+            self._plan(self._expected.anew())
+
+    def _return(self, application: Application) -> None:
+        """One that was gone is back: its turns are to be waited for."""
+        if application.job in self.departed:
+            self.departed.remove(application.job)
+            self._plan(self._expected.anew())
+
+    def _plan(self, expected: Expected) -> None:
+        """Go by this plan, from what is done of it on."""
+        self._expected = expected
+        for application in self.applications.values():
+            expected.done(application.job, application.operations)
+        for job in self.departed:
+            expected.departed(job)
+        for place, owner in enumerate(self.active.owners):
+            self.active.column("rank")[place] = expected.rank(owner.job)
+        self._number_turns()
 
     def _turn(self, application: Application) -> int:
         """The turn of its pending operation, counted like completed operations; −1 if it is in no plan."""

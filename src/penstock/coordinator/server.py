@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+import inspect
 import logging
 import math
 import os
@@ -30,6 +31,7 @@ from penstock.client.protocol import (
     Answer,
     Beat,
     Control,
+    Error,
     Forgotten,
     Inform,
     Join,
@@ -49,6 +51,7 @@ from penstock.coordinator.core import Core
 from penstock.coordinator.instructions import Forget, Refused
 from penstock.coordinator.journal import Journal, Present
 from penstock.coordinator.limits import Bucket
+from penstock.coordinator.listening import listen_locally, listen_remotely
 from penstock.coordinator.notify import notify, watchdog_seconds
 from penstock.coordinator.peer import Peer
 from penstock.coordinator.settings import Settings
@@ -62,6 +65,8 @@ SPACING: Final = 0.0005
 LONGEST_SLEEP: Final = 3600.0
 MOST_UNWRITTEN: Final = 10_000
 """Ended operations that wait for a journal that cannot be written."""
+RETRY_SECONDS: Final = 1.0
+"""Between two tries to write a journal that fails."""
 MOST_RECENT: Final = 500
 """Grants that are remembered for whoever looks."""
 
@@ -92,16 +97,18 @@ class Server:
         self.recent: deque[tuple[float, int, str, float]] = deque(maxlen=MOST_RECENT)
         """The latest grants: date, application, its job, bytes/s."""
         self.peers: set[Peer] = set()
-        self._connections: Counter[int] = Counter()
+        self._connections: Counter[int | str] = Counter()
         self._date: float | None = None
         self._next_decision = 0.0
         self._written_policy = ""
+        self._try_again = 0.0
         self._at: dict[int, Peer] = {}
-        self._buckets: dict[int, Bucket] = {}
+        self._buckets: dict[int | str, Bucket] = {}
         self._after_commit: list[Callable[[], None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._awake_at = 0.0
         self._stopped = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._fault: str | None = None
 
     # Life
@@ -110,7 +117,9 @@ class Server:
         """Listen until told to stop; `ready` is called when clients can come."""
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self.journal.close)
-            await self._listen(stack)
+            await listen_locally(Path(self.settings.socket), lambda: Peer(self, local=True), stack)
+            if self.settings.listen:
+                await listen_remotely(self.settings.listen, lambda: Peer(self, local=False), stack)
             if self.settings.http:
                 from penstock.coordinator.http import serving
 
@@ -129,26 +138,6 @@ class Server:
     def stop(self) -> None:
         """End `run`; clients go on by themselves and come back to the next coordinator."""
         self._stopped.set()
-
-    async def _listen(self, stack: contextlib.AsyncExitStack) -> None:
-        loop = asyncio.get_running_loop()
-        path = Path(self.settings.socket)
-        with _one_line(f"socket {path}"):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with contextlib.suppress(FileNotFoundError):
-                if path.is_socket():
-                    path.unlink()  # of an earlier life: the journal's lock says that nobody lives
-            local = await loop.create_unix_server(lambda: Peer(self, local=True), str(path), backlog=1024)
-            path.chmod(0o666)  # anybody may come: the kernel says who it is
-        stack.callback(lambda: path.unlink(missing_ok=True))
-        stack.callback(local.close)
-        if self.settings.listen:
-            where = address.parse(self.settings.listen)
-            if not isinstance(where, address.Tcp):
-                raise InputError("listen", f"{self.settings.listen!r} is no TCP address; expected host:port")
-            with _one_line(f"listen {where}"):
-                remote = await loop.create_server(lambda: Peer(self, local=False), where.host, where.port, backlog=1024)
-            stack.callback(remote.close)
 
     async def _feed_watchdog(self) -> None:
         seconds = watchdog_seconds()
@@ -177,19 +166,22 @@ class Server:
     def admit(self, peer: Peer) -> bool:
         """Whether there is room for one more connection of this user."""
         self.peers.add(peer)
-        self._connections[peer.uid] += 1
-        return self._connections[peer.uid] <= self.settings.max_applications_per_user + STRANGERS
+        self._connections[peer.user] += 1
+        return self._connections[peer.user] <= self.settings.max_applications_per_user + STRANGERS
 
-    def bucket(self, uid: int) -> Bucket:
+    def bucket(self, user: int | str) -> Bucket:
         """The messages that all peers of a user may send."""
-        if uid not in self._buckets:
-            self._buckets[uid] = Bucket(self.settings.message_rate_per_user, self.clock.now())
-        return self._buckets[uid]
+        if user not in self._buckets:
+            self._buckets[user] = Bucket(self.settings.message_rate_per_user, self.clock.now())
+        return self._buckets[user]
 
     def gone(self, peer: Peer) -> None:
         """A connection has ended."""
         self.peers.discard(peer)
-        self._connections[peer.uid] -= 1
+        self._connections[peer.user] -= 1
+        if self._connections[peer.user] <= 0:
+            del self._connections[peer.user]
+            self._buckets.pop(peer.user, None)
         application = peer.application
         if application is not None and self._at.get(application.number) is peer:
             del self._at[application.number]
@@ -230,7 +222,7 @@ class Server:
                 raise Refused(DENIED, "only whoever runs the coordinator may ask this; expected its user, or root")
             peer.is_control = True
             peer.introduced()
-            peer.say(Answer(message.seq, control.answer(self, message.command, message.argument)))
+            self._answer(peer, message)
             return
         if not peer.local and not hmac.compare_digest(message.token.encode(), self.token.encode()):
             raise Refused(DENIED, "the token is not right; expected the one in the coordinator's token file")
@@ -242,8 +234,28 @@ class Server:
             self._join(peer, message)
         peer.introduced()
 
+    def _answer(self, peer: Peer, message: Control) -> None:
+        """Carry out an order; one that takes long, as a policy that must be compiled, beside everything else."""
+        body = control.answer(self, message.command, message.argument)
+        if not inspect.isawaitable(body):
+            peer.say(Answer(message.seq, body))
+            return
+
+        async def later() -> None:
+            try:
+                peer.say(Answer(message.seq, await body))
+            except Refused as error:
+                peer.say(Error(error.code, str(error), message.seq))
+
+        task = asyncio.get_running_loop().create_task(later())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     def _register(self, peer: Peer, message: Register) -> None:
-        self._make_room(peer.uid)
+        self.core.check_newcomer(
+            message.job, message.user, message.nodes, message.bandwidth, message.elapsed, message.progress
+        )
+        self._make_room(peer)
         key = secrets.token_hex(16)
         application = self.core.register(
             self.now(),
@@ -280,13 +292,11 @@ class Server:
         reply = Registered(seq, application.number, key, self.settings.lease, self.core.policy.name)
         self._after_commit.append(lambda: peer.say(reply))
 
-    def _make_room(self, uid: int) -> None:
-        """A user at its limit loses the books of the one longest away; Refused if all are here, or may be using the link."""
-        own = [application for application in self.core.applications.values() if application.uid == uid]
-        for limit, members in (
-            (self.settings.max_applications_per_user, own),
-            (self.settings.max_applications, list(self.core.applications.values())),
-        ):
+    def _make_room(self, peer: Peer) -> None:
+        """Where a limit is reached, who has been away for longest loses its books; Refused if there is nobody such."""
+        per_user = self.settings.max_applications_per_user if peer.local else self.settings.max_applications
+        for limit, uid in ((per_user, peer.uid), (self.settings.max_applications, None)):
+            members = [a for a in self.core.applications.values() if uid is None or a.uid == uid]
             if len(members) < limit:
                 continue
             away = [member for member in members if member.number not in self._at and member.place == NO_PLACE]
@@ -300,7 +310,7 @@ class Server:
         """Decide when all that has arrived is entered, write it down, and tell."""
         core, begun, self._date = self.core, self.clock.now(), None
         instructions = core.decide(begun)
-        if core.changed or instructions or core.policy.name != self._written_policy:
+        if core.changed or instructions or core.chosen != self._written_policy or self.journal.failure:
             self._commit()
         for said in self._after_commit:
             said()
@@ -323,29 +333,32 @@ class Server:
         self._next_decision = ended + max(SPACING, 0.5 * (ended - begun))
 
     def _commit(self) -> None:
-        core, mark = self.core, self.clock.mark()
-        in_force = {owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners}
+        core, mark, before = self.core, self.clock.mark(), self.journal.failure
+        if before and mark.now < self._try_again:
+            core.changed.clear()
+            del core.passages[:-MOST_UNWRITTEN]
+            return
         present = Present(
             now=mark.now,
             monotonic=mark.monotonic,
             wall=mark.wall,
             boot=mark.boot,
             bandwidth=core.bandwidth,
-            policy=core.policy.name,
+            policy=core.chosen,
             configured=self.settings.policy,
             next_number=core.next_number,
-            in_force=in_force,
+            in_force={owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners},
             departed=core.departed,
         )
-        before = self.journal.failure
-        changed = [(number, core.applications.get(number)) for number in core.changed]
-        self.journal.commit(present, changed, core.passages)
-        self._written_policy = core.policy.name
+        numbers = core.applications if before else core.changed
+        changed = [(number, core.applications.get(number)) for number in numbers]
+        self.journal.commit(present, changed, core.passages, anew=before is not None)
+        core.changed.clear()  # what a failing journal misses is written when it can be, all anew
+        self._written_policy = core.chosen
         if not self.journal.failure:
-            core.changed.clear()  # else with the next commit
             core.passages.clear()
             return
-        del core.passages[:-MOST_UNWRITTEN]
+        self._try_again = mark.now + RETRY_SECONDS
         if not before:
             LOG.error("journal %s: %s; going on without it", self.journal.path, self.journal.failure)
 
@@ -357,7 +370,7 @@ class Server:
 
     def _sleep(self) -> None:
         """Wake up when the core wants to, though nothing happens."""
-        date = self.core.next_date()
+        date = min(self.core.next_date(), self._try_again if self.journal.failure else math.inf)
         if self._timer is not None and (self._awake_at > date or self._awake_at <= self.clock.now()):
             self._timer.cancel()
             self._timer = None
@@ -381,31 +394,36 @@ ENTERED: Final[dict[type, Callable[[Server, Peer, Application, Any], None]]] = {
 def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
     """Time and state as they were, or as they begin. A policy that was changed outlives a restart with the same settings."""
     present, applications = journal.load()
-    clock = Clock(present.mark if present else None)
-    core = Core(
-        present.policy if present is not None and present.configured == settings.policy else settings.policy,
+    if present is None:
+        clock = Clock()
+        return clock, _core(settings, settings.policy, clock.now())
+    clock = Clock(present.mark)
+    policies = dict.fromkeys([*([present.policy] if present.configured == settings.policy else []), settings.policy])
+    for policy in policies:
+        try:
+            core = _core(settings, policy, clock.now())
+            core.next_number = present.next_number
+            core.restore(applications, present.in_force, present.departed)
+            return clock, core
+        except InputError as error:
+            if policy == settings.policy:
+                raise
+            LOG.error("%s; going on with %s", error, settings.policy)
+    raise AssertionError("the settings name a policy")
+
+
+def _core(settings: Settings, policy: str, now: float) -> Core:
+    return Core(
+        policy,
         settings.bandwidth,
         node_bandwidth=settings.node_bandwidth,
         lease=settings.lease,
         keep=settings.keep,
         keep_most=settings.max_applications,
         workload=read(settings.workload) if settings.workload else None,
-        now=clock.now(),
+        now=now,
     )
-    if present is not None:
-        core.next_number = present.next_number
-        core.restore(applications, present.departed)
-    return clock, core
 
 
 def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-@contextlib.contextmanager
-def _one_line(place: str) -> Any:
-    """An address that cannot be had, in one line."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(place, f"cannot be listened on: {error.strerror or error}") from None

@@ -30,6 +30,13 @@ def _path(value: object, place: str) -> str:
     return str(Path(_text(value, place)).expanduser().absolute()) if value else ""
 
 
+def _socket(value: object, place: str) -> str:
+    where = address.parse(_path(value, place) if "/" in _text(value, place) else _text(value, place))
+    if not isinstance(where, address.Unix):
+        raise InputError(place, f"{value!r} is no Unix socket; expected its path, and --listen for TCP")
+    return str(where)
+
+
 def _count(value: object, place: str) -> int:
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
@@ -55,7 +62,7 @@ class Settings:
     node_bandwidth: float = _setting(math.inf, units.bandwidth)
     policy: str = _setting("fair-share", _text)
     workload: str = _setting("", _path)
-    socket: str = _setting("", _path)
+    socket: str = _setting("", _socket)
     listen: str = _setting("", _text)
     token_file: str = _setting("", _path)
     journal: str = _setting("", _path)
@@ -65,7 +72,7 @@ class Settings:
     max_applications: int = _setting(10_000, _count)
     max_applications_per_user: int = _setting(2_000, _count)
     message_rate: int = _setting(1_000, _count)
-    message_rate_per_user: int = _setting(50_000, _count)
+    message_rate_per_user: int = _setting(10_000, _count)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is no default came from."""
 
@@ -100,7 +107,7 @@ def load(options: Mapping[str, object], environment: Mapping[str, str], file: st
             place = {"environment": PREFIX + name.upper(), "command line": "--" + name.replace("_", "-")}.get(origin)
             values[name] = READERS[name](value, place or f"{origin}: {name}")
             origins[name] = origin
-    values.setdefault("socket", str(address.default_socket()))
+    values.setdefault("socket", str(address.own_socket()))
     values.setdefault("journal", str(_state_folder(environment) / "journal.sqlite"))
     return Settings(**values, origins=origins)
 
