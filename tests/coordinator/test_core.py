@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 
 from penstock.coordinator.core import Core
+from penstock.coordinator.instructions import Forget, Grant
 from penstock.engine import dedicated, simulate
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import Policy
@@ -46,3 +47,57 @@ def test_the_first_application_does_not_wait_for_the_policy_to_be_loaded(monkeyp
     core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
     (grant,) = core.decide(1.0)
     assert grant.rate == 1.0
+
+
+def beating(core, until, *members, every=1.0, reports=None):
+    """Everybody gives signs of life and keeps to its grants; `reports` of some tell so many bytes more each time."""
+    told = []
+    while core.now < until:
+        now = core.now + every
+        for member in members:
+            if member.number in core.applications and member.connected:
+                core.alive(now, member)
+                if reports and member.job in reports and member.operation is not None:
+                    core.report(now, member, member.operation.number, member.operation.moved + reports[member.job])
+        for instruction in core.decide(now):
+            told.append(instruction)
+            if isinstance(instruction, Grant):
+                core.yielded(now, instruction.application, instruction.number)
+    return told
+
+
+def two_in_turn():
+    """Of 1,000 bytes at 10 bytes/s in 10 rounds each, one after the other."""
+    core = Core("fcfs", 10.0, lease=5.0)
+    members = [core.register(0.0, name) for name in ("first", "second")]
+    for member in members:
+        core.inform(0.0, member, 1, 1000.0, rounds=10)
+    core.decide(0.0)
+    return core, members
+
+
+def test_who_hangs_but_gives_signs_of_life_holds_nobody_up():
+    core, (first, second) = two_in_turn()
+    # It should have moved all, and 5 % and a round more, after 115 s; it never moved since 0 s.
+    assert not [one for one in beating(core, 114.0, first, second) if isinstance(one, Forget)]
+    told = beating(core, 117.0, first, second)
+    (forgotten,) = [one for one in told if isinstance(one, Forget)]
+    assert forgotten.application is first
+    assert "it has moved nothing for " in forgotten.reason
+    assert (first.in_force, second.in_force) == (0.0, 10.0)
+
+
+def test_who_is_slow_keeps_its_place():
+    core, (first, second) = two_in_turn()
+    told = beating(core, 400.0, first, second, reports={"first": 1.0})
+    assert not [one for one in told if isinstance(one, Forget)]
+    assert (first.in_force, second.in_force) == (10.0, 0.0)
+
+
+def test_a_wider_link_widens_what_restored_applications_can_use():
+    core = Core("fcfs", 10.0)
+    member = core.register(0.0, "wide", bandwidth=50.0)
+    assert member.cap == 10.0
+    wider = Core("fcfs", 40.0)
+    wider.restore([member], {})
+    assert member.cap == 40.0

@@ -101,3 +101,28 @@ def test_who_is_not_planned_is_refused(workload):
         core.release(4.5 + operation, a, operation)
     with pytest.raises(Refused, match="no further operation of 'a' is in the plan of periodic-fifo"):
         core.inform(8.0, a, 3, 10.0)
+
+
+def test_who_was_away_and_comes_back_has_its_turn_again(workload):
+    core = Core(ORDER, 10.0, workload=workload)
+    a, b, c = (core.register(0.0, name) for name in "abc")
+    core.inform(1.0, a, 1, 10.0)
+    assert rates(core, 1.0) == {"a": 10.0}
+    for other in (b, c):
+        core.alive(9.0, other)
+    assert rates(core, 11.5) == {}  # a is silent for a lease
+    core.join(12.0, a, 1)
+    core.inform(12.0, a, 1, 10.0, moved=2.0)
+    assert rates(core, 12.0) == {"a": 10.0}
+    assert core.departed == []
+
+
+def test_when_all_have_left_the_order_begins_anew(workload):
+    core = Core(ORDER, 10.0, workload=workload)
+    for _ in range(2):
+        members = [core.register(core.now, name) for name in "abc"]
+        core.inform(core.now, members[0], 1, 10.0)
+        assert rates(core, core.now) == {"a": 10.0}
+        for member in members:
+            core.leave(core.now + 1.0, member)
+        assert core.departed == []

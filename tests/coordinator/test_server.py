@@ -6,10 +6,12 @@ import contextlib
 import socket
 import sqlite3
 import time
+from dataclasses import replace
 
 import pytest
 
 from penstock.client.errors import AddressError
+from penstock.coordinator import journal
 from penstock.coordinator.server import Server
 from penstock.model import InputError
 from tests.coordinator.running import ENOUGH, MB, Raw, Running, running, settings, with_peers
@@ -232,6 +234,31 @@ class TestSafety:
         with pytest.raises(InputError, match="over TCP the token says who may come"):
             Server(settings(tmp_path, listen="127.0.0.1:7000"))
 
+    @pytest.mark.parametrize("name", ["a\x1b[2J", "\0", "two\nlines", "\u202e"])
+    def test_names_that_terminals_obey_are_refused(self, tmp_path, name):
+        with with_peers(tmp_path, 1) as (it, peer):
+            for fields in ({"job": name}, {"job": "fine", "user": name}):
+                peer.send("register", version=1, **fields)
+                assert peer.refused() == "invalid"
+            assert it.state()["applications"] == []
+
+    def test_who_is_refused_drives_nobody_out(self, tmp_path):
+        with with_peers(tmp_path, 2, max_applications_per_user=1) as (it, first, second):
+            first.register("first")
+            first.close()
+            wait_until(lambda: only(it.state())["state"] == "away", "it is away")
+            second.send("register", version=1, job="second", bandwidth=0.0)
+            assert second.refused() == "invalid"
+            assert only(it.state())["job"] == "first"
+
+    def test_who_errs_too_often_and_does_not_read_is_gone_soon(self, tmp_path):
+        with with_peers(tmp_path, 1, message_rate=10**6) as (it, peer):
+            peer.register()
+            peer.send_bytes(b"".join(b'{"type":"beat","seq":%d}\n' % seq for seq in range(2, 1500)))
+            peer.send_bytes(b"nonsense\n" * 100)
+            wait_until(lambda: only(it.state())["state"] == "away", "it is cut off")
+            wait_until(lambda: len(it.server.peers) == 1, "only who asks is connected")
+
     def test_an_unknown_command_is_refused(self, tmp_path):
         with running(tmp_path) as it, pytest.raises(Exception, match="unknown command 'dance'; expected one of state"):
             it.ask("dance")
@@ -356,3 +383,72 @@ class TestRestart:
             for name in ("journal", "journal-wal", "journal.lock"):
                 assert (tmp_path / name).stat().st_mode & 0o077 == 0
         assert not (tmp_path / "socket").exists()
+
+    def test_who_had_lost_its_place_has_none_after_a_restart(self, tmp_path):
+        with with_peers(tmp_path, 1, lease=0.3) as (_it, peer):
+            peer.register("silent")
+            peer.send("inform", operation=1, volume=1e12)
+            peer.until("forgotten")
+        with with_peers(tmp_path, 1, policy="fcfs") as (_it, peer):
+            peer.register("next")
+            peer.send("inform", operation=1, volume=1e9)
+            assert peer.until("grant")["rate"] == 100 * MB
+
+    def test_a_policy_that_failed_is_tried_again(self, tmp_path):
+        mine = tmp_path / "mine.py"
+        mine.write_text(
+            "def greedy(view, rates):\n    for i in range(len(rates)):\n        rates[i] = 2.0 * view.bandwidth\n"
+        )
+        for _ in range(2):
+            with with_peers(tmp_path, 1, policy=f"{mine}:greedy") as (it, peer):
+                peer.register()
+                peer.send("inform", operation=1, volume=1e12)
+                assert peer.until("grant")["rate"] == 100 * MB
+                assert "going on with fair-share" in it.state()["fault"]
+                peer.send("leave")
+                peer.until("left")
+
+    def test_a_policy_that_cannot_be_had_any_more_gives_way(self, tmp_path):
+        mine = tmp_path / "mine.py"
+        mine.write_text("def nothing(view, rates):\n    for i in range(len(rates)):\n        rates[i] = 0.0\n")
+        with running(tmp_path) as it:
+            assert it.ask("policy", f"{mine}:nothing")["policy"].endswith("nothing")
+        mine.unlink()
+        with running(tmp_path) as it:
+            assert it.ask("policy")["policy"] == "fair-share"
+
+    def test_the_log_of_the_journal_is_folded_while_it_is_written(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(journal, "FOLD_SECONDS", 0.02)
+        monkeypatch.setattr(journal, "FOLD_BYTES", 100_000)
+        log, sizes = tmp_path / "journal-wal", []
+        with with_peers(tmp_path, 1, message_rate=10**6) as (_it, peer):
+            peer.register()
+            deadline = time.monotonic() + ENOUGH
+            while not (sizes and max(sizes) > log.stat().st_size) and time.monotonic() < deadline:
+                sizes.append(log.stat().st_size)
+                peer.send("inform", operation=len(sizes), volume=1e9)
+                peer.until("grant")
+                peer.send("release", operation=len(sizes))
+            assert max(sizes) > log.stat().st_size
+        assert max(sizes) < 1_000_000
+
+
+class TestSocket:
+    def test_it_is_not_taken_from_a_coordinator_that_lives(self, tmp_path):
+        with running(tmp_path) as it:
+            other = settings(tmp_path, bandwidth=1.0)
+            with pytest.raises(InputError, match="another coordinator listens there"):
+                Running(replace(other, journal=str(tmp_path / "other"))).__enter__()
+            assert it.state()["bandwidth"] == 100 * MB
+
+    def test_one_that_is_left_over_is_replaced(self, tmp_path):
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(tmp_path / "socket"))
+        with running(tmp_path) as it:
+            assert it.state()["applications"] == []
+
+    def test_one_that_is_another_by_now_is_left_alone(self, tmp_path):
+        with running(tmp_path):
+            (tmp_path / "socket").unlink()
+            (tmp_path / "socket").write_text("somebody else's")
+        assert (tmp_path / "socket").read_text() == "somebody else's"
