@@ -2,7 +2,8 @@
 
 Runs as a process of its own: ``python -m benchmarks.coordinator_load SOCKET PID REGISTERED ACTIVE EVENTS_PER_S SECONDS``.
 Every step releases one operation and announces another application's, which is two events; lower grants are answered at
-once, and those answers are not counted. With 0 events a second it goes as fast as answers come, `WINDOW` steps at a time.
+once, and those answers are not counted. With 0 events a second it goes as fast as answers come, `WINDOW` steps at a time;
+with 0 active applications they only give signs of life.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 from penstock.client.protocol import (
+    Beat,
     Grant,
     Inform,
     Lines,
@@ -46,6 +48,12 @@ class Member(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected."""
         self.transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more can be measured."""
+        if not DONE:
+            sys.stderr.write(f"benchmarks: the coordinator has hung up: {exc}\n")
+            os._exit(1)
 
     def data_received(self, data: bytes) -> None:
         """Take the time of the first answer, and yield at once."""
@@ -91,12 +99,26 @@ class Member(asyncio.Protocol):
 
 LATENCIES: list[float] = []
 COUNTS = {"yielded": 0}
+DONE: list[bool] = []
+BEAT_SECONDS = 10.0 / 3.0
 
 
 def processor_seconds(pid: int) -> float:
     """What the process has used so far."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+async def rest(members: list[Member], pid: int, seconds: float) -> None:
+    """Everybody works and only gives signs of life."""
+    begun, used = time.perf_counter(), processor_seconds(pid)
+    for turn in range(int(seconds / BEAT_SECONDS * len(members))):
+        members[turn % len(members)].say(Beat(members[turn % len(members)].next()))
+        due = begun + (turn + 1) * BEAT_SECONDS / len(members)
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    used, elapsed = processor_seconds(pid) - used, time.perf_counter() - begun
+    DONE.append(True)
+    print(json.dumps({"processor_share": used / elapsed}))
 
 
 async def main(path: str, pid: int, registered: int, active: int, per_second: float, seconds: float) -> None:
@@ -107,6 +129,9 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
         member.say(Register(member.next(), 1, f"job{number}", nodes=1 + number % 64, bandwidth=1e9 * (1 + number % 7)))
         members.append(member)
     await asyncio.gather(*(member.ready for member in members))
+    if active == 0:
+        await rest(members, pid, seconds)
+        return
     rng = random.Random(1)
     rng.shuffle(members)
     busy, idle = members[:active], members[active:]
@@ -146,6 +171,7 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     elapsed = time.perf_counter() - begun
     used = processor_seconds(pid) - used
     await asyncio.sleep(0.1)
+    DONE.append(True)
     latencies = sorted(LATENCIES)
     print(
         json.dumps(
