@@ -37,9 +37,12 @@ def _chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A real browser; without one the test is skipped, or fails where PENSTOCK_REQUIRE_ALL says that all must run."""
+    """A real browser; without one the test is skipped, or fails where PENSTOCK_REQUIRE_ALL says that all must run.
+
+    It is gone after each module: while it is there an event loop counts as running, and tests of others could start none.
+    """
     path = _chromium()
     try:
         from playwright.sync_api import sync_playwright
