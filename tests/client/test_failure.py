@@ -44,18 +44,25 @@ def test_without_patience_nothing_is_waited_for(place: Path, server: Scripted) -
 
 
 def test_without_patience_it_obeys_as_soon_as_it_is_told(server: Scripted) -> None:
+    class Slow(Recorder):
+        def write(self, data: memoryview) -> int:
+            time.sleep(0.02)
+            return super().write(data)
+
     server.rate = 0.0
-    file = Recorder()
-    with Job("a", address=server.address, patience=0.0) as job, job.io(1000, rounds=10) as io:
-        io.write(file, bytes(50))  # nobody has answered yet, or says wait: this may wait, so it is the first round only
+    file = Slow()
+    with Job("a", address=server.address, patience=0.0) as job, job.io(500, rounds=50) as io:
+        thread = started(io.write, file, bytes(500))
         server.expect(Inform)
-        until(lambda: job._link.session.operation.granted)  # type: ignore[union-attr]
-        thread = started(io.write, file, bytes(950))
+        operation = job._link.session.operation
+        assert operation is not None
+        until(lambda: operation.granted and not operation.flying)
+        moved = file.size()
         time.sleep(0.1)
-        assert file.size() <= 100  # the round that was under way is ended
+        assert file.size() == moved < 500  # the round that was under way is ended, and no other begun
         server.grant(1e9)
         thread.join(SOON)
-        assert file.size() == 1000
+        assert file.size() == 500
 
 
 def test_a_coordinator_that_falls_silent(server: Scripted, caplog: pytest.LogCaptureFixture) -> None:
