@@ -7,7 +7,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.papers.calciom import claims, crowds, live, reproduction
+from penstock.papers.calciom import claims, crowds, live, reproduction, stores
 from penstock.papers.calciom.figures import delayed
 from penstock.papers.calciom.reproduction import ITEMS, reproduce
 from penstock.papers.calciom.scenarios import (
@@ -20,6 +20,7 @@ from penstock.papers.calciom.scenarios import (
     small,
     split,
 )
+from penstock.testbed.live import LiveDelta
 from penstock.theory.delta import Pair, Times, Writer
 from tests.workloads.traces import line, write
 
@@ -47,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, data: Path):
 def test_all_items_are_made(made) -> None:
     folder, verdicts = made
     page = (folder / "index.html").read_text()
-    for item in ITEMS[:-1]:
+    for item in ITEMS[:-2]:  # but for live ones, which take a test bed, and the claims
         assert (folder / f"{item}.png").stat().st_size > 5_000
         assert f'id="{item}"' in page
     assert [verdict.id for verdict in verdicts] == ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "many"]
@@ -165,3 +166,30 @@ def test_accesses_at_the_same_time_are_seen() -> None:
     one = live.Calls(0.0, ((0.0, 1.0), (2.0, 3.0)), 0, True)
     other = live.Calls(0.0, ((0.5, 2.25),), 0, True)
     assert live._overlap(one, other) == pytest.approx(0.75)
+
+
+def test_live_runs_need_a_test_bed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="item live: there is no test bed; expected --live DIR, after penstock testbed up"):
+        reproduce(tmp_path, ["live"], "smoke")
+    with pytest.raises(InputError, match="no test bed"):
+        reproduce(tmp_path, ["live"], "smoke", live=tmp_path)
+    with pytest.raises(SystemExit):
+        main(["reproduce", "dash", "--live", str(tmp_path)])
+    assert "--live is for calciom; leave it out" in capsys.readouterr().err
+
+
+def test_live_runs_are_judged_by_their_geometric_mean() -> None:
+    pair = Pair(Writer(8.0, 1, 2), Writer(4.0, 1, 1), 2.0)
+    simulated = np.array([pair.io_times("interfering", dt) for dt in (0.0, 1.0)])
+
+    def ran(factors: list[float]) -> LiveDelta:
+        runs = simulated[:, None, :] * np.array(factors)[:, None, None]
+        return LiveDelta(pair, np.array([0.0, 1.0]), {"interfering": runs}, {}, {"interfering": simulated})
+
+    (near,) = stores.as_simulated({"near": ran([0.8, 1.25])}).checks
+    assert near.holds
+    assert near.measured == "1.000 (0.80 – 1.25)"
+    (far,) = stores.as_simulated({"far": ran([1.2, 1.2])}).checks
+    assert not far.holds
+    figure = stores.live_figure({"near": ran([0.8, 1.25]), "far": ran([1.2, 1.2])})
+    assert [axes.get_title() for axes in figure.axes] == ["near", "far"]

@@ -134,7 +134,7 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         reproduce(tmp_path, [], "smoke", dask="local")
     with pytest.raises(SystemExit):
         main(["reproduce", "dash", "--data", str(tmp_path)])
-    assert "--data is for distributed; leave it out" in capsys.readouterr().err
+    assert "--data is for distributed, calciom; leave it out" in capsys.readouterr().err
 
 
 def test_scales_stay_where_the_generator_can_follow() -> None:
