@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 IMPROVEMENT = 1e-12
+NOISE = 1e-9
+"""Where an operation of 0.001 s waits for one of 100 s, its time is known to no more than this part of it."""
+ROUND = (1.0, 2.0, 4.0, 10.0)
+"""Bandwidths with which all numbers are round, and ties are ties to the last bit."""
 
 
 def shares(active: list[Any], bandwidth: float) -> dict[int, float]:
@@ -84,13 +88,13 @@ def decisions(scene: Any) -> tuple[list[Any], bool]:
     if not group:
         group = [waiting.pop(0)]
     queue: list[Any] = []
-    doubtful = False
+    doubtful, round_numbers = False, scene.bandwidth in ROUND
     for newcomer in waiting:
         best, chosen = float("inf"), (group, queue)
         for plan in options(group, queue, newcomer):
             value = value_of(scene, *plan)
             gain = (best - value) / best if best < float("inf") else 1.0
-            doubtful = doubtful or 0.5 * IMPROVEMENT < gain < 1.5 * IMPROVEMENT
+            doubtful = doubtful or 0.5 * IMPROVEMENT < gain < 1.5 * IMPROVEMENT or (not round_numbers and abs(gain) < NOISE)
             if gain > IMPROVEMENT:
                 best, chosen = value, plan
         group, queue = chosen
