@@ -88,7 +88,7 @@ class Peer(asyncio.Protocol):
             self.say(Error(OVERSIZED, "a message is too long; expected at most 16384 bytes with its newline"))
             self.hang_up()
             return
-        now = self.server.now()
+        now = self.server.clock.now()
         wait = max(self._bucket.take(count, now), self.server.bucket(self.user).take(count, now))
         if wait > 0.0 and self._transport is not None:
             self._transport.pause_reading()

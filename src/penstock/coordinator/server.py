@@ -210,8 +210,8 @@ class Server:
         peer.hang_up()
 
     def beat(self, peer: Peer, application: Application, message: Beat) -> None:
-        """A sign of life, returned."""
-        self.core.alive(self.now(), application)
+        """A sign of life, returned; it changes nothing that a decision would be about."""
+        self.core.alive(self.clock.now(), application)
         peer.say(message)
 
     def _introduce(self, peer: Peer, message: Introduction) -> None:
