@@ -28,7 +28,7 @@ def turns(expected):
 def test_turns_among_those_that_are_left(workload):
     expected = Expected(find(ORDER), workload)
     assert turns(expected) == {"a": [0, 3], "b": [1, 4], "c": [2, 5]}
-    expected.done("a", 1)
+    expected.done("a", 0, 1)
     assert turns(expected) == {"a": [0, 2], "b": [0, 3], "c": [1, 4]}
     expected.departed("b")
     assert turns(expected) == {"a": [0, 1], "b": [-1, -1], "c": [0, 2]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.coordinator.core import Core
-from penstock.coordinator.explaining import explain, find
+from penstock.coordinator.explaining import called, explain
 
 
 def core_of(policy, *volumes, bandwidth=10.0):
@@ -80,7 +80,7 @@ def test_who_does_no_io():
 def test_by_number_and_by_name():
     core = Core("fcfs", 10.0)
     first, second, third = (core.register(0.0, name) for name in ("same", "same", "1"))
-    assert find(core, "same") is second
-    assert find(core, "1") is first
-    assert find(core, "3") is third
-    assert find(core, "nobody") is None
+    assert called(core, "same")[0] is second
+    assert called(core, "1")[0] is first
+    assert called(core, "3")[0] is third
+    assert called(core, "nobody") == []

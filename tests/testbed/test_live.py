@@ -181,7 +181,7 @@ print(json.dumps(writer.perform(task)))
         # B is at work when A dies; a long B would be waited for if only its own end were looked at.
         message = "application A: ended without a report (killed by signal 9)"
         pair = Pair(Writer(32 * MIB, rounds=2), Writer(64 * MIB, rounds=2), B)
-        with processes.serving(pair, "serializing") as socket, pytest.raises(InputError) as caught:
+        with processes.serving("serializing", pair.bandwidth) as socket, pytest.raises(InputError) as caught:
             run_pair(bed, pair, 0.0, socket=socket, program=python(tmp_path, text))
         assert str(caught.value) == message
         assert nothing_left(bed)
@@ -217,7 +217,7 @@ print(json.dumps(writer.perform(task)))
     def test_a_coordinator_that_does_not_start(self) -> None:
         with (
             pytest.raises(InputError, match=r"penstock serve: did not start: .*policy none: unknown"),
-            processes.serving(self.PAIR, "none"),
+            processes.serving("none", self.PAIR.bandwidth),
         ):
             pass
 

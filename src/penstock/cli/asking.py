@@ -26,16 +26,3 @@ def asked(options: argparse.Namespace, command: str, argument: str = "") -> Any:
     if not isinstance(where, address.Unix):
         raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
     return ask(where.path, command, argument, PATIENCE_SECONDS)
-
-
-def rate(value: float) -> str:
-    """Bytes/s for people."""
-    for unit, size in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.3g} B/s"
-
-
-def volume(value: float) -> str:
-    """Bytes for people."""
-    return rate(value).removesuffix("/s")

@@ -6,8 +6,9 @@ import argparse
 import math
 from typing import Any
 
-from penstock.cli.asking import add_socket, asked, rate, volume
+from penstock.cli.asking import add_socket, asked
 from penstock.cli.output import add_json, console, emit_json, print_table
+from penstock.report.units import rate, volume
 
 
 def configure(commands: Any) -> None:

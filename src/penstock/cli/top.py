@@ -7,8 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.asking import add_socket, asked, rate, volume
+from penstock.cli.asking import add_socket, asked
 from penstock.cli.output import console
+from penstock.report.units import rate, volume
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.asking import add_socket, asked, rate
+from penstock.cli.asking import add_socket, asked
 from penstock.cli.output import add_json, console, emit_json, print_table
+from penstock.report.units import rate
 
 
 def configure(commands: Any) -> None:

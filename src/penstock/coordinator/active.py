@@ -99,13 +99,20 @@ class Active:
 
     def remove(self, owner: Application) -> None:
         """Take the application's operation out; the last one moves into its place."""
-        place, last = owner.place, self.owners.pop()
-        if last is not owner:
-            self._floats[:, place] = self._floats[:, self.size]
-            self._integers[:, place] = self._integers[:, self.size]
-            self.owners[place] = last
-            last.place = place
+        place = owner.place
+        self.take_out(place)
+        if place < self.size:
+            self.owners[place].place = place
         owner.place = NO_PLACE
+
+    def take_out(self, place: int) -> int:
+        """Empty a place, of which no owner is told: the last operation moves into it; returns where that one was."""
+        last = self.size - 1
+        self._floats[:, place] = self._floats[:, last]
+        self._integers[:, place] = self._integers[:, last]
+        self.owners[place] = self.owners[last]
+        self.owners.pop()
+        return last
 
     def copy(self) -> Active:
         """The same operations, to look ahead with; their owners know nothing of it."""
@@ -113,15 +120,6 @@ class Active:
         twin.owners = list(self.owners)
         twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
         return twin
-
-    def without(self, place: int, watched: int) -> int:
-        """In a copy, take out the operation at a place; returns the place where the `watched` one is then."""
-        last = len(self.owners) - 1
-        self._floats[:, place] = self._floats[:, last]
-        self._integers[:, place] = self._integers[:, last]
-        self.owners[place] = self.owners[last]
-        self.owners.pop()
-        return place if watched == last else watched
 
     def stuck(self, now: float, lease: float) -> Floats:
         """From when on each operation is one that hangs: its grants have allowed all of it and more, and a lease and the

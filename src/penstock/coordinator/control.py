@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.client.protocol import INVALID
 from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.core import Core
-from penstock.coordinator.explaining import explain, find
+from penstock.coordinator.explaining import called, explain
 from penstock.coordinator.instructions import Refused
 from penstock.model import PenstockError
 from penstock.policies import naming
@@ -127,11 +127,17 @@ async def _change_policy(server: Server, policy: Policy) -> dict[str, Any]:
     return {"policy": server.core.policy.name, "fault": server.core.fault}
 
 
-def _forget(server: Server, text: str) -> dict[str, Any]:
-    """Send an application away, by its number or the name of its job."""
-    found = [a for a in server.core.applications.values() if text in (str(a.number), a.job)]
+def _called(server: Server, text: str) -> list[Application]:
+    """Those of that number or job name; Refused if there are none."""
+    found = called(server.core, text)
     if not found:
         raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
+    return found
+
+
+def _forget(server: Server, text: str) -> dict[str, Any]:
+    """Send applications away, by number or the name of their job."""
+    found = sorted(_called(server, text), key=lambda application: application.number)
     for application in found:
         server.core.forget(server.now(), application, "whoever runs the coordinator said so")
     return {"forgotten": [application.number for application in found]}
@@ -139,9 +145,7 @@ def _forget(server: Server, text: str) -> dict[str, Any]:
 
 def _why(server: Server, text: str) -> dict[str, Any]:
     """Why an application waits."""
-    application = find(server.core, text)
-    if application is None:
-        raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
+    application = _called(server, text)[0]
     server.core.advance(server.now())
     return explain(server.core, application)
 

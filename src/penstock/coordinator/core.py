@@ -48,6 +48,10 @@ LEAST_VOLUME: Final = 1e-9
 class Core(Roster):
     """The roster, a policy, and what they make of each event."""
 
+    policy: Policy
+    chosen: str
+    """The policy that somebody wants, though another may go on in its place."""
+
     def __init__(
         self,
         policy: Policy | str,
@@ -60,21 +64,19 @@ class Core(Roster):
         workload: Workload | None = None,
         now: float = 0.0,
     ) -> None:
-        self.policy = find(policy) if isinstance(policy, str) else policy
-        super().__init__(self.policy, bandwidth, Leases(lease, keep, keep_most), workload, now)
+        super().__init__(bandwidth, Leases(lease, keep, keep_most), now)
         self.node_bandwidth = node_bandwidth
         self.decisions = 0
         self.grants = 0
         self.overruns = 0
         self.fault: str | None = None
         """Why the policy was replaced by fair-share, if it was."""
-        self.chosen = self.policy.name
-        """The policy that somebody wants, though another may go on in its place."""
         prepare(find(FALLBACK))
+        self._workload = workload
         self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
         self._origin = now
         self._unanswered: list[Application] = []
-        self.set_policy(now, self.policy)
+        self.set_policy(now, policy)
 
     def set_policy(self, now: float, policy: Policy | str) -> None:
         """Share the bandwidth by this policy from now on; InputError if it cannot be."""
@@ -85,12 +87,16 @@ class Core(Roster):
     def plan_of(self, policy: Policy) -> Expected:
         """What the policy would plan for those who are here; InputError if it cannot serve them."""
         expected = Expected(policy, self._workload)
-        if expected.only_planned:
-            unknown = next((a for a in self.applications.values() if expected.position(a.job) is None), None)
-            if unknown is not None:
-                message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
-                raise InputError(f"policy {policy.name}", message)
+        self._check_served(policy, expected)
         return expected
+
+    def _check_served(self, policy: Policy, expected: Expected) -> None:
+        if not expected.only_planned:
+            return
+        unknown = next((a for a in self.applications.values() if expected.position(a.job) is None), None)
+        if unknown is not None:
+            message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
+            raise InputError(f"policy {policy.name}", message)
 
     def _replace_policy(self, now: float, policy: Policy) -> None:
         expected = self.plan_of(policy)
@@ -199,14 +205,15 @@ class Core(Roster):
         """The application tells how far its operation has come."""
         pending = self._pending(application, operation)
         self.advance(now)
-        if application.place != NO_PLACE and moved > pending.moved:
-            self.active.column("progressed")[application.place] = self.now
-        pending.moved = min(moved, pending.volume)
-        if application.place != NO_PLACE:
-            if moved > OVERRUN * self.active.column("allowed")[application.place] + pending.round_bytes:
+        before, pending.moved = pending.moved, min(moved, pending.volume)
+        place = application.place
+        if place != NO_PLACE:
+            if moved > before:
+                self.active.column("progressed")[place] = self.now
+            if moved > OVERRUN * self.active.column("allowed")[place] + pending.round_bytes:
                 application.overruns += 1
                 self.overruns += 1
-            self.active.set_moved(application.place, pending.moved)
+            self.active.set_moved(place, pending.moved)
         self._note(now, application)
 
     def yielded(self, now: float, application: Application, grant: int) -> None:
@@ -268,7 +275,8 @@ class Core(Roster):
         for application in applications:
             self._restore(application, application.number in placed)
         self.departed.extend(departed)
-        self._replace_policy(self.now, self.policy)
+        self._check_served(self.policy, self._expected)
+        self._plan(self._expected)
 
     # What is to be told
 

@@ -21,13 +21,12 @@ class Expected:
             raise InputError(
                 f"policy {policy.name}", "it plans for applications known ahead; expected a workload file, --workload FILE"
             )
-        self._policy, self._workload = policy, workload
         self.only_planned = policy.family == STATIC
         applications = workload.applications if workload is not None else ()
         self._position = {application.name: index for index, application in enumerate(applications)}
         plan = policy.plan(workload) if workload is not None else None
         self._rank = plan.rank if plan is not None and plan.rank is not None else None
-        self._turns: list[list[int]] = [[] for _ in applications]
+        self._planned: list[list[int]] = [[] for _ in applications]
         self._whole: list[float] = []
         first = 0
         for index, application in enumerate(applications):
@@ -35,14 +34,15 @@ class Expected:
             own = slice(first, first + len(application.phases))
             first = own.stop
             if plan is not None and plan.turns is not None:
-                self._turns[index] = plan.turns[own][application.phases.asks].tolist()
+                self._planned[index] = plan.turns[own][application.phases.asks].tolist()
             alone = application.seconds_alone(application.cap(workload.platform))
             self._whole.append(workload.history(application) + float(alone))
-        self._left = sorted(turn for turns in self._turns for turn in turns)
+        self.begin()
 
-    def anew(self) -> Expected:
-        """The same plan, of which nothing is done."""
-        return Expected(self._policy, self._workload)
+    def begin(self) -> None:
+        """Nothing of the plan is done, and everybody is to be waited for."""
+        self._turns = list(self._planned)
+        self._left = sorted(turn for turns in self._turns for turn in turns)
 
     @property
     def size(self) -> int:
@@ -73,11 +73,11 @@ class Expected:
         turns = self._turns[position] if position is not None else []
         return bisect_left(self._left, turns[operation]) if operation < len(turns) else -1
 
-    def done(self, job: str, operations: int) -> None:
-        """So many operations of the application are done."""
+    def done(self, job: str, first: int, last: int) -> None:
+        """The operations of the application from the first on, counted from 0, and before the last are done."""
         position = self._position.get(job)
-        if position is not None and self._left:
-            self._strike(self._turns[position][:operations])
+        if position is not None:
+            self._strike(self._turns[position][first:last])
 
     def departed(self, job: str) -> None:
         """The application does no more: nobody is to wait for its turns."""

@@ -130,11 +130,12 @@ def _forecast(core: Core, application: Application) -> float | None:
         finisher = int(moving[np.argmin(left)])
         active.move(float(left.min()))
         now += float(left.min())
-        place = active.without(finisher, place)
+        if active.take_out(finisher) == place:
+            place = finisher
     return None
 
 
-def find(core: Core, text: str) -> Application | None:
-    """The application of that number, else the latest with that job name."""
+def called(core: Core, text: str) -> list[Application]:
+    """The applications of that number or job name, the one whose number it is first, then the latest."""
     found = [a for a in core.applications.values() if text in (str(a.number), a.job)]
-    return max(found, key=lambda a: (str(a.number) == text, a.number), default=None)
+    return sorted(found, key=lambda a: (str(a.number) == text, a.number), reverse=True)

@@ -13,14 +13,16 @@ from penstock.coordinator.expected import Expected
 from penstock.coordinator.instructions import Forget, Instruction
 from penstock.coordinator.leases import Leases
 from penstock.coordinator.recording import Passage
-from penstock.model import InputError, Workload
-from penstock.policies.policy import Policy
+from penstock.model import InputError
 
 
 class Roster:
     """The applications by number: B in bytes/s, dates and the lease in seconds."""
 
-    def __init__(self, policy: Policy, bandwidth: float, leases: Leases, workload: Workload | None, now: float) -> None:
+    _expected: Expected
+    """What is known ahead; by `_plan`."""
+
+    def __init__(self, bandwidth: float, leases: Leases, now: float) -> None:
         if not 0.0 < bandwidth < math.inf:
             raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
         self.bandwidth = float(bandwidth)
@@ -37,8 +39,6 @@ class Roster:
         self.active = Active()
         self.leases = leases
         self.next_number = 1
-        self._workload = workload
-        self._expected = Expected(policy, workload)
         self._stale = False
         """Something has happened that the policy is to know of."""
         self._settled = False
@@ -143,7 +143,7 @@ class Roster:
         application.end_operation(self.now, moved)
         self.completed += 1
         if self._expected.only_planned:
-            self._expected.done(application.job, application.operations)
+            self._expected.done(application.job, application.operations - 1, application.operations)
             self._number_turns()
 
     def _record(self, application: Application, begin: float, volume: float, rounds: int) -> None:
@@ -182,19 +182,20 @@ class Roster:
             self.departed.append(application.job)
             if len(self.departed) == self._expected.size:
                 self.departed.clear()
-            self._plan(self._expected.anew())
+            self._plan(self._expected)
 
     def _return(self, application: Application) -> None:
         """One that was gone is back: its turns are to be waited for."""
         if application.job in self.departed:
             self.departed.remove(application.job)
-            self._plan(self._expected.anew())
+            self._plan(self._expected)
 
     def _plan(self, expected: Expected) -> None:
         """Go by this plan, from what is done of it on."""
         self._expected = expected
+        expected.begin()
         for application in self.applications.values():
-            expected.done(application.job, application.operations)
+            expected.done(application.job, 0, application.operations)
         for job in self.departed:
             expected.departed(job)
         for place, owner in enumerate(self.active.owners):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.model import units
 from penstock.model.errors import InputError, short
+from penstock.model.points import as_count, by_count, document, whole
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,11 @@ class Curve:
         """A curve from a mapping of counts to bandwidths: ``Curve.of({1: "1 GB/s", 2: "1.8 GB/s"})``."""
         if isinstance(points, Curve):
             return points
-        if not isinstance(points, Mapping):
-            raise InputError("", f'{short(points)} is not a curve; expected {{"1": bytes/s, "2": bytes/s, …}}')
-        measured = {_count(key): value for key, value in points.items()}
-        if len(measured) != len(points):
-            raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
-        counts = tuple(sorted(measured))
-        return cls(counts, tuple(measured[count] for count in counts))
+        return cls(*by_count(points, 'is not a curve; expected {"1": bytes/s, "2": bytes/s, …}', _count))
 
     def document(self) -> dict[str, float]:
         """The curve as a file has it."""
-        return {str(count): rate for count, rate in zip(self.counts, self.bandwidths, strict=True)}
+        return document(self.counts, self.bandwidths)
 
     def upto(self, resources: int) -> NDArray[np.float64]:
         """b(1), …, b(N) in bytes/s: entry n − 1 is the bandwidth with n of the N resources."""
@@ -68,9 +63,7 @@ def together(curves: Iterable[Curve]) -> float:
 
 
 def _count(key: object) -> int:
-    """A count, which JSON writes as a string."""
-    if isinstance(key, str) and key.isascii() and key.isdigit():
-        key = int(key)
-    if key == 0 and not isinstance(key, bool):
+    """A count of I/O resources; 0 of them is no point."""
+    if whole(key) == 0 and not isinstance(key, bool):
         raise InputError("0", "direct access without I/O resources is no point of a curve; expected counts from 1 on")
-    return units.count(key, str(key), "I/O resources")
+    return as_count(key, "I/O resources")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.model import units
 from penstock.model.errors import InputError, short
+from penstock.model.points import as_count, by_count, document
 
 
 @dataclass(frozen=True)
@@ -37,25 +36,13 @@ class Degradation:
         """From a mapping of counts to parts: ``Degradation.of({4: 0.84})`` where 4 transfers lose 16 %."""
         if isinstance(points, Degradation):
             return points
-        if not isinstance(points, Mapping):
-            raise InputError("", f'{short(points)} is no degradation; expected {{"2": part, "4": part, …}}')
-        measured = {_count(key): value for key, value in points.items()}
-        if len(measured) != len(points):
-            raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
-        counts = tuple(sorted(measured))
-        return cls(counts, tuple(measured[count] for count in counts))
+        refusal = 'is no degradation; expected {"2": part, "4": part, …}'
+        return cls(*by_count(points, refusal, lambda key: as_count(key, "transfers")))
 
     def document(self) -> dict[str, float]:
         """The degradation as a file has it."""
-        return {str(count): part for count, part in zip(self.counts, self.parts, strict=True)}
+        return document(self.counts, self.parts)
 
     def upto(self, transfers: int) -> NDArray[np.float64]:
         """d(1), …, d(k): entry k − 1 is the part that is left for k transfers together."""
         return np.interp(np.arange(1, transfers + 1), (1, *self.counts), (1.0, *self.parts))
-
-
-def _count(key: object) -> int:
-    """A number of transfers, which JSON writes as a string."""
-    if isinstance(key, str) and key.isascii() and key.isdigit():
-        key = int(key)
-    return units.count(key, str(key), "transfers")

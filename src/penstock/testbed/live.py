@@ -153,7 +153,7 @@ def live_delta(
             if name != UNCOORDINATED:
                 say(f"{name}: the coordinator")
                 if coordinator is None:
-                    coordinator = stack.enter_context(serving(pair, name))
+                    coordinator = stack.enter_context(serving(name, pair.bandwidth, pair.node_bandwidth))
                 ask(coordinator, "policy", name, POLICY_SECONDS)
             dates = np.empty((len(dts), repeat, 2, 2))
             for row, dt in enumerate(dts):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,11 +23,10 @@ from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.testbed.bed import Bed
 from penstock.testbed.writer import READY, TASK, Task
-from penstock.theory.delta import Pair
 
 WRITER: Final = (sys.executable, "-m", "penstock.testbed.writer")
-BOUND: Final = ("setpriv", "--pdeathsig", "KILL")
-"""Ends a process with the one that started it, should that be killed."""
+BOUND: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
+"""Ends a process with the one that started it, should that be killed; where the system has the program for that."""
 KEPT: Final = ("PENSTOCK_CACHE_DIR",)
 """Variables of ours that a private coordinator and its applications may see."""
 GRACE_SECONDS: Final = 5.0
@@ -143,11 +143,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serving(pair: Pair, policy: str) -> Iterator[Path]:
-    """A coordinator of its own for the link of the pair; its socket."""
+def serving(policy: str, bandwidth: float, node_bandwidth: float | None = None) -> Iterator[Path]:
+    """A coordinator of its own for such a link, in bytes/s; its socket."""
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         socket = Path(folder) / "socket"
-        rates = {"bandwidth": pair.bandwidth, "node-bandwidth": pair.node_bandwidth}
+        rates = {"bandwidth": bandwidth, "node-bandwidth": node_bandwidth}
         options = [text for name, rate in rates.items() if rate for text in (f"--{name}", repr(rate))]
         files = ["--socket", str(socket), "--journal", str(Path(folder) / "journal")]
         command = [*BOUND, sys.executable, "-m", "penstock", "serve", "--policy", policy, *options, *files]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,11 +14,12 @@ from typing import Final
 
 from penstock.model import PenstockError
 from penstock.papers.claims import Check, Verdict
+from penstock.testbed.processes import serving
 
 ROUNDS, SECONDS = 6, 0.15
 """Rounds of each application, and how long each accesses the store."""
-ENOUGH: Final = 120.0
-"""Seconds in which processes start, compile and answer."""
+BANDWIDTH: Final = 1e8
+"""B of the coordinator, in bytes/s."""
 
 
 class NotStartedError(PenstockError):
@@ -74,7 +74,7 @@ def _overlap(one: Calls, other: Calls) -> float:
 
 def _meet(policy: str) -> tuple[Calls, Calls]:
     """Two applications, the second of which comes while the first is in its second round."""
-    with tempfile.TemporaryDirectory() as folder, _coordinator(Path(folder), policy) as where, ExitStack() as stack:
+    with serving(policy, BANDWIDTH) as where, ExitStack() as stack:
         one, other = (stack.enter_context(_caller(where, name)) for name in ("first", "second"))
         _go(one)
         time.sleep(1.5 * SECONDS)
@@ -83,37 +83,18 @@ def _meet(policy: str) -> tuple[Calls, Calls]:
 
 
 @contextmanager
-def _coordinator(folder: Path, policy: str) -> Iterator[Path]:
-    where = folder / "socket"
-    command = [sys.executable, "-m", "penstock", "serve", "--bandwidth", "100 MB/s", "--policy", policy]
-    with _process([*command, "--socket", str(where), "--journal", str(folder / "journal")]):
-        deadline = time.monotonic() + ENOUGH
-        while not where.is_socket():
-            if time.monotonic() > deadline:
-                raise NotStartedError("penstock serve did not start; expected its socket")
-            time.sleep(0.05)
-        yield where
-
-
-@contextmanager
 def _caller(where: Path, name: str) -> Iterator[subprocess.Popen[str]]:
-    module = "penstock.papers.calciom.caller"
-    with _process([sys.executable, "-m", module, str(where), name, str(ROUNDS), str(SECONDS)]) as caller:
-        assert caller.stdout is not None
-        if caller.stdout.readline() != "ready\n":
-            raise NotStartedError(f"the application {name} did not start")
-        yield caller
-
-
-@contextmanager
-def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """A process that ends with the block."""
+    """An application that is ready to begin, and ends with the block."""
+    command = [sys.executable, "-m", "penstock.papers.calciom.caller", str(where), name, str(ROUNDS), str(SECONDS)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as caller:  # noqa: S603
         try:
-            yield process
+            assert caller.stdout is not None
+            if caller.stdout.readline() != "ready\n":
+                raise NotStartedError(f"the application {name} did not start")
+            yield caller
         finally:
-            process.terminate()
+            caller.terminate()
 
 
 def _go(caller: subprocess.Popen[str]) -> None:
