@@ -173,9 +173,8 @@ class Sampler:
 
     def _read(self) -> None:
         while not self._done.wait(0.03):
-            present = self._serving.written()
-            if present is not None:
-                self._see("journal", sum(rate for rate, _ in present.in_force.values()))
+            _, applications = self._serving.written()
+            self._see("journal", sum(one.in_force for one in applications))
 
     def _doze(self) -> None:
         then = time.monotonic()
@@ -422,7 +421,7 @@ class Campaign:
 
     def check_clocks(self) -> None:
         """The processes saw the steps: the wall clocks that they wrote down are off by what they were set to then."""
-        present = self.serving.written()
+        present, _ = self.serving.written()
         assert present is not None
         seen = [(one["at"], one["wall"]) for program in self.programs for one in program.told if one["what"] == "start"]
         right = time.time() - time.monotonic()

@@ -19,7 +19,8 @@ from typing import IO, Any
 import msgspec
 
 from penstock.client.control import ask
-from penstock.coordinator.journal import Present
+from penstock.coordinator.application import Application
+from penstock.coordinator.journal import Entry, Present, fold
 from tests.coordinator.program import Task
 
 READY_SECONDS = 60.0
@@ -116,14 +117,15 @@ class Serving:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def written(self) -> Present | None:
-        """What its journal says at the moment of what is in force, whether it lives or not."""
+    def written(self) -> tuple[Present | None, list[Application]]:
+        """What its journal says at the moment, whether it lives or not."""
         database = sqlite3.connect(f"file:{self.journal}?mode=ro", uri=True, timeout=10.0)
         try:
-            row = database.execute("SELECT state FROM present").fetchone()
+            rows = database.execute("SELECT entry FROM entry ORDER BY id").fetchall()
         finally:
             database.close()
-        return msgspec.msgpack.decode(row[0], type=Present) if row else None
+        entries = [msgspec.msgpack.decode(row, type=Entry) for (row,) in rows]
+        return (entries[-1].present if entries else None), fold(entries)
 
 
 class Program:

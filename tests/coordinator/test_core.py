@@ -99,5 +99,54 @@ def test_a_wider_link_widens_what_restored_applications_can_use():
     member = core.register(0.0, "wide", bandwidth=50.0)
     assert member.cap == 10.0
     wider = Core("fcfs", 40.0)
-    wider.restore([member], {})
+    wider.restore([member])
     assert member.cap == 40.0
+
+
+def told(core: Core, now: float) -> dict[str, float]:
+    return {one.application.job: one.rate for one in core.decide(now) if isinstance(one, Grant)}
+
+
+def test_who_was_just_told_a_rate_is_spared_small_changes_for_a_moment():
+    """Six share 60, one after the other, and all yield at once; calm is 1 s."""
+    core = Core("fair-share", 60.0, calm=1.0)
+    members = [core.register(0.0, f"{number}") for number in range(1, 7)]
+    core.inform(0.0, members[0], 1, 1e6)
+    core.inform(0.0, members[1], 1, 1e6)
+    assert told(core, 0.0) == {"1": 30.0, "2": 30.0}
+    core.inform(0.1, members[2], 1, 1e6)
+    assert told(core, 0.1) == {"3": 0.0, "1": 20.0, "2": 20.0}  # a third less is much
+    for member in members[:2]:
+        core.yielded(0.1, member, member.grant_number)
+    assert told(core, 0.1) == {"3": 20.0}
+    core.inform(0.2, members[3], 1, 1e6)
+    assert told(core, 0.2) == {"4": 0.0, "1": 15.0, "2": 15.0, "3": 15.0}  # and so is a fourth
+    for member in members[:3]:
+        core.yielded(0.2, member, member.grant_number)
+    assert told(core, 0.2) == {"4": 15.0}
+    core.inform(0.3, members[4], 1, 1e6)
+    assert told(core, 0.3) == {"5": 0.0}
+    assert core.next_date() == 1.2
+    assert told(core, 1.1) == {}
+    core.inform(1.15, members[5], 1, 1e6)
+    assert told(core, 1.15) == {"6": 0.0, "1": 10.0, "2": 10.0, "3": 10.0, "4": 10.0}
+    core.release(1.16, members[5], 1)
+    assert told(core, 1.16) == {}
+    for member in members[:4]:
+        core.yielded(1.17, member, member.grant_number)
+    assert told(core, 1.17) == {"5": 12.0}
+    assert told(core, 2.1) == {}
+    assert told(core, 2.15) == {"1": 12.0, "2": 12.0, "3": 12.0, "4": 12.0}
+
+
+def test_nobody_is_spared_a_pause_and_nobody_waits_to_resume():
+    core = Core("interrupting", 90.0, calm=1.0)
+    first, second = core.register(0.0, "first"), core.register(0.0, "second")
+    core.inform(0.0, first, 1, 1e6)
+    assert told(core, 0.0) == {"first": 90.0}
+    core.inform(0.1, second, 1, 1e3)
+    assert told(core, 0.1) == {"first": 0.0, "second": 0.0}
+    core.yielded(0.2, first, first.grant_number)
+    assert told(core, 0.2) == {"second": 90.0}
+    core.release(0.3, second, 1)
+    assert told(core, 0.3) == {"first": 90.0}

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
-from penstock.coordinator.active import _FLOATS
 from penstock.coordinator.application import NO_PLACE, Application
+from penstock.coordinator.columns import FLOATS
 from penstock.coordinator.core import Core
 from penstock.coordinator.instructions import Forget, Grant, Refused
+from penstock.coordinator.journal import Entry, Present, fold
 from penstock.model import InputError
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
@@ -34,6 +35,7 @@ LIVE = [name for name, policy in REGISTRY.items() if policy.planner is None]
 SECONDS = st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0, 2.5, 5.0, LEASE - 1e-9, LEASE, 11.0, 40.0])
 BYTES = st.sampled_from([1e-9, 1.0, 37.5, 1000.0, 1e9, 1e30])
 CAPS = st.sampled_from([None, None, None, 5e-324, 1e-3, 20.0, 60.0, B, 1e30])
+PRESENT = Present(0.0, 0.0, 0.0, "", B, "", "", 0)
 PARTS = st.sampled_from([0.0, 0.25, 0.999999, 1.0, 3.0])
 
 
@@ -63,6 +65,8 @@ class Client:
     unanswered: list[Sent] = field(default_factory=list)
     told: int = 0
     """The latest grant."""
+    latest: tuple[int, float, float] = (0, 0.0, 0.0)
+    """Operation, rate and date of that, if this coordinator sent it."""
 
     def withdraw(self) -> None:
         """It has no place any more."""
@@ -77,22 +81,23 @@ class AnyEvents(RuleBasedStateMachine):
         policy=st.sampled_from([*LIVE, *["fair-share"] * len(LIVE)]),  # which takes from many to give to one
         caps=st.lists(st.sampled_from([20.0, 60.0, B, B]), min_size=1, max_size=4),
         at_once=st.sampled_from([True, True, False]),
+        calm=st.sampled_from([0.0, 0.01, 2.0]),
     )
-    def begin(self, policy: str, caps: list[float], at_once: bool) -> None:
+    def begin(self, policy: str, caps: list[float], at_once: bool, calm: float) -> None:
         self.now = 0.0
         self.policy = policy
+        self.calm = calm
         self.at_once = at_once
         """Whether a decision follows every event, as where messages come one by one, or only when a rule says so."""
         self.core = self.new_core()
         self.clients: list[Client] = []
-        self.books: dict[int, bytes] = {}
-        self.in_force: dict[int, tuple[float, int]] = {}
+        self.entries: list[bytes] = []
         for cap in caps:
             self.register(nodes=1, cap=cap, elapsed=0.0, part=0.0)
             self.enter(self.clients[-1], 1000.0, rounds=4, moved=0.0)
 
     def new_core(self) -> Core:
-        return Core(self.policy, B, node_bandwidth=30.0, lease=LEASE, keep=KEEP, keep_most=4, now=self.now)
+        return Core(self.policy, B, node_bandwidth=30.0, lease=LEASE, keep=KEEP, keep_most=4, calm=self.calm, now=self.now)
 
     # Events
 
@@ -278,13 +283,10 @@ class AnyEvents(RuleBasedStateMachine):
     @rule()
     def kill(self) -> None:
         """The coordinator dies, with all that is not written down, and is started again."""
-        committed = [msgspec.msgpack.decode(books, type=Application) for books in self.books.values()]
-        for application in committed:
-            rate, number = self.in_force.get(application.number, (0.0, 0))
-            application.in_force, application.grant_number = rate, max(number, application.grant_number)
+        committed = fold([msgspec.msgpack.decode(entry, type=Entry) for entry in self.entries])
         expected = copy.deepcopy(committed)
         self.core = self.new_core()
-        self.core.restore(committed, self.in_force)
+        self.core.restore(committed)
         assert list(self.core.applications.values()) == expected
         known = self.core.applications
         self.clients = [client for client in self.clients if client.known.number in known]
@@ -297,7 +299,8 @@ class AnyEvents(RuleBasedStateMachine):
             client.connected, client.heard, client.unanswered = False, self.now, []
             client.using, client.told = client.known.in_force, client.known.grant_number
             client.under_way = client.known.operation is not None
-            client.posted = client.under_way and client.known.number in self.in_force
+            client.posted = client.known.place != NO_PLACE
+            client.latest = (0, 0.0, 0.0)
         self.decide()
 
     # Laws
@@ -338,7 +341,7 @@ class AnyEvents(RuleBasedStateMachine):
         placed = {number for number, one in self.core.applications.items() if one.place != NO_PLACE}
         assert placed == {owner.number for owner in active.owners}
         for place, owner in enumerate(active.owners):
-            at = {name: float(active.column(name)[place]) for name in _FLOATS}
+            at = {name: float(active.column(name)[place]) for name in FLOATS}
             assert owner.operation is not None
             assert at["rate"] == owner.in_force
             assert at["cap"] == owner.cap
@@ -421,14 +424,12 @@ class AnyEvents(RuleBasedStateMachine):
         """Decide, write down, tell: the ledger follows what the clients are told."""
         instructions = self.core.decide(self.now)
         core = self.core
-        for number in core.changed:
-            if number in core.applications:
-                self.books[number] = msgspec.msgpack.encode(core.applications[number])
-            else:
-                self.books.pop(number, None)
         if core.changed or instructions:
-            self.in_force = {owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners}
-        core.changed.clear()
+            whole = len(self.entries) > 20
+            entry = Entry(PRESENT, *core.unwritten(whole=whole), core.passages, whole)
+            self.entries = [*([] if whole else self.entries), msgspec.msgpack.encode(entry)]
+            core.written()
+            core.passages.clear()
         by_number = {client.known.number: client for client in self.clients}
         if told is not None:
             by_number.setdefault(told.known.number, told)
@@ -462,6 +463,10 @@ class AnyEvents(RuleBasedStateMachine):
         assert grant.number == client.told + 1
         assert 0.0 <= grant.rate <= client.known.cap * (1.0 + 1e-12)
         client.told = grant.number
+        operation, rate, date = client.latest
+        if operation == grant.operation and 0.0 < abs(grant.rate - rate) < 0.2 * rate and not client.unanswered:
+            assert self.now >= date + self.calm
+        client.latest = (grant.operation, grant.rate, self.now)
         if grant.rate < client.using:
             assert all(grant.rate <= sent.rate for sent in client.unanswered)
             slowest = min([client.using, *(sent.rate for sent in client.unanswered if sent.rate > 0.0)])
@@ -486,9 +491,9 @@ def test_every_grant_has_its_own_time_to_be_kept_to():
     core.inform(0.0, first, 1, 1e6)
     core.decide(0.0)
     core.inform(0.0, core.register(0.0, "second"), 1, 1e6)
-    assert [grant.rate for grant in core.decide(0.0)] == [50.0, 0.0]
+    assert [grant.rate for grant in core.decide(0.0)] == [0.0, 50.0]
     core.inform(9.9, core.register(9.9, "third"), 1, 1e6)
-    assert core.decide(9.9)[0].rate == pytest.approx(100.0 / 3.0)
+    assert core.decide(9.9)[1].rate == pytest.approx(100.0 / 3.0)
     core.yielded(9.95, first, 2)
     core.decide(10.0)
     assert first.in_force == 50.0
@@ -519,7 +524,7 @@ def snapshot(core: Core) -> Any:
             len(core._out),
             {number: vars(application) for number, application in core.applications.items()},
             [owner.number for owner in core.active.owners],
-            [core.active.column(name).tolist() for name in _FLOATS if name != "scratch"],
+            [core.active.column(name).tolist() for name in FLOATS if name != "scratch"],
             core.active.turn.tolist(),
             [(number, one.heard) for number, one in leases._heard.items()],
             sorted((number, deadline) for number, (deadline, _) in leases._owing.items()),

@@ -79,7 +79,7 @@ def test_an_order_begun_late_goes_on_from_what_is_done(workload):
     # After a restart the order goes on, without those who had left.
     core.leave(6.5, c)
     again = Core(ORDER, 10.0, workload=workload, now=7.0)
-    again.restore(core.applications.values(), {b.number}, core.departed)
+    again.restore(core.applications.values(), core.departed)
     again.join(7.0, b, 1)
     again.inform(7.0, b, 1, 10.0, moved=5.0)
     assert rates(again, 7.0) == {"b": 10.0}

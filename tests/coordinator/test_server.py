@@ -375,7 +375,7 @@ class TestRestart:
         with sqlite3.connect(tmp_path / "journal") as database:
             database.execute("PRAGMA user_version=9")
         database.close()
-        with pytest.raises(InputError, match="its format is 9, not 1"), running(tmp_path):
+        with pytest.raises(InputError, match="its format is 9, not 2"), running(tmp_path):
             pass
 
     def test_the_journal_and_its_socket_are_private(self, tmp_path):

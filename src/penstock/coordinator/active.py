@@ -12,38 +12,32 @@ from typing import Final
 
 import numpy as np
 
+from penstock.coordinator import columns
 from penstock.coordinator.application import NO_PLACE, Application
+from penstock.coordinator.columns import (
+    ALLOWED,
+    CAP,
+    DONE,
+    FLOATS,
+    INTEGERS,
+    LEAST,
+    ORDER,
+    PROGRESS,
+    PROGRESSED,
+    RATE,
+    REMAINING,
+    ROW,
+    SENT,
+    TARGET,
+    TOLD,
+    TURN,
+    VOLUME,
+)
 from penstock.policies.order import TIME_GRAIN
+from penstock.policies.policy import Policy
 from penstock.policies.view import Floats, Ints, View
 
-_FLOATS: Final = (
-    "remaining",
-    "cap",
-    "posted",
-    "progress",
-    "release",
-    "nodes",
-    "mean_iteration",
-    "volume",
-    "rate",
-    "transferring",
-    "whole",
-    "rank",
-    "done",
-    "target",
-    "sent",
-    "allowed",
-    "round",
-    "progressed",
-    "scratch",
-)
-_ROW: Final = {name: row for row, name in enumerate(_FLOATS)}
-_INTEGERS: Final = ("application", "turn", "order")
-_SHOWN: Final = tuple(name for name in _FLOATS if name in View._fields and name != "scratch")
-OVERRUN: Final = 1.05
-"""An application that has moved more than this times what its grants allowed, and a round, has overrun."""
-LEAST: Final = 1e-9
-"""The part of its volume that an operation which is not released is shown to have left at least."""
+_SHOWN: Final = tuple(name for name in FLOATS if name in View._fields and name != "scratch")
 
 
 @lru_cache
@@ -57,19 +51,21 @@ def _undiminished(size: int) -> Floats:
 class Active:
     """The columns. `rate` is what the application may be using at present, `sent` what it was last granted, `target` what
     the policy wants it to have, all in bytes/s; `done` is its progress before the operation, in seconds, and `allowed` the
-    bytes that its grants have allowed by now. `round` is what it moves between two chances to be paused, and `progressed`
-    when it was last known to have moved something.
+    bytes that its grants have allowed by now. `told` is when it was last granted anything, `round` what it moves between two
+    chances to be paused, and `progressed` when it was last known to have moved something.
     """
 
     def __init__(self) -> None:
         self.owners: list[Application] = []
         """Whose operation is at each place."""
-        self._floats = np.zeros((len(_FLOATS), 8))
-        self._integers = np.zeros((len(_INTEGERS), 8), np.int64)
+        self._loops = columns.loops()
+        self._floats = np.zeros((len(FLOATS), 8))
+        self._integers = np.zeros((len(INTEGERS), 8), np.int64)
+        self._places = np.zeros(8, np.int64)
 
     def column(self, name: str) -> Floats:
         """The column of that name, one entry an operation."""
-        return self._floats[_ROW[name], : len(self.owners)]
+        return self._floats[ROW[name], : len(self.owners)]
 
     @property
     def size(self) -> int:
@@ -79,7 +75,7 @@ class Active:
     @property
     def turn(self) -> Ints:
         """The operation's place in the planned order, −1 without one."""
-        return self._integers[1, : self.size]
+        return self._integers[TURN, : self.size]
 
     def post(self, owner: Application, index: int, turn: int, moved: float, **values: float) -> None:
         """Enter an operation of which so much is moved already; `index` is what ties are broken by."""
@@ -87,14 +83,12 @@ class Active:
         if place == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
             self._integers = np.concatenate([self._integers, np.zeros_like(self._integers)], axis=1)
+            self._places = np.zeros(2 * place, np.int64)
         owner.place = place
         self.owners.append(owner)
         self._integers[:, place] = (index, turn, 0)
-        self._floats[:, place] = 0.0
-        for name, value in values.items():
-            self._floats[_ROW[name], place] = value
-        self.column("posted")[place] = np.rint(values["posted"] * TIME_GRAIN) / TIME_GRAIN
-        self.column("allowed")[place] = moved
+        values.update(posted=round(values["posted"] * TIME_GRAIN) / TIME_GRAIN, allowed=moved)
+        self._floats[:, place] = [values.get(name, 0.0) for name in FLOATS]
         self.set_moved(place, moved)
 
     def remove(self, owner: Application) -> None:
@@ -118,35 +112,76 @@ class Active:
         """The same operations, to look ahead with; their owners know nothing of it."""
         twin = Active()
         twin.owners = list(self.owners)
-        twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
+        twin._floats, twin._integers, twin._places = self._floats.copy(), self._integers.copy(), self._places.copy()
         return twin
-
-    def stuck(self, now: float, lease: float) -> Floats:
-        """From when on each operation is one that hangs: its grants have allowed all of it and more, and a lease and the
-        time of a round have passed since it last moved.
-        """
-        rate, size = self.column("rate"), self.column("round")
-        with np.errstate(divide="ignore"):
-            allowed = (OVERRUN * self.column("volume") + size - self.column("allowed")) / rate
-            quiet = self.column("progressed") + lease + size / rate
-        return np.where(rate > 0.0, np.maximum(now + allowed, quiet), np.inf)
 
     def set_moved(self, place: int, moved: float) -> None:
         """So much of the volume is moved, says its application."""
-        volume = self.column("volume")[place]
+        floats = self._floats
+        volume = floats[VOLUME, place]
         remaining = max(LEAST * volume, volume - moved)
-        self.column("remaining")[place] = remaining
-        self.column("progress")[place] = self.column("done")[place] + (volume - remaining) / self.column("cap")[place]
+        floats[REMAINING, place] = remaining
+        floats[PROGRESS, place] = floats[DONE, place] + (volume - remaining) / floats[CAP, place]
+
+    def overruns(self, place: int, moved: float) -> bool:
+        """Whether this is more than its grants had allowed, and a round."""
+        return bool(moved > columns.OVERRUN * self._floats[ALLOWED, place] + self._floats[columns.ROUND, place])
+
+    def set_progressed(self, place: int, now: float) -> None:
+        """It has moved something by then."""
+        self._floats[PROGRESSED, place] = now
+
+    def set_rate(self, place: int, rate: float) -> None:
+        """So much it may be using."""
+        self._floats[RATE, place] = rate
+
+    def set_sent(self, place: int, rate: float, now: float) -> None:
+        """So much it is granted."""
+        self._floats[SENT, place] = rate
+        self._floats[TOLD, place] = now
 
     def move(self, seconds: float) -> None:
         """Let every transfer go on at its rate for that long."""
-        if self.size == 0 or seconds <= 0.0:
-            return
-        rate, volume, remaining = self.column("rate"), self.column("volume"), self.column("remaining")
-        np.maximum(remaining - rate * seconds, LEAST * volume, out=remaining)
-        np.copyto(self.column("progress"), self.column("done") + (volume - remaining) / self.column("cap"))
-        self.column("transferring")[rate > 0.0] += seconds
-        self.column("allowed")[:] += rate * seconds
+        self._loops.move(self._floats, self.size, seconds)
+
+    def stuck_from(self, now: float, lease: float) -> float:
+        """When the first of the operations is one that hangs."""
+        return self._loops.earliest_stuck(self._floats, self.size, now, lease)
+
+    def stuck(self, now: float, lease: float) -> list[int]:
+        """The places of those that do."""
+        return [place for place in range(self.size) if columns.stuck_from(self._floats, place, now, lease) <= now]
+
+    def ask(self, policy: Policy, now: float, bandwidth: float, window_end: float, completed: int) -> bool:
+        """Have the policy write the targets; whether they are rates that caps and link can carry."""
+        return self._loops.ask(
+            self._floats,
+            self._integers,
+            _undiminished(self._floats.shape[1]),
+            self.size,
+            now,
+            bandwidth,
+            window_end,
+            policy.value,
+            completed,
+            policy.compiled(),
+        )
+
+    def to_lower(self, now: float, calm: float) -> tuple[list[tuple[Application, float]], float]:
+        """Who is to have less than it was sent, and how much; and the date from which on the first who is spared, as it was
+        told something less than `calm` seconds ago and the change is little, is so no more.
+        """
+        count, due = self._loops.to_lower(self._floats, self.size, now, calm, self._places)
+        return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._places[:count].tolist()], due
+
+    def to_raise(self, now: float, calm: float) -> tuple[list[tuple[Application, float, float]], float, float]:
+        """Who is to have more than it was sent, how much that was, and how much it is to be, the worst off first; the date
+        as above; and what all may be using together.
+        """
+        count, due, total = self._loops.to_raise(self._floats, self.size, now, calm, self._places)
+        floats = self._floats
+        raised = [(self.owners[p], float(floats[SENT, p]), float(floats[TARGET, p])) for p in self._places[:count].tolist()]
+        return raised, due, total
 
     def view(self, now: float, bandwidth: float, window_end: float, parameter: float, completed: int) -> View:
         """What a policy is shown."""
@@ -159,11 +194,11 @@ class Active:
             turn=numbers[1],
             degradation=_undiminished(self.size),
             scratch=self.column("scratch"),
-            order=self._integers[2, : self.size],
+            order=self._integers[ORDER, : self.size],
             now=now,
             bandwidth=bandwidth,
             window_end=window_end,
             parameter=parameter,
             completed=completed,
-            **{name: shown[row] for row, name in enumerate(_FLOATS) if name in _SHOWN},
+            **{name: shown[row] for row, name in enumerate(FLOATS) if name in _SHOWN},
         )

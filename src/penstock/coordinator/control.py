@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.client.protocol import INVALID
 from penstock.coordinator.application import NO_PLACE, Application
+from penstock.coordinator.columns import prepare
 from penstock.coordinator.core import Core
 from penstock.coordinator.explaining import called, explain
 from penstock.coordinator.instructions import Refused
 from penstock.model import PenstockError
 from penstock.policies import naming
-from penstock.policies.asking import prepare
 from penstock.policies.policy import Policy
 
 if TYPE_CHECKING:

@@ -13,23 +13,20 @@ its place: nobody waits for it any longer. Its books are kept, and it may come b
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import Final
-
-import numpy as np
 
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.coordinator import granting
-from penstock.coordinator.active import OVERRUN, Active
+from penstock.coordinator.active import Active
 from penstock.coordinator.application import NO_PLACE, Application, Lower, Operation
+from penstock.coordinator.columns import prepare
 from penstock.coordinator.expected import Expected
 from penstock.coordinator.instructions import Grant, Instruction, Refused
 from penstock.coordinator.leases import Leases
 from penstock.coordinator.roster import Roster
 from penstock.engine.dedicated import dedicated
-from penstock.engine.slots import SLACK
 from penstock.model import InputError, Workload
-from penstock.policies.asking import ask, prepare
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
@@ -61,6 +58,7 @@ class Core(Roster):
         lease: float = 10.0,
         keep: float = 3600.0,
         keep_most: int = 10_000,
+        calm: float = 0.0,
         workload: Workload | None = None,
         now: float = 0.0,
     ) -> None:
@@ -74,6 +72,9 @@ class Core(Roster):
         prepare(find(FALLBACK))
         self._workload = workload
         self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
+        self._calm = calm
+        self._calm_until = math.inf
+        """When somebody is to be told what he was spared so far."""
         self._origin = now
         self._unanswered: list[Application] = []
         self.set_policy(now, policy)
@@ -209,8 +210,8 @@ class Core(Roster):
         place = application.place
         if place != NO_PLACE:
             if moved > before:
-                self.active.column("progressed")[place] = self.now
-            if moved > OVERRUN * self.active.column("allowed")[place] + pending.round_bytes:
+                self.active.set_progressed(place, self.now)
+            if self.active.overruns(place, moved):
                 application.overruns += 1
                 self.overruns += 1
             self.active.set_moved(place, pending.moved)
@@ -268,12 +269,12 @@ class Core(Roster):
         self._return(application)
         self._note(now, application)
 
-    def restore(self, applications: Iterable[Application], placed: Container[int], departed: Iterable[str] = ()) -> None:
-        """Applications out of a journal, all away: those `placed`, by number, have a place and what they may be using until
-        a lease from now ends, the others have lost it before.
+    def restore(self, applications: Iterable[Application], departed: Iterable[str] = ()) -> None:
+        """Applications out of a journal, all away: those that had a place have it, and what they may be using, until a lease
+        from now ends.
         """
         for application in applications:
-            self._restore(application, application.number in placed)
+            self._restore(application)
         self.departed.extend(departed)
         self._check_served(self.policy, self._expected)
         self._plan(self._expected)
@@ -288,32 +289,37 @@ class Core(Roster):
             ticks = self._ticks_by(now)
             self._stale = self._stale or ticks > self._ticks
             self._ticks = ticks
-        if not self._stale and self._settled:
-            out, self._out = self._out, []
-            return out
-        if self._stale and self.active.size:
-            self._ask()
-        self._stale, self._settled = False, True
-        granting.lower(self.active, self._send)
-        granting.higher(self.active, self.bandwidth, self._send)
-        for application in self._unanswered:
-            if application.place != NO_PLACE and application.connected and application.unanswered:
-                self._send(application, float(self.active.column("sent")[application.place]))
-        self._unanswered.clear()
+        if self._stale or not self._settled or now >= self._calm_until:
+            if self._stale and self.active.size:
+                self._ask()
+            self._stale, self._settled = False, True
+            self._grant()
         out, self._out = self._out, []
         return out
+
+    def _grant(self) -> None:
+        """Send what there is to send; who waits to begin is told first."""
+        active, now, calm = self.active, self.now, self._calm
+        raised = granting.higher(active, now, calm, self.bandwidth, self._send)
+        for application in self._unanswered:
+            if application.place != NO_PLACE and application.connected and application.unanswered:
+                self._send(application, float(active.column("sent")[application.place]))
+        self._unanswered.clear()
+        self._calm_until = max(now + calm / 4.0, min(raised, granting.lower(active, now, calm, self._send)))
 
     def next_date(self) -> float:
         """When `decide` is to be called at the latest; infinite while only an event can matter."""
         tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
-        stuck = float(self.active.stuck(self.now, self.leases.lease).min()) if self.active.size else math.inf
-        return min(tick, stuck, self.leases.next_date())
+        stuck = self.active.stuck_from(self.now, self.leases.lease)
+        return min(tick, stuck, self._calm_until, self.leases.next_date())
 
-    def view(self, active: Active | None = None, now: float | None = None) -> View:
-        """What the policy is shown at present, or of other operations at another date."""
-        shown = self.active if active is None else active
-        date = self.now if now is None else now
-        return shown.view(date, self.bandwidth, self._window_end, self.policy.value, self.completed)
+    def view(self) -> View:
+        """What the policy is shown at present."""
+        return self.active.view(self.now, self.bandwidth, self._window_end, self.policy.value, self.completed)
+
+    def ask(self, active: Active, now: float) -> bool:
+        """Have the policy write the targets of these operations as at this date; whether caps and link can carry them."""
+        return active.ask(self.policy, now, self.bandwidth, self._window_end, self.completed)
 
     # Parts of the above
 
@@ -340,10 +346,13 @@ class Core(Roster):
             self._send_away(application, f"it did not keep to grant {sent.number} of {sent.rate:g} bytes/s in time")
         for application in self.leases.silent(self.now):
             self._send_away(application, f"it gave no sign of life for {self.leases.lease:g} s")
-        for place in np.flatnonzero(self.active.stuck(self.now, self.leases.lease) <= self.now)[::-1]:
-            owner = self.active.owners[place]
-            silence = self.now - float(self.active.column("progressed")[place])
-            self._send_away(owner, f"it has moved nothing for {silence:.3g} s, though it was granted all it wanted to move")
+        if self.active.stuck_from(self.now, self.leases.lease) <= self.now:
+            for place in reversed(self.active.stuck(self.now, self.leases.lease)):
+                owner = self.active.owners[place]
+                silence = self.now - float(self.active.column("progressed")[place])
+                self._send_away(
+                    owner, f"it has moved nothing for {silence:.3g} s, though it was granted all it wanted to move"
+                )
         for application in self.leases.outdated(self.now):
             self._forget(application)
 
@@ -358,28 +367,21 @@ class Core(Roster):
             a_round = operation.round_bytes / slowest if rate == 0.0 else 0.0
             deadline = self.now + self.leases.lease + a_round
             application.unkept.append(Lower(application.grant_number, rate, deadline))
+            self.regranted.add(application.number)
             self.leases.owe(application, deadline)
         else:
             self._put_in_force(application, rate)
-        self.active.column("sent")[application.place] = rate
+        self.active.set_sent(application.place, rate, self.now)
         self.grants += 1
         self._out.append(Grant(application, operation.number, application.grant_number, rate))
 
     def _ask(self) -> None:
         """Have the policy write the targets; one that breaks its contract is replaced."""
-        active = self.active
         self.decisions += 1
-        view = self.view()
-        rates = np.empty(active.size)
-        ask(self.policy, view, rates)
-        cap = active.column("cap")
-        fits = bool(np.all((rates >= 0.0) & (rates <= cap * (1.0 + SLACK)))) and rates.sum() <= self.bandwidth * (
-            1.0 + SLACK
-        )
-        if fits:
-            np.minimum(rates, cap, out=active.column("target"))
+        if self.ask(self.active, self.now):
             return
-        reason = failure(self.policy.rates, view) or f"it gave rates that no link carries, {rates.tolist()[:8]}"
+        rates, view = self.active.column("target").tolist(), self.view()
+        reason = failure(self.policy.rates, view) or f"it gave rates that no link carries, {rates[:8]}"
         fault = f"policy {self.policy.name}: {reason}; going on with {FALLBACK}"
         self._replace_policy(self.now, find(FALLBACK))
         self.fault = fault

@@ -14,7 +14,6 @@ import numpy as np
 
 from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.core import Core
-from penstock.policies.asking import ask
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import View
 
@@ -118,8 +117,8 @@ def _forecast(core: Core, application: Application) -> float | None:
     active, now = core.active.copy(), core.now
     place = application.place
     for _ in range(min(MOST_STEPS, 2 * active.size)):
-        rates = np.empty(active.size)
-        ask(core.policy, core.view(active, now), rates)
+        core.ask(active, now)
+        rates = active.column("target")
         if rates[place] > 0.0:
             return now - core.now
         if not (rates > 0.0).any():

@@ -1,10 +1,11 @@
 """The journal: what a coordinator must know after ``kill -9`` and a restart, in SQLite with a write-ahead log.
 
-One row an application holds its books, one row an operation that has ended what it was (`penstock.coordinator.recording`);
-one row holds what is in force, written before any grant is sent, so that a
-coordinator that comes back never grants what somebody may still be using. A commit is one write to the log, without waiting
-for the disk: it survives the process, and the loss of power costs at most the last moments. The log is folded into the file
-by a thread of its own, so that a slow disk delays nobody.
+A commit adds one row: the books of the applications that have changed, what is in force for whom, and the operations that
+have ended (`penstock.coordinator.recording`), written before any grant is sent, so that a coordinator that comes back never
+grants what somebody may still be using. To know what was is to read the rows in their order. When they have become long, a
+row that holds everything takes the place of them all. A commit is one write to the log, without waiting for the disk: it
+survives the process, and the loss of power costs at most the last moments. The log is folded into the file by a thread of
+its own, so that a slow disk delays nobody.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,13 @@ from penstock.coordinator.clock import Mark
 from penstock.coordinator.recording import Passage
 from penstock.model import InputError
 
-FORMAT: Final = 1
-PAGE_BYTES: Final = 1024
-"""A commit writes the pages of the applications that have changed: small ones, for two or three applications each."""
+FORMAT: Final = 2
+PAGE_BYTES: Final = 2048
+"""A commit writes whole pages: small ones."""
+LONG_BYTES: Final = 8 * 2**20
+"""Rows of so many bytes are long, unless one with everything would be more than a quarter of that."""
+VOID_ROWS: Final = 4
+"""So many rows that hold nothing any more are deleted with a commit: all at once would take tens of milliseconds."""
 FOLD_SECONDS: Final = 5.0
 FOLD_BYTES: Final = 64 * 2**20
 """The log is folded into the file when it is that long, which stalls writers for a moment."""
@@ -34,17 +39,14 @@ BUSY_SECONDS: Final = 0.01
 """So long a commit waits for whoever else has locked the file."""
 MOST_PASSAGES: Final = 1_000_000
 """Operations that are remembered; some tens of bytes each."""
-PRUNED: Final = 1_000
-"""So many commits lie between two looks at whether there are more."""
 _TABLES: Final = """
-CREATE TABLE IF NOT EXISTS application (number INTEGER PRIMARY KEY, job TEXT, uid INTEGER, books BLOB) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS passage (id INTEGER PRIMARY KEY, passage BLOB);
-CREATE TABLE IF NOT EXISTS present (id INTEGER PRIMARY KEY CHECK (id = 1), state BLOB);
+CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, entry BLOB);
+CREATE TABLE IF NOT EXISTS passages (last INTEGER PRIMARY KEY, passages BLOB);
 """
 
 
 class Present(msgspec.Struct):
-    """What changes with every decision: the date on all clocks, the policy, and what is in force by application."""
+    """The date on all clocks, the policy, and what else there is but applications."""
 
     now: float
     monotonic: float
@@ -55,8 +57,6 @@ class Present(msgspec.Struct):
     configured: str
     """The policy it was started with: one that was changed since outlives a restart with the same."""
     next_number: int
-    in_force: dict[int, tuple[float, int]]
-    """Bytes/s that an application with an operation under way may be using, and the number of its latest grant."""
     departed: list[str] = []
     """Jobs known ahead that have come and gone."""
 
@@ -66,9 +66,22 @@ class Present(msgspec.Struct):
         return Mark(self.now, self.monotonic, self.wall, self.boot)
 
 
-_books: Final = msgspec.msgpack.Decoder(Application)
-_present: Final = msgspec.msgpack.Decoder(Present)
-_passage: Final = msgspec.msgpack.Decoder(Passage)
+class Entry(msgspec.Struct, array_like=True):
+    """One row: what has changed since the one before, or with `whole` all there is."""
+
+    present: Present
+    changed: list[Application]
+    gone: list[int]
+    """Numbers of applications that are no more."""
+    granted: dict[int, tuple[float, int]]
+    """Bytes/s that an application may be using, and the number of its latest grant, where its books have not changed."""
+    passages: list[Passage]
+    """Operations that have ended since."""
+    whole: bool = False
+
+
+_entry: Final = msgspec.msgpack.Decoder(Entry)
+_passages: Final = msgspec.msgpack.Decoder(list[Passage])
 _pack: Final = msgspec.msgpack.Encoder()
 
 
@@ -78,7 +91,14 @@ class Journal:
     def __init__(self, path: str) -> None:
         self.path = path
         self.failure: str | None = None
+        self.is_long = True
+        """Whether the next entry should be `whole`."""
         self._commits = 0
+        self._bytes = self._whole_bytes = 0
+        self._passages: list[Passage] = []
+        """Those of the rows since the last that holds everything."""
+        self._void, self._valid = 0, 0
+        """Rows from the first of these numbers on and before the second hold nothing any more."""
         self._fold_due = False
         self._lock = _lock(path)
         try:
@@ -94,56 +114,48 @@ class Journal:
     def load(self) -> tuple[Present | None, list[Application]]:
         """What was known at the last commit; nothing in a new file."""
         try:
-            row = self._database.execute("SELECT state FROM present").fetchone()
-            present = _present.decode(row[0]) if row else None
-            rows = self._database.execute("SELECT books FROM application ORDER BY number").fetchall()
-            applications = [_books.decode(books) for (books,) in rows]
+            entries = list(_entries(self._database))
+            (self._void,) = self._database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
         except (sqlite3.Error, msgspec.MsgspecError) as error:
             raise InputError(self.path, f"cannot be read: {error}; move it away to begin anew") from None
-        in_force = present.in_force if present else {}
-        for application in applications:
-            rate, number = in_force.get(application.number, (0.0, 0))
-            application.in_force = rate
-            application.grant_number = max(number, application.grant_number)
-        return present, applications
+        self._passages = [passage for entry in _latest(entries) for passage in entry.passages]
+        return entries[-1].present if entries else None, fold(entries)
 
-    def commit(
-        self,
-        present: Present,
-        changed: Iterable[tuple[int, Application | None]],
-        passages: Sequence[Passage] = (),
-        *,
-        anew: bool = False,
-    ) -> None:
-        """Write it down; None is an application that is no more, `anew` says that those changed are all there are."""
-        kept, gone = [], []
-        for number, application in changed:
-            if application is None:
-                gone.append((number,))
-            else:
-                kept.append((number, application.job, application.uid, _pack.encode(application)))
+    def commit(self, entry: Entry) -> None:
+        """Write it down."""
+        packed = _pack.encode(entry)
         try:
             with self._database:
-                if anew:
-                    self._database.execute("DELETE FROM application")
-                if kept:
-                    self._database.executemany("INSERT OR REPLACE INTO application VALUES (?, ?, ?, ?)", kept)
-                if gone:
-                    self._database.executemany("DELETE FROM application WHERE number = ?", gone)
-                if passages:
-                    ended = [(_pack.encode(passage),) for passage in passages]
-                    self._database.executemany("INSERT INTO passage (passage) VALUES (?)", ended)
-                self._database.execute("INSERT OR REPLACE INTO present VALUES (1, ?)", (_pack.encode(present),))
-                self._commits += 1
-                if self._commits % PRUNED == 0:
-                    last = "(SELECT max(id) FROM passage)"
-                    self._database.execute(f"DELETE FROM passage WHERE id <= {last} - ?", (MOST_PASSAGES,))  # noqa: S608
+                if entry.whole:
+                    self._put_away_passages()
+                row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
+                void = max(self._void, min(self._void + VOID_ROWS, self._valid))
+                if void > self._void:
+                    self._database.execute("DELETE FROM entry WHERE id >= ? AND id < ?", (self._void, void))
             self.failure = None
             if self._fold_due:
                 self._fold_due = False
                 self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             self.failure = str(error)
+            self.is_long = True
+            return
+        self._commits += 1
+        self._void = void
+        if entry.whole:
+            self._passages, self._bytes, self._whole_bytes = [], 0, len(packed)
+            self._valid = row or 0
+        self._passages += entry.passages
+        self._bytes += len(packed)
+        self.is_long = self._bytes > LONG_BYTES + 4 * self._whole_bytes
+
+    def _put_away_passages(self) -> None:
+        """Rows from now on do not tell of the operations that have ended by now."""
+        if self._passages:
+            (last,) = self._database.execute("SELECT coalesce(max(last), 0) FROM passages").fetchone()
+            last += len(self._passages)
+            self._database.execute("INSERT INTO passages VALUES (?, ?)", (last, _pack.encode(self._passages)))
+            self._database.execute("DELETE FROM passages WHERE last <= ?", (last - MOST_PASSAGES,))
 
     def close(self) -> None:
         """Fold the log into the file and let go of it."""
@@ -164,19 +176,44 @@ class Journal:
                         self._fold_due = True
 
 
+def fold(entries: Sequence[Entry]) -> list[Application]:
+    """The applications as they are after all entries."""
+    applications: dict[int, Application] = {}
+    for entry in _latest(entries):
+        applications.update((application.number, application) for application in entry.changed)
+        for number in entry.gone:
+            applications.pop(number, None)
+        for number, (rate, grant) in entry.granted.items():
+            applications[number].in_force, applications[number].grant_number = rate, grant
+    return [applications[number] for number in sorted(applications)]
+
+
+def _latest(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Those from the last that holds everything on: the others are void."""
+    first = max((place for place, entry in enumerate(entries) if entry.whole), default=0)
+    return entries[first:]
+
+
 def recorded(path: str) -> tuple[Present, list[Passage]]:
     """What a journal remembers, whether or not a coordinator is using it."""
     if not Path(path).is_file():
         raise InputError(path, "there is no such journal; expected the file of a coordinator")
     try:
         with contextlib.closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as database:
-            (state,) = database.execute("SELECT state FROM present").fetchone() or (None,)
-            rows = database.execute("SELECT passage FROM passage ORDER BY id").fetchall()
-        if state is None:
+            database.execute("BEGIN")
+            rows = database.execute("SELECT passages FROM passages ORDER BY last").fetchall()
+            entries = list(_entries(database))
+        if not entries:
             raise InputError(path, "nothing is recorded yet; expected a coordinator to have used it")
-        return _present.decode(state), [_passage.decode(row) for (row,) in rows]
+        passages = [passage for (row,) in rows for passage in _passages.decode(row)]
+        return entries[-1].present, passages + [passage for entry in _latest(entries) for passage in entry.passages]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
+
+
+def _entries(database: sqlite3.Connection) -> Iterator[Entry]:
+    for (entry,) in database.execute("SELECT entry FROM entry ORDER BY id"):
+        yield _entry.decode(entry)
 
 
 def _lock(path: str) -> int:

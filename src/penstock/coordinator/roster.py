@@ -30,9 +30,11 @@ class Roster:
         self.events = 0
         self.completed = 0
         self.changed: set[int] = set()
-        """Numbers of the applications whose books have changed; whoever writes them down empties it."""
+        """Numbers of the applications whose books have changed since they were `written` down."""
+        self.regranted: set[int] = set()
+        """Numbers of those whose grants have; likewise."""
         self.passages: list[Passage] = []
-        """Operations and applications that have ended; likewise."""
+        """Operations and applications that have ended; whoever writes them down empties it."""
         self.applications: dict[int, Application] = {}
         self.departed: list[str] = []
         """Jobs of the workload, known ahead, that have come and gone."""
@@ -67,7 +69,26 @@ class Roster:
         elapsed = self.now - application.release
         return self.progress(application) / elapsed if elapsed > 0.0 else 1.0
 
-    def _restore(self, application: Application, placed: bool) -> None:
+    def unwritten(self, *, whole: bool = False) -> tuple[list[Application], list[int], dict[int, tuple[float, int]]]:
+        """The applications that have changed, or all; the numbers of those that are no more; and of those where only grants
+        have changed, what is in force and the number of the latest grant.
+        """
+        known = self.applications
+        numbers = self.changed.union(known) if whole else self.changed
+        regranted = [known[number] for number in self.regranted - numbers if number in known]
+        return (
+            [known[number] for number in numbers if number in known],
+            [number for number in numbers if number not in known],
+            {one.number: (one.in_force, one.grant_number) for one in regranted},
+        )
+
+    def written(self) -> None:
+        """All of that is written down, or need not be."""
+        self.changed.clear()
+        self.regranted.clear()
+
+    def _restore(self, application: Application) -> None:
+        placed = application.place != NO_PLACE
         application.connected = False
         application.place = NO_PLACE
         application.unkept = []
@@ -79,7 +100,7 @@ class Roster:
             in_force = application.in_force
             self._enter(application, application.operation.moved)
             self._put_in_force(application, in_force)
-            self.active.column("sent")[application.place] = in_force
+            self.active.set_sent(application.place, in_force, self.now)
 
     def _note(self, now: float, application: Application) -> None:
         self.events += 1
@@ -96,7 +117,7 @@ class Roster:
         if application.place != NO_PLACE:
             allowed = self.active.column("allowed")
             allowed[application.place] = max(moved, allowed[application.place])
-            self.active.column("progressed")[application.place] = self.now
+            self.active.set_progressed(application.place, self.now)
             self.active.set_moved(application.place, operation.moved)
             return
         position = self._expected.position(application.job)
@@ -214,5 +235,6 @@ class Roster:
 
     def _put_in_force(self, application: Application, rate: float) -> None:
         application.in_force = rate
+        self.regranted.add(application.number)
         if application.place != NO_PLACE:
-            self.active.column("rate")[application.place] = rate
+            self.active.set_rate(application.place, rate)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from penstock.client import address, protocol
+from penstock.client.pacing import SLICE
 from penstock.client.protocol import (
     DENIED,
     TOO_MANY,
@@ -49,7 +50,7 @@ from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.clock import Clock
 from penstock.coordinator.core import Core
 from penstock.coordinator.instructions import Forget, Refused
-from penstock.coordinator.journal import Journal, Present
+from penstock.coordinator.journal import Entry, Journal, Present
 from penstock.coordinator.limits import Bucket
 from penstock.coordinator.listening import listen_locally, listen_remotely
 from penstock.coordinator.notify import notify, watchdog_seconds
@@ -335,7 +336,7 @@ class Server:
     def _commit(self) -> None:
         core, mark, before = self.core, self.clock.mark(), self.journal.failure
         if before and mark.now < self._try_again:
-            core.changed.clear()
+            core.written()
             del core.passages[:-MOST_UNWRITTEN]
             return
         present = Present(
@@ -347,13 +348,11 @@ class Server:
             policy=core.chosen,
             configured=self.settings.policy,
             next_number=core.next_number,
-            in_force={owner.number: (owner.in_force, owner.grant_number) for owner in core.active.owners},
             departed=core.departed,
         )
-        numbers = core.applications if before else core.changed
-        changed = [(number, core.applications.get(number)) for number in numbers]
-        self.journal.commit(present, changed, core.passages, anew=before is not None)
-        core.changed.clear()  # what a failing journal misses is written when it can be, all anew
+        whole = self.journal.is_long
+        self.journal.commit(Entry(present, *core.unwritten(whole=whole), core.passages, whole))
+        core.written()  # what a failing journal misses is written when it can be, all anew
         self._written_policy = core.chosen
         if not self.journal.failure:
             core.passages.clear()
@@ -403,7 +402,7 @@ def _from_journal(journal: Journal, settings: Settings) -> tuple[Clock, Core]:
         try:
             core = _core(settings, policy, clock.now())
             core.next_number = present.next_number
-            core.restore(applications, present.in_force, present.departed)
+            core.restore(applications, present.departed)
             return clock, core
         except InputError as error:
             if policy == settings.policy:
@@ -420,6 +419,7 @@ def _core(settings: Settings, policy: str, now: float) -> Core:
         lease=settings.lease,
         keep=settings.keep,
         keep_most=settings.max_applications,
+        calm=SLICE,
         workload=read(settings.workload) if settings.workload else None,
         now=now,
     )

@@ -69,6 +69,12 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
         return numba.njit(signature, cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
 
 
+def direct(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
+    """A `kernel` for short calls from Python: the types of its arguments, which would take longer, are not looked at."""
+    compiled = kernel(function, signature, what)
+    return compiled.overloads[tuple(signature.args)].entry_point if JIT else compiled  # type: ignore[attr-defined]
+
+
 class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
     """A compiled C function that a kernel accepts for an argument of type ``types.FunctionType(signature)``."""
 
