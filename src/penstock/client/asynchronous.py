@@ -33,9 +33,7 @@ class AsyncJob(Member):
 
     def io(self, volume: int, rounds: int | None = None) -> AsyncIO:
         """Announce an operation of so many bytes, which may be paused between two rounds (of 16 MiB unless told)."""
-        io = AsyncIO(self)
-        self._begin("io", volume, rounds_of(volume, rounds), io)
-        return io
+        return AsyncIO(self, volume, rounds_of(volume, rounds))
 
     async def wait(self, timeout: float | None = None) -> bool:
         """Wait until the step that was informed of may access; whether it may, by then."""
@@ -98,9 +96,10 @@ async def _next(change: asyncio.Event, seconds: float) -> None:
 class AsyncIO:
     """One operation of a job: what is read and written through it is paced, paused and counted."""
 
-    def __init__(self, job: AsyncJob) -> None:
+    def __init__(self, job: AsyncJob, volume: int, rounds: int) -> None:
         self._job = job
         self._one = asyncio.Lock()
+        self._operation = job._begin("io", volume, rounds, self)
 
     async def __aenter__(self) -> AsyncIO:
         return self
@@ -157,9 +156,10 @@ class AsyncIO:
         finally:
             await _ended(work)
             count = 0 if work.cancelled() or work.exception() is not None else work.result()
-            with link.lock:
-                if job._io is self and job._gate.passed(count, begun, link.clock()):
-                    link.wake()
+            if job._gate.passed(self._operation, count, begun):
+                with link.lock:
+                    if job._io is self and job._gate.settle(link.clock()):
+                        link.send()
 
     async def _turn(self, left: int) -> tuple[int, float]:
         """Wait for the turn of the next slice; how much it is, and when that was."""

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from penstock.client.operation import Operation
-from penstock.client.pacing import SLACK, Pacer, slice_bytes
+from penstock.client.pacing import Pacer, slice_bytes
 from penstock.client.session import Session
 
 LONGEST_WAIT: Final = 1.0
@@ -67,34 +67,38 @@ class Gate:
         operation.flying = True
         return self._at_once(operation, left, whole)
 
-    def passed(self, count: int, begun: float, now: float) -> bool:
-        """So many bytes were moved since then; whether there is something to send for it."""
+    def swift(self, left: int, now: float, *, whole: bool = False) -> int:
+        """`delay` and `open` where nothing has changed since the last look and data may pass; else 0.
+
+        Needs no lock: whoever changes something counts it in `changes` before looking whether a round is under way, and here
+        it is the other way round, so that one of both sees the other. After some MB were written caches are cold and every
+        call counts.
+        """
+        session = self.session
+        operation = session.operation
+        if self._seen != session.changes or operation is None or not self._slice:
+            return 0
+        if self._pacer.due > now or now >= self._until:
+            return 0
+        operation.flying = True
+        if self._seen != session.changes:
+            return 0
+        return self._at_once(operation, left, whole)
+
+    def passed(self, operation: Operation, count: int, begun: float) -> bool:
+        """So many bytes of the operation were moved since then; whether somebody must `settle` it. Needs no lock either."""
+        self.moved += count
+        self._pacer.moved(count, begun)
+        operation.flying = not operation.advance(count)
+        return operation.pausing or self._seen != self.session.changes
+
+    def settle(self, now: float) -> bool:
+        """While no data pass: begin a pause that has waited for the end of the round; whether there is something to send."""
         operation = self.session.operation
         if operation is None:
             return False
-        self.moved += count
-        self._pacer.moved(count, begun)
-        if not operation.advance(count):
-            return False
-        operation.flying = False
-        return operation.pausing and self.session.round_ended(now)
-
-    def swift(self, count: int, begun: float, now: float, left: int, *, whole: bool = False) -> int:
-        """`passed`, `delay` and `open` at once, where a round is whole and the next may follow; else 0, and nothing is done.
-
-        Needs no lock, for a pause that comes meanwhile finds a round under way, as it would a moment later. After 4 MiB were
-        written caches are cold and every call counts: this is 10 µs a round instead of 20.
-        """
-        operation, pacer = self.session.operation, self._pacer
-        due = max(pacer.due, begun - SLACK) + count / pacer.rate
-        if not left or due > now or now >= self._until or not self._slice or self._seen != self.session.changes:
-            return 0
-        if operation is None or operation.pausing or operation.moved + count != operation.boundary:
-            return 0
-        pacer.due = due
-        self.moved += count
-        operation.advance(count)
-        return self._at_once(operation, left, whole)
+        operation.flying = not operation.between_rounds
+        return operation.pausing and not operation.flying and self.session.round_ended(now)
 
     def _at_once(self, operation: Operation, left: int, whole: bool) -> int:
         return int(min(left, operation.boundary - operation.moved, math.inf if whole else self._slice))

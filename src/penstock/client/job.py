@@ -27,9 +27,7 @@ class Job(Member):
 
     def io(self, volume: int, rounds: int | None = None) -> IO:
         """Announce an operation of so many bytes, which may be paused between two rounds (of 16 MiB unless told)."""
-        io = IO(self)
-        self._begin("io", volume, rounds_of(volume, rounds), io)
-        return io
+        return IO(self, volume, rounds_of(volume, rounds))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the step that was informed of may access; whether it may, by then."""
@@ -59,10 +57,11 @@ class Job(Member):
 class IO:
     """One operation of a job: what is read and written through it is paced, paused and counted."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, volume: int, rounds: int) -> None:
         self._job = job
+        self._link, self._gate = job._link, job._gate
         self._one = threading.Lock()
-        self._begun = 0.0
+        self._operation = job._begin("io", volume, rounds, self)
 
     def __enter__(self) -> IO:
         return self
@@ -101,41 +100,43 @@ class IO:
 
         With `whole` a round is not cut into slices: it goes at once, and the next one when the rate allows for it.
         """
-        done = count = 0
+        done = 0
+        job, gate, clock = self._job, self._gate, self._link.clock
         with self._one:
-            try:
-                while done < total:
-                    moved, count = count, 0  # once counted, it is not counted again should something fail
-                    size = self._pass(moved, total - done, whole)
+            while done < total:
+                begun = clock()
+                size = gate.swift(total - done, begun, whole=whole) if job._io is self else 0
+                if not size:
+                    size, begun = self._turn(total - done, whole)
+                count = 0
+                try:
                     count = call(done, size)
-                    if not count:
-                        break
-                    done += count
-            finally:
-                self._pass(count, 0, whole)
+                finally:
+                    if gate.passed(self._operation, count, begun):
+                        self._settle()
+                if not count:
+                    break
+                done += count
         return done
 
-    def _pass(self, count: int, left: int, whole: bool) -> int:
-        """So many bytes were moved; wait for the turn of the next slice, if anything is left, and say how much it is."""
-        job = self._job
-        link, gate = job._link, job._gate
+    def _turn(self, left: int, whole: bool) -> tuple[int, float]:
+        """Wait for the turn of the next slice; how much it is, and when that was."""
+        job, link, gate = self._job, self._link, self._gate
         waited, now = False, link.clock()
-        size = gate.swift(count, self._begun, now, left, whole=whole)
-        if size:
-            self._begun = now
-            return size
+        self._settle()
         with link.lock:
-            if job._io is self and gate.passed(count, self._begun, now):
-                link.wake()
-            if not left:
-                return 0
             while job._io is self and (delay := gate.delay(now)) > 0.0:
                 link.changed.wait(delay)
                 waited, now = True, link.clock()
             if job._io is not self:
                 raise UsageError("io: the operation is closed; expected job.io(…) anew")
-            self._begun = now
             size = gate.open(left, whole=whole)
         if waited:
             link.speak()
-        return size
+        return size, now
+
+    def _settle(self) -> None:
+        link = self._link
+        with link.lock:
+            if self._job._io is self and self._gate.settle(link.clock()):
+                link.send()

@@ -1,7 +1,8 @@
 """The connection of an application with its coordinator: a thread that holds the socket, and comes back when it is lost.
 
-The thread alone reads and writes the socket. The application's threads take `lock` for what they do to the session, wait
-for `changed` for what the coordinator does, and `wake` the thread when there is something to send.
+The thread alone reads the socket and looks after time. The application's threads take `lock` for what they do to the
+session, wait for `changed` for what the coordinator does, and `send` when there is something to send: what the socket does
+not take at once, the thread sends.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Link:
         self._retry = FIRST_RETRY
         self._sockets: list[socket.socket] = []
         """Bell, ear and, while there is one, the connection."""
+        self._out = b""
+        """What the connection has not taken yet."""
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
 
     def start(self) -> None:
@@ -58,8 +61,20 @@ class Link:
         _links.add(self)
         self._thread.start()
 
-    def wake(self) -> None:
-        """There is something to send."""
+    def send(self) -> None:
+        """There is something to send: send it at once, if it can be, and have the thread look what is next."""
+        with self.lock, suppress(OSError):  # where the connection is lost, the thread will see
+            self._send()
+        self._wake()
+
+    def _send(self) -> None:
+        if len(self._sockets) > 2:
+            self._out = self._out or b"".join(map(encode, self.session.send(self.clock())))
+            if self._out:
+                with suppress(BlockingIOError):
+                    self._out = self._out[self._sockets[2].send(self._out) :]
+
+    def _wake(self) -> None:
         if self._sockets:
             with suppress(OSError):
                 self._sockets[0].send(b"!")
@@ -78,7 +93,7 @@ class Link:
         with self.lock:
             self.session.leave()
             self._deadline = min(self._deadline, self.clock() + seconds)
-        self.wake()
+        self.send()
 
     @property
     def finished(self) -> bool:
@@ -101,6 +116,7 @@ class Link:
         self._finished.set()
         for held in self._sockets:
             held.close()
+        self._sockets, self._out = [], b""
 
     def _run(self) -> None:
         try:
@@ -126,14 +142,17 @@ class Link:
         """Connect and talk until the connection ends; seconds to stay away, at least."""
         try:
             with self._connect() as connection:
-                self._sockets.append(connection)
-                with self.lock:
-                    self.session.connect(self.clock())
-                wish, why = self._converse(connection), "hung up"
+                try:
+                    with self.lock:
+                        self._sockets.append(connection)
+                        self.session.connect(self.clock())
+                    wish, why = self._converse(connection), "hung up"
+                finally:
+                    with self.lock:  # nobody sends on a socket that is closed
+                        del self._sockets[2:]
+                        self._out = b""
         except (OSError, Malformed, Oversized) as error:
             wish, why = 0.0, _reason(error)
-        finally:
-            del self._sockets[2:]
         with self.lock:
             self.session.lost(why, self.clock())
         self._tell()
@@ -156,23 +175,22 @@ class Link:
         return made
 
     def _converse(self, connection: socket.socket) -> float:
-        lines, out = Lines(), b""
+        lines = Lines()
         while True:
             with self.lock:
                 session, now = self.session, self.clock()
                 session.look(now)
-                out = out or b"".join(map(encode, session.send(now)))
-                wish, due = session.hang_up, session.due(now)
+                wish = session.hang_up
+                if wish is None:
+                    self._send()
+                unsent, due = bool(self._out), session.due(now)
             self.speak()
             if self._over():
                 return 0.0
             if wish is not None:
                 return wish
-            if out:
-                with suppress(BlockingIOError):
-                    out = out[connection.send(out) :]
             due = min(due, self._deadline)
-            if self._listen(connection, bool(out), max(due - now, 0.1 if out else 0.001)):
+            if self._listen(connection, unsent, max(due - now, 0.1 if unsent else 0.001)):
                 self._hear(connection, lines)
 
     def _listen(self, connection: socket.socket | None, writing: bool, seconds: float) -> bool:

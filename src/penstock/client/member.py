@@ -30,7 +30,7 @@ from penstock.client.errors import UsageError
 from penstock.client.gate import Gate
 from penstock.client.identity import identify
 from penstock.client.link import Link
-from penstock.client.operation import rounds_of, whole
+from penstock.client.operation import Operation, rounds_of, whole
 from penstock.client.session import Session
 
 DISABLE: Final = "PENSTOCK_DISABLE"
@@ -167,7 +167,7 @@ class Member:
         self._stepping = False
         if self._level == 0:
             self._end()
-        self._link.wake()
+        self._link.send()
 
     def complete(self) -> None:
         """Unstack, and end the operation if it was announced at this level or below."""
@@ -203,14 +203,15 @@ class Member:
         if not self._stepping:
             raise UsageError(f"{call}: no step is informed of; expected inform() first")
 
-    def _begin(self, call: str, volume: int, rounds: int, by: object) -> None:
+    def _begin(self, call: str, volume: int, rounds: int, by: object) -> Operation:
         self._open(call)
         with self._link.lock:
             if self._io is not None:
                 raise UsageError(f"{call}: an operation of this job is under way; expected its end first, or another Job")
             self._io = by
-            self._link.session.begin(volume, rounds, self._link.clock())
-        self._link.wake()
+            operation = self._link.session.begin(volume, rounds, self._link.clock())
+        self._link.send()
+        return operation
 
     def _end(self) -> None:
         """The operation, if any, is over."""
@@ -219,7 +220,7 @@ class Member:
             self._stepping = False
             self._gate.stop_waiting(self._link.clock())
             self._link.session.end()
-        self._link.wake()
+        self._link.send()
 
     def _farewell(self) -> float:
         """End what is under way; seconds that leaving may take."""

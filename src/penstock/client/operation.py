@@ -62,7 +62,7 @@ class Operation:
     """No report before this date."""
     boundary: float = field(init=False)
     """Bytes moved when the round ends; infinite in the last one."""
-    _whole: bool = True
+    between_rounds: bool = True
 
     def __post_init__(self) -> None:
         self.boundary = self._next_boundary()
@@ -107,10 +107,10 @@ class Operation:
         """So many more bytes are moved; whether that is between two rounds."""
         if count:
             self.moved += count
-            self._whole = self.moved == self.boundary or self.moved == self.volume
+            self.between_rounds = self.moved == self.boundary or self.moved == self.volume
             if self.moved >= self.boundary:
                 self.boundary = self._next_boundary()
-        return self._whole
+        return self.between_rounds
 
     def _next_boundary(self) -> float:
         if self.volume == 0:
