@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.client.gate import Gate
-from penstock.client.pacing import SLACK, slice_bytes
+from penstock.client.pacing import PAGE, SLACK, SLICE, slice_bytes
 from penstock.client.protocol import Grant
 from tests.client.test_session import moving, registered
 
@@ -22,11 +22,12 @@ def picture(gate: Gate) -> list[Any]:
     return [gate.moved, operation.moved, operation.boundary, operation.pausing, operation.rate, operation.unanswered]
 
 
-def run(swift: bool, events: list[tuple[float | None, float | None, bool]]) -> list[list[Any]]:
-    """10 rounds of 10 bytes, a grant or none before and in each slice, of which half may be moved; the short way or not."""
-    session = moving(1e9)
-    gate, operation, now, number = Gate(session), session.operation, 2.0, 1
-    assert operation is not None
+def run(short: bool, events: list[tuple[float | None, float | None, bool]]) -> list[list[Any]]:
+    """7 rounds of 14 or 15 bytes, a grant or none before and in each slice, of which half may be moved; either way."""
+    session = registered()
+    operation = session.begin(100, 7, 1.0)
+    session.send(1.0)
+    gate, now, number, count, begun = Gate(session), 2.0, 0, 0, 2.0
     seen = []
 
     def tell(rate: float | None) -> None:
@@ -35,16 +36,16 @@ def run(swift: bool, events: list[tuple[float | None, float | None, bool]]) -> l
             number += 1
             session.receive(Grant(1, number, rate), now)
 
+    tell(1e9)
     for before, during, half in events:
         now += 0.001
         tell(before)
-        size = gate.swift(1000, now) if swift else 0
-        if not size:
+        size = gate.onward(operation, count, begun, now, 1000 if short else 0, False)
+        if size < 0 or not short:
             gate.settle(now)
             size = gate.open(1000) if gate.delay(now) <= 0.0 else 0
         tell(during)
-        if size and (gate.passed(operation, (size + 1) // 2 if half else size, now) or not swift):
-            gate.settle(now)
+        begun, count = now, (size + 1) // 2 if half else size
         seen.append([*picture(gate), size])
     return seen
 
@@ -62,9 +63,9 @@ def test_a_pause_stops_at_the_end_of_the_round() -> None:
     session.receive(Grant(1, 2, 0.0), 2.1)
     assert gate.delay(2.1) <= 0.0  # the round under way may end
     assert session.operation is not None
-    assert gate.passed(session.operation, 10, 2.1)
+    assert gate.onward(session.operation, 10, 2.1, 2.2, 90, False) == -1
     assert gate.settle(2.2)
-    assert gate.swift(90, 2.2) == 0
+    assert gate.onward(session.operation, 0, 2.2, 2.2, 90, False) == -1
     assert gate.delay(2.2) > 0.0
     assert gate.waited(2.7) == 0.5
     session.receive(Grant(1, 3, 1e9), 2.7)
@@ -82,10 +83,30 @@ def test_a_whole_round_goes_at_once_and_is_paid_for_afterwards() -> None:
     assert gate.open(1_000_000) == slice_bytes(1e6) < 100_000
     assert gate.open(1_000_000, whole=True) == 100_000
     assert session.operation is not None
-    assert not gate.passed(session.operation, 100_000, 2.0)
+    assert gate.onward(session.operation, 100_000, 2.0, 2.05, 900_000, True) == -1
     assert gate.delay(2.0) == pytest.approx(0.1 - SLACK)
-    assert gate.swift(900_000, 2.05, whole=True) == 0
-    assert gate.swift(900_000, 2.1, whole=True) == 100_000
+    assert gate.onward(session.operation, 0, 2.1, 2.1, 900_000, True) == 100_000
+
+
+@given(st.floats(1e3, 1e9), st.floats(1e-9, 1.0), st.integers(1, 1000))
+def test_short_rounds_go_several_at_a_time(rate: float, seconds: float, left: int) -> None:
+    """So many as take no longer than a slice, at the rate and as fast as the last one went; they are counted together."""
+    session = registered()
+    operation = session.begin(1_000_000, 1000, 1.0)
+    session.send(1.0)
+    session.receive(Grant(1, 1, rate), 1.0)
+    gate = Gate(session)
+    assert gate.delay(2.0) <= 0.0
+    now = 2.0 + max(seconds, 1000 / rate)  # what the first round owes is paid by then
+    size = gate.onward(operation, 1000, 2.0, now, 1000 * left, False)
+    assert size == 1000 or size * (now - 2.0) <= 1000 * SLICE * (1.0 + 1e-9)
+    assert size <= max(1000, slice_bytes(rate), PAGE)
+    assert 0 < size <= 1000 * left
+    assert size % 1000 == 0 or size == min(slice_bytes(rate), 1000)
+    gate.onward(operation, size, now, now + 1.0, 0, False)
+    assert operation.moved == 1000 + size
+    assert operation.between_rounds == (operation.moved % 1000 == 0)
+    assert operation.boundary == operation.moved // 1000 * 1000 + 1000 or operation.moved > 999_000
 
 
 def test_without_an_operation_nothing_is_held() -> None:
@@ -94,7 +115,6 @@ def test_without_an_operation_nothing_is_held() -> None:
     gate = Gate(session)
     assert gate.delay(2.0) == -math.inf
     assert gate.open(100) == 100
-    assert gate.swift(10, 2.0) == 0
     assert not gate.settle(2.0)
 
 
@@ -118,8 +138,11 @@ def test_a_pause_from_another_thread_is_never_missed(at: int) -> None:
     operation = session.operation
     assert operation is not None
     session.__class__ = Watched
-    size = gate.swift(10, 2.0) or (gate.settle(2.0), gate.delay(2.0) <= 0.0 and gate.open(10))[1]
-    if size and gate.passed(operation, size, 2.0):
+    size = gate.onward(operation, 0, 2.0, 2.0, 10, False)
+    if size < 0:
+        gate.settle(2.0)
+        size = gate.open(10) if gate.delay(2.0) <= 0.0 else 0
+    if gate.onward(operation, size, 2.0, 2.0, 0, False) < 0:
         gate.settle(2.0)
     session.__class__ = Watched.__base__
     if Watched.looks < at:

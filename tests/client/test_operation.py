@@ -17,7 +17,8 @@ def test_boundaries_are_those_of_equal_rounds(volume: int, rounds: int, pieces: 
     for piece in pieces:
         beyond = [boundary for boundary in inner if boundary > operation.moved]
         assert operation.boundary == min(beyond, default=float("inf"))
-        count = int(min(piece, operation.boundary - operation.moved))
+        several = operation.step * (piece % 3) if operation.between_rounds else 0
+        count = several or int(min(piece, operation.boundary - operation.moved))
         ended = operation.advance(count)
         assert ended == (operation.moved in inner or operation.moved == volume)
         assert operation.advance(0) == ended

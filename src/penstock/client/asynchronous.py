@@ -156,7 +156,7 @@ class AsyncIO:
         finally:
             await _ended(work)
             count = 0 if work.cancelled() or work.exception() is not None else work.result()
-            if job._gate.passed(self._operation, count, begun):
+            if job._gate.onward(self._operation, count, begun, link.clock(), 0, False) < 0:
                 with link.lock:
                     if job._io is self and job._gate.settle(link.clock()):
                         link.send()

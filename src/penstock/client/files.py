@@ -24,12 +24,12 @@ def writer(file: Any, data: memoryview) -> Callable[[int, int], int]:
     put = partial(os.write, file) if isinstance(file, int) else file.write
 
     def write(at: int, size: int) -> int:
-        count = put(data[at : at + size])
+        count: int | None = put(data[at : at + size])
+        if count:
+            return count
         if count is None and not isinstance(file, io.RawIOBase):
             return size
-        if not count:
-            raise OSError(errno.EIO, "the file takes no data; expected one that blocks until it does")
-        return int(count)
+        raise OSError(errno.EIO, "the file takes no data; expected one that blocks until it does")
 
     return write
 

@@ -6,9 +6,11 @@ import math
 from typing import Final
 
 from penstock.client.operation import Operation
-from penstock.client.pacing import Pacer, slice_bytes
+from penstock.client.pacing import SLICE, Pacer, slice_bytes
 from penstock.client.session import Session
 
+SHORTEST: Final = 1e-6
+"""Seconds; nothing is taken to be faster."""
 LONGEST_WAIT: Final = 1.0
 """Seconds after which one who waits looks again, whatever it was told."""
 
@@ -16,12 +18,17 @@ LONGEST_WAIT: Final = 1.0
 class Gate:
     """For one application; `moved` are its bytes so far."""
 
+    __slots__ = ("_ahead", "_pacer", "_slice", "_until", "_waited", "_waits_since", "moved", "seen", "session")
+
     def __init__(self, session: Session) -> None:
         self.session = session
         self.moved = 0
         self._pacer = Pacer()
         self._slice: float = 0
-        self._seen = -1
+        self._ahead = 0.0
+        """Bytes that would take no longer than a slice, as fast as the last ones went."""
+        self.seen = -1
+        """The session's `changes` when it was last looked at."""
         self._until = -math.inf
         self._waited = 0.0
         self._waits_since: float | None = None
@@ -35,7 +42,7 @@ class Gate:
         session = self.session
         session.look(now)
         rate = session.rate(now)
-        self._seen = session.changes
+        self.seen = session.changes
         self._until = session.patient_until() if session.patient_until() > now else math.inf
         if rate <= 0.0:
             self._slice = 0
@@ -53,7 +60,7 @@ class Gate:
 
     def delay(self, now: float) -> float:
         """Seconds until data may pass; then, and whenever something changes, ask again."""
-        if self._seen != self.session.changes or now >= self._until:
+        if self.seen != self.session.changes or now >= self._until:
             self.turn(now)
         if not self._slice:
             return min(LONGEST_WAIT, max(0.001, self._until - now))
@@ -67,30 +74,34 @@ class Gate:
         operation.flying = True
         return self._at_once(operation, left, whole)
 
-    def swift(self, left: int, now: float, *, whole: bool = False) -> int:
-        """`delay` and `open` where nothing has changed since the last look and data may pass; else 0.
+    def onward(self, operation: Operation, count: int, begun: float, now: float, left: int, whole: bool) -> int:
+        """So many bytes of the operation were moved since `begun`; how many of those that are left may follow at once.
 
-        Needs no lock: whoever changes something counts it in `changes` before looking whether a round is under way, and here
-        it is the other way round, so that one of both sees the other. After some MB were written caches are cold and every
-        call counts.
+        −1 where something has changed or data may not pass yet: then somebody must `settle` what was moved, with the lock,
+        and see to `delay` and `open`. This needs none: whoever changes something counts it in `changes` before looking
+        whether a round is under way, and here it is the other way round, so that one of both sees the other.
+
+        After some MB were written caches are cold, and every call costs microseconds. Hence so much in one, and hence
+        several rounds where they will take no longer than a slice does; between them the caller looks whether `changes` are
+        those `seen`.
         """
         session = self.session
-        operation = session.operation
-        if self._seen != session.changes or operation is None or not self._slice:
+        if count:
+            self.moved += count
+            self._pacer.moved(count, begun)
+            operation.advance(count)
+            self._ahead = count * SLICE / max(now - begun, SHORTEST)
+        operation.flying = left > 0 or not operation.between_rounds
+        if self.seen != session.changes or operation.pausing or operation is not session.operation:
+            return -1
+        if not left:
             return 0
-        if self._pacer.due > now or now >= self._until:
-            return 0
-        operation.flying = True
-        if self._seen != session.changes:
-            return 0
-        return self._at_once(operation, left, whole)
-
-    def passed(self, operation: Operation, count: int, begun: float) -> bool:
-        """So many bytes of the operation were moved since then; whether somebody must `settle` it. Needs no lock either."""
-        self.moved += count
-        self._pacer.moved(count, begun)
-        operation.flying = not operation.advance(count)
-        return operation.pausing or self._seen != self.session.changes
+        if self._pacer.due > now or now >= self._until or not self._slice:
+            return -1
+        size, step = self._at_once(operation, left, whole), operation.step
+        if whole or size != step:
+            return size
+        return max(1, int(min(self._ahead, self._slice, left) // step)) * step
 
     def settle(self, now: float) -> bool:
         """While no data pass: begin a pause that has waited for the end of the round; whether there is something to send."""

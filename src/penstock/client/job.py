@@ -101,23 +101,32 @@ class IO:
         With `whole` a round is not cut into slices: it goes at once, and the next one when the rate allows for it.
         """
         done = 0
-        job, gate, clock = self._job, self._gate, self._link.clock
+        operation, gate, session, clock = self._operation, self._gate, self._link.session, self._link.clock
         with self._one:
-            while done < total:
-                begun = clock()
-                size = gate.swift(total - done, begun, whole=whole) if job._io is self else 0
-                if not size:
+            begun = clock()
+            size = gate.onward(operation, 0, begun, begun, total, whole)
+            while True:
+                if size < 0:
                     size, begun = self._turn(total - done, whole)
-                count = 0
+                if not size:
+                    return done
+                first, end, left = done, done + size, 0
+                seen, step = gate.seen, size if whole else operation.step or size
                 try:
-                    count = call(done, size)
+                    while done < end and session.changes == seen:
+                        count = call(done, min(step, end - done))
+                        if not count:
+                            break
+                        done += count
+                    else:
+                        left = total - done
                 finally:
-                    if gate.passed(self._operation, count, begun):
+                    now = clock()
+                    size = gate.onward(operation, done - first, begun, now, left, whole)
+                    begun = now
+                    if size < 0 and not left:
                         self._settle()
-                if not count:
-                    break
-                done += count
-        return done
+                        size = 0
 
     def _turn(self, left: int, whole: bool) -> tuple[int, float]:
         """Wait for the turn of the next slice; how much it is, and when that was."""

@@ -51,6 +51,8 @@ class Link:
         """Bell, ear and, while there is one, the connection."""
         self._out = b""
         """What the connection has not taken yet."""
+        self._sleeps_until = math.inf
+        """When the thread looks again by itself."""
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
 
     def start(self) -> None:
@@ -62,10 +64,16 @@ class Link:
         self._thread.start()
 
     def send(self) -> None:
-        """There is something to send: send it at once, if it can be, and have the thread look what is next."""
-        with self.lock, suppress(OSError):  # where the connection is lost, the thread will see
-            self._send()
-        self._wake()
+        """There is something to send: send it at once, as far as can be; wake the thread if it would look too late."""
+        with self.lock:
+            with suppress(OSError):  # where the connection is lost, the thread will see
+                self._send()
+            is_late = bool(self._out) or self._over() or self._due() < self._sleeps_until
+        if is_late:
+            self._wake()
+
+    def _due(self) -> float:
+        return min(self.session.due(self.clock()), self._deadline)
 
     def _send(self) -> None:
         if len(self._sockets) > 2:
@@ -183,14 +191,14 @@ class Link:
                 wish = session.hang_up
                 if wish is None:
                     self._send()
-                unsent, due = bool(self._out), session.due(now)
+                unsent = bool(self._out)
+                self._sleeps_until = max(self._due(), now + (0.1 if unsent else 0.001))
             self.speak()
             if self._over():
                 return 0.0
             if wish is not None:
                 return wish
-            due = min(due, self._deadline)
-            if self._listen(connection, unsent, max(due - now, 0.1 if unsent else 0.001)):
+            if self._listen(connection, unsent, self._sleeps_until - now):
                 self._hear(connection, lines)
 
     def _listen(self, connection: socket.socket | None, writing: bool, seconds: float) -> bool:
@@ -231,11 +239,11 @@ class Link:
             with self.lock:
                 now = self.clock()
                 self.session.look(now)
-                due = self.session.due(now)
+                self._sleeps_until = max(now + 0.001, min(until, self.session.due(now)))
             self.speak()
             if now >= until:
                 return
-            self._listen(None, False, max(0.001, min(until, due) - now))
+            self._listen(None, False, self._sleeps_until - now)
 
 
 def _reason(error: Exception) -> str:

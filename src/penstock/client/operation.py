@@ -32,7 +32,7 @@ def whole(what: str, value: object, least: int) -> None:
         raise UsageError(f"{what} {value!r} is out of range; expected a whole number, {least} or more")
 
 
-@dataclass
+@dataclass(slots=True)
 class Operation:
     """An operation that was announced and is not released yet."""
 
@@ -60,11 +60,14 @@ class Operation:
     reported: int = 0
     reports_from: float = -math.inf
     """No report before this date."""
+    step: int = field(init=False)
+    """Bytes of a round where all are equal, else 0."""
     boundary: float = field(init=False)
     """Bytes moved when the round ends; infinite in the last one."""
     between_rounds: bool = True
 
     def __post_init__(self) -> None:
+        self.step = self.volume // self.rounds if self.volume % self.rounds == 0 else 0
         self.boundary = self._next_boundary()
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
@@ -107,8 +110,10 @@ class Operation:
         """So many more bytes are moved; whether that is between two rounds."""
         if count:
             self.moved += count
-            self.between_rounds = self.moved == self.boundary or self.moved == self.volume
-            if self.moved >= self.boundary:
+            moved, step = self.moved, self.step
+            at_boundary = moved < self.volume and moved % step == 0 if step else moved == self.boundary
+            self.between_rounds = at_boundary or moved == self.volume
+            if moved >= self.boundary:
                 self.boundary = self._next_boundary()
         return self.between_rounds
 

@@ -25,6 +25,8 @@ def slice_bytes(rate: float) -> int:
 class Pacer:
     """The date `due` from which on the next byte may be moved, for one application."""
 
+    __slots__ = ("due", "rate")
+
     def __init__(self) -> None:
         self.rate = math.inf
         self.due = -math.inf

@@ -157,16 +157,15 @@ class Core(Roster):
         self, job: str, user: str, nodes: int, bandwidth: float | None, elapsed: float, progress: float | None
     ) -> float:
         """The most that an application which wants to register can use, in bytes/s; Refused if it cannot be."""
-        printable = job.isprintable() and user.isprintable()
-        self._check(printable, INVALID, f"{job!r} of {user!r} cannot be printed; expected letters, digits and signs")
-        planned = not self._expected.only_planned or self._expected.position(job) is not None
-        name = self.policy.name
-        self._check(planned, INVALID, f"{job!r} is not in the workload that the policy {name} plans for")
+        if not (job.isprintable() and user.isprintable()):
+            raise Refused(INVALID, f"{job!r} of {user!r} cannot be printed; expected letters, digits and signs")
+        if self._expected.only_planned and self._expected.position(job) is None:
+            raise Refused(INVALID, f"{job!r} is not in the workload that the policy {self.policy.name} plans for")
         wish = bandwidth if bandwidth is not None else nodes * self.node_bandwidth
-        some = wish > LEAST_CAP * self.bandwidth
-        self._check(some, INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
-        possible = progress is None or progress <= elapsed * (1.0 + 1e-9)
-        self._check(possible, INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
+        if not wish > LEAST_CAP * self.bandwidth:
+            raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
+        if progress is not None and not progress <= elapsed * (1.0 + 1e-9):
+            raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
         return wish
 
     def alive(self, now: float, application: Application) -> None:
@@ -179,19 +178,17 @@ class Core(Roster):
         """The application posts an operation, or is back at the one it was at."""
         pending = application.operation
         if pending is not None and pending.number == operation:
-            self._check(volume == pending.volume, INVALID, f"operation {operation} has {pending.volume} bytes, not {volume}")
+            if volume != pending.volume:
+                raise Refused(INVALID, f"operation {operation} has {pending.volume} bytes, not {volume}")
             self.advance(now)
         else:
             last = application.last_operation
-            self._check(
-                operation > last, OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number"
-            )
-            self._check(volume >= LEAST_VOLUME, INVALID, f"operation {operation} has no volume; expected bytes above 0")
-            turn = self._expected.turn(application.job, application.operations + (pending is not None))
-            planned = turn >= 0 or not self._expected.only_planned
-            self._check(
-                planned, INVALID, f"no further operation of {application.job!r} is in the plan of {self.policy.name}"
-            )
+            if operation <= last:
+                raise Refused(OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number")
+            if not volume >= LEAST_VOLUME:
+                raise Refused(INVALID, f"operation {operation} has no volume; expected bytes above 0")
+            if self._expected.only_planned:
+                self._check_planned(application)
             self.advance(now)
             if pending is not None:
                 self._end(application, pending.volume)
@@ -220,7 +217,8 @@ class Core(Roster):
     def yielded(self, now: float, application: Application, grant: int) -> None:
         """The application keeps to this grant, and so to those before it, from now on."""
         number = application.grant_number
-        self._check(grant <= number, INVALID, f"grant {grant} was never given; the latest is {number}")
+        if grant > number:
+            raise Refused(INVALID, f"grant {grant} was never given; the latest is {number}")
         self.advance(now)
         kept = [sent.rate for sent in application.unkept if sent.number <= grant]
         if kept:
@@ -323,9 +321,11 @@ class Core(Roster):
 
     # Parts of the above
 
-    def _check(self, holds: bool, code: str, text: str) -> None:
-        if not holds:
-            raise Refused(code, text)
+    def _check_planned(self, application: Application) -> None:
+        """Refuse an operation more than the plan of a policy has."""
+        ahead = application.operations + (application.operation is not None)
+        if self._expected.turn(application.job, ahead) < 0:
+            raise Refused(INVALID, f"no further operation of {application.job!r} is in the plan of {self.policy.name}")
 
     def _pending(self, application: Application, operation: int) -> Operation:
         pending = application.operation

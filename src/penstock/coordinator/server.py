@@ -191,16 +191,16 @@ class Server:
 
     def handle(self, peer: Peer, message: Request) -> None:
         """Enter a message; Refused if it cannot be."""
-        self.messages[type(message)] += 1
-        application = peer.application
+        kind, application = type(message), peer.application
+        self.messages[kind] += 1
         if isinstance(message, Introduction):
             self._introduce(peer, message)
-            return
-        if application is not None and application.number not in self.core.applications:
-            raise Refused(UNKNOWN, f"application {application.number} is forgotten; expected to register anew")
-        if application is None:
+        elif application is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
-        ENTERED[type(message)](self, peer, application, message)
+        elif application.number not in self.core.applications:
+            raise Refused(UNKNOWN, f"application {application.number} is forgotten; expected to register anew")
+        else:
+            ENTERED[kind](self, peer, application, message)
 
     def leave(self, peer: Peer, application: Application, message: Leave) -> None:
         """An application ends."""
