@@ -63,7 +63,7 @@ class Member(asyncio.Protocol):
                 if message.operation != self.operation:
                     continue
                 if self.asked:
-                    LATENCIES.append(time.perf_counter() - self.asked)
+                    LATENCIES.append((self.asked, time.perf_counter() - self.asked))
                     self.asked = 0.0
                     if not self.ready.done():
                         self.ready.set_result(None)
@@ -97,7 +97,8 @@ class Member(asyncio.Protocol):
         self.say(Release(self.next(), self.operation))
 
 
-LATENCIES: list[float] = []
+LATENCIES: list[tuple[float, float]] = []
+"""When something was asked, and how long the answer took."""
 COUNTS = {"yielded": 0}
 DONE: list[bool] = []
 BEAT_SECONDS = 10.0 / 3.0
@@ -172,19 +173,26 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     used = processor_seconds(pid) - used
     await asyncio.sleep(0.1)
     DONE.append(True)
-    latencies = sorted(LATENCIES)
+    of_second: dict[int, list[float]] = {}
+    for asked, latency in LATENCIES:
+        of_second.setdefault(int(asked - begun), []).append(latency)
     print(
         json.dumps(
             {
                 "events_per_s": 2 * steps / elapsed,
                 "answers_per_s": COUNTS["yielded"] / elapsed,
                 "processor_share": used / elapsed,
-                "p50_ms": 1e3 * latencies[len(latencies) // 2],
-                "p99_ms": 1e3 * latencies[int(0.99 * len(latencies))],
-                "worst_ms": 1e3 * latencies[-1],
+                "p50_ms": quantile_ms([latency for _, latency in LATENCIES], 0.5),
+                "p99_ms": quantile_ms([latency for _, latency in LATENCIES], 0.99),
+                "p99_ms_by_second": sorted(quantile_ms(second, 0.99) for second in of_second.values() if len(second) > 100),
             }
         )
     )
+
+
+def quantile_ms(seconds: list[float], part: float) -> float:
+    """The value that so much of them does not pass, in ms."""
+    return 1e3 * sorted(seconds)[int(part * len(seconds))]
 
 
 if __name__ == "__main__":

@@ -6,16 +6,16 @@ coordinator's own clock, which begins with its first start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+import msgspec
 
 from penstock.policies.order import MOMENT
 
 NO_PLACE: Final = -1
 
 
-@dataclass
-class Operation:
+class Operation(msgspec.Struct, array_like=True):
     """An operation under way: `volume` bytes in so many `rounds`, posted at `posted`."""
 
     number: int
@@ -39,8 +39,7 @@ class Lower(NamedTuple):
     deadline: float
 
 
-@dataclass
-class Application:
+class Application(msgspec.Struct, array_like=True, eq=False):
     """An application as the coordinator knows it."""
 
     number: int
@@ -81,14 +80,14 @@ class Application:
     in_force: float = 0.0
     """Bytes/s that it may be using."""
 
-    place: int = field(default=NO_PLACE, compare=False)
+    place: int = NO_PLACE
     """Where its operation is among the active ones."""
-    connected: bool = field(default=True, compare=False)
-    heard: float = field(default=0.0, compare=False)
+    connected: bool = True
+    heard: float = 0.0
     """When it last gave a sign of life."""
-    unkept: list[Lower] = field(default_factory=list, compare=False)
+    unkept: list[Lower] = []
     """Grants, none higher than the one before, that it is not known to keep to yet."""
-    unanswered: bool = field(default=False, compare=False)
+    unanswered: bool = False
     """It waits for an answer to an announcement."""
 
     def progress(self, now: float) -> float:

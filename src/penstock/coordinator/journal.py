@@ -1,11 +1,11 @@
 """The journal: what a coordinator must know after ``kill -9`` and a restart, in SQLite with a write-ahead log.
 
-A commit adds one row: the books of the applications that have changed, what is in force for whom, and the operations that
-have ended (`penstock.coordinator.recording`), written before any grant is sent, so that a coordinator that comes back never
-grants what somebody may still be using. To know what was is to read the rows in their order. When they have become long, a
-row that holds everything takes the place of them all. A commit is one write to the log, without waiting for the disk: it
-survives the process, and the loss of power costs at most the last moments. The log is folded into the file by a thread of
-its own, so that a slow disk delays nobody.
+A commit adds a row with the books of the applications that have changed and what is in force for whom, and one with the
+operations that have ended (`penstock.coordinator.recording`), written before any grant is sent, so that a coordinator that
+comes back never grants what somebody may still be using. To know what was is to read the rows in their order; when they have
+become long, a row that holds everything takes the place of them all. A commit is one write to the log, without waiting for
+the disk: it survives the process, and the loss of power costs at most the last moments. The log is folded into the file by a
+thread of its own, so that a slow disk delays nobody.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from penstock.model import InputError
 FORMAT: Final = 2
 PAGE_BYTES: Final = 2048
 """A commit writes whole pages: small ones."""
-LONG_BYTES: Final = 8 * 2**20
+LONG_BYTES: Final = 32 * 2**20
 """Rows of so many bytes are long, unless one with everything would be more than a quarter of that."""
 VOID_ROWS: Final = 4
 """So many rows that hold nothing any more are deleted with a commit: all at once would take tens of milliseconds."""
 FOLD_SECONDS: Final = 5.0
-FOLD_BYTES: Final = 64 * 2**20
-"""The log is folded into the file when it is that long, which stalls writers for a moment."""
+FOLD_BYTES: Final = 256 * 2**20
+"""The log is folded into the file when it is that long, which stalls writers for some tens of milliseconds."""
 BUSY_SECONDS: Final = 0.01
 """So long a commit waits for whoever else has locked the file."""
 MOST_PASSAGES: Final = 1_000_000
 """Operations that are remembered; some tens of bytes each."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, entry BLOB);
-CREATE TABLE IF NOT EXISTS passages (last INTEGER PRIMARY KEY, passages BLOB);
+CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
 """
 
 
@@ -75,8 +75,6 @@ class Entry(msgspec.Struct, array_like=True):
     """Numbers of applications that are no more."""
     granted: dict[int, tuple[float, int]]
     """Bytes/s that an application may be using, and the number of its latest grant, where its books have not changed."""
-    passages: list[Passage]
-    """Operations that have ended since."""
     whole: bool = False
 
 
@@ -95,8 +93,8 @@ class Journal:
         """Whether the next entry should be `whole`."""
         self._commits = 0
         self._bytes = self._whole_bytes = 0
-        self._passages: list[Passage] = []
-        """Those of the rows since the last that holds everything."""
+        self._ended = 0
+        """Operations that have ended so far: the last of those that a row tells of is its number."""
         self._void, self._valid = 0, 0
         """Rows from the first of these numbers on and before the second hold nothing any more."""
         self._fold_due = False
@@ -116,18 +114,20 @@ class Journal:
         try:
             entries = list(_entries(self._database))
             (self._void,) = self._database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
+            (self._ended,) = self._database.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         except (sqlite3.Error, msgspec.MsgspecError) as error:
             raise InputError(self.path, f"cannot be read: {error}; move it away to begin anew") from None
-        self._passages = [passage for entry in _latest(entries) for passage in entry.passages]
         return entries[-1].present if entries else None, fold(entries)
 
-    def commit(self, entry: Entry) -> None:
-        """Write it down."""
-        packed = _pack.encode(entry)
+    def commit(self, entry: Entry, passages: Sequence[Passage] = ()) -> None:
+        """Write it down, and the operations that have ended."""
+        packed, ended = _pack.encode(entry), self._ended + len(passages)
         try:
             with self._database:
+                if passages:
+                    self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(passages)))
                 if entry.whole:
-                    self._put_away_passages()
+                    self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_PASSAGES,))
                 row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))
                 if void > self._void:
@@ -141,21 +141,11 @@ class Journal:
             self.is_long = True
             return
         self._commits += 1
-        self._void = void
+        self._void, self._ended = void, ended
         if entry.whole:
-            self._passages, self._bytes, self._whole_bytes = [], 0, len(packed)
-            self._valid = row or 0
-        self._passages += entry.passages
+            self._bytes, self._whole_bytes, self._valid = 0, len(packed), row or 0
         self._bytes += len(packed)
         self.is_long = self._bytes > LONG_BYTES + 4 * self._whole_bytes
-
-    def _put_away_passages(self) -> None:
-        """Rows from now on do not tell of the operations that have ended by now."""
-        if self._passages:
-            (last,) = self._database.execute("SELECT coalesce(max(last), 0) FROM passages").fetchone()
-            last += len(self._passages)
-            self._database.execute("INSERT INTO passages VALUES (?, ?)", (last, _pack.encode(self._passages)))
-            self._database.execute("DELETE FROM passages WHERE last <= ?", (last - MOST_PASSAGES,))
 
     def close(self) -> None:
         """Fold the log into the file and let go of it."""
@@ -201,12 +191,11 @@ def recorded(path: str) -> tuple[Present, list[Passage]]:
     try:
         with contextlib.closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as database:
             database.execute("BEGIN")
-            rows = database.execute("SELECT passages FROM passages ORDER BY last").fetchall()
-            entries = list(_entries(database))
-        if not entries:
+            rows = database.execute("SELECT passages FROM passages ORDER BY id").fetchall()
+            last = database.execute("SELECT entry FROM entry ORDER BY id DESC LIMIT 1").fetchone()
+        if last is None:
             raise InputError(path, "nothing is recorded yet; expected a coordinator to have used it")
-        passages = [passage for (row,) in rows for passage in _passages.decode(row)]
-        return entries[-1].present, passages + [passage for entry in _latest(entries) for passage in entry.passages]
+        return _entry.decode(last[0]).present, [passage for (row,) in rows for passage in _passages.decode(row)]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
 

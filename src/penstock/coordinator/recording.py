@@ -16,7 +16,7 @@ import msgspec
 from penstock.model import Application, InputError, Platform, Workload
 
 
-class Passage(msgspec.Struct, frozen=True):
+class Passage(msgspec.Struct, frozen=True, array_like=True):
     """An operation from its posting at `begin` to its end, dates in seconds; with volume 0, the end of the application."""
 
     application: int

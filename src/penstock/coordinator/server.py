@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import hmac
 import inspect
@@ -128,6 +129,8 @@ class Server:
             watchdog = asyncio.create_task(self._feed_watchdog())
             stack.callback(watchdog.cancel)
             self._decide()
+            gc.collect()
+            gc.freeze()  # else the compiler's half a million objects are looked through every few minutes, for 60 ms
             ready()
             notify(f"READY=1\nSTATUS=sharing {self.core.bandwidth:g} bytes/s by {self.core.policy.name}")
             await self._stopped.wait()
@@ -351,7 +354,7 @@ class Server:
             departed=core.departed,
         )
         whole = self.journal.is_long
-        self.journal.commit(Entry(present, *core.unwritten(whole=whole), core.passages, whole))
+        self.journal.commit(Entry(present, *core.unwritten(whole=whole), whole), core.passages)
         core.written()  # what a failing journal misses is written when it can be, all anew
         self._written_policy = core.chosen
         if not self.journal.failure:
