@@ -9,7 +9,7 @@ from tests.coordinator.faults import Plan, run
 
 @pytest.mark.parametrize(
     "plan",
-    [Plan(seed=3, faults=65), Plan(seed=4, faults=40, policy="fifo", tcp=True)],
+    [Plan(seed=3, faults=140), Plan(seed=4, faults=80, policy="fifo", tcp=True)],
     ids=["unix", "tcp"],
 )
 def test_faults_harm_nobody(plan: Plan) -> None:

@@ -63,7 +63,6 @@ from penstock.model.files import read
 LOG: Final = logging.getLogger("penstock.coordinator")
 STRANGERS: Final = 64
 """Connections of a user beyond those of its applications: who is about to register, or asks questions."""
-SPACING: Final = 0.0005
 LONGEST_SLEEP: Final = 3600.0
 MOST_UNWRITTEN: Final = 10_000
 """Ended operations that wait for a journal that cannot be written."""
@@ -101,7 +100,6 @@ class Server:
         self.peers: set[Peer] = set()
         self._connections: Counter[int | str] = Counter()
         self._date: float | None = None
-        self._next_decision = 0.0
         self._written_policy = ""
         self._try_again = 0.0
         self._at: dict[int, Peer] = {}
@@ -150,19 +148,10 @@ class Server:
             await asyncio.sleep(seconds / 2.0)
 
     def now(self) -> float:
-        """The date of what has arrived since the last decision: all of it is one, and a decision follows.
-
-        At once after a rest; else when half as long has passed as the last one took, and `SPACING` seconds at least, so
-        that decisions leave time for what they are about.
-        """
+        """The date of what has arrived since the last decision: all of it is one, and a decision follows it."""
         if self._date is None:
             self._date = self.clock.now()
-            wait = self._next_decision - self._date
-            loop = asyncio.get_running_loop()
-            if wait > 0.0:
-                loop.call_later(wait, self._decide)
-            else:
-                loop.call_soon(self._decide)
+            asyncio.get_running_loop().call_soon(self._decide)
         return self._date
 
     # Peers
@@ -312,8 +301,8 @@ class Server:
 
     def _decide(self) -> None:
         """Decide when all that has arrived is entered, write it down, and tell."""
-        core, begun, self._date = self.core, self.clock.now(), None
-        instructions = core.decide(begun)
+        core, self._date = self.core, None
+        instructions = core.decide(self.clock.now())
         if core.changed or instructions or core.chosen != self._written_policy or self.journal.failure:
             self._commit()
         for said in self._after_commit:
@@ -333,8 +322,6 @@ class Server:
                 peer.say(protocol.Grant(instruction.operation, instruction.number, instruction.rate))
         self._tell_faults()
         self._sleep()
-        ended = self.clock.now()
-        self._next_decision = ended + max(SPACING, 0.5 * (ended - begun))
 
     def _commit(self) -> None:
         core, mark, before = self.core, self.clock.mark(), self.journal.failure
