@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.client.gate import Gate
-from penstock.client.pacing import PAGE, SLACK, SLICE, slice_bytes
+from penstock.client.gate import AHEAD, Gate
+from penstock.client.pacing import PAGE, SLACK, slice_bytes
 from penstock.client.protocol import Grant
 from tests.client.test_session import moving, registered
 
@@ -90,7 +90,7 @@ def test_a_whole_round_goes_at_once_and_is_paid_for_afterwards() -> None:
 
 @given(st.floats(1e3, 1e9), st.floats(1e-9, 1.0), st.integers(1, 1000))
 def test_short_rounds_go_several_at_a_time(rate: float, seconds: float, left: int) -> None:
-    """So many as take no longer than a slice, at the rate and as fast as the last one went; they are counted together."""
+    """A slice of them at most, and so many as take no longer than `AHEAD`, as fast as the last one went."""
     session = registered()
     operation = session.begin(1_000_000, 1000, 1.0)
     session.send(1.0)
@@ -99,7 +99,7 @@ def test_short_rounds_go_several_at_a_time(rate: float, seconds: float, left: in
     assert gate.delay(2.0) <= 0.0
     now = 2.0 + max(seconds, 1000 / rate)  # what the first round owes is paid by then
     size = gate.onward(operation, 1000, 2.0, now, 1000 * left, False)
-    assert size == 1000 or size * (now - 2.0) <= 1000 * SLICE * (1.0 + 1e-9)
+    assert size == 1000 or size * (now - 2.0) <= 1000 * AHEAD * (1.0 + 1e-9)
     assert size <= max(1000, slice_bytes(rate), PAGE)
     assert 0 < size <= 1000 * left
     assert size % 1000 == 0 or size == min(slice_bytes(rate), 1000)

@@ -6,9 +6,11 @@ import math
 from typing import Final
 
 from penstock.client.operation import Operation
-from penstock.client.pacing import SLICE, Pacer, slice_bytes
+from penstock.client.pacing import Pacer, slice_bytes
 from penstock.client.session import Session
 
+AHEAD: Final = 0.05
+"""Seconds for which short rounds may follow each other without being counted."""
 SHORTEST: Final = 1e-6
 """Seconds; nothing is taken to be faster."""
 LONGEST_WAIT: Final = 1.0
@@ -26,7 +28,7 @@ class Gate:
         self._pacer = Pacer()
         self._slice: float = 0
         self._ahead = 0.0
-        """Bytes that would take no longer than a slice, as fast as the last ones went."""
+        """Bytes that would take no longer than `AHEAD`, as fast as the last ones went."""
         self.seen = -1
         """The session's `changes` when it was last looked at."""
         self._until = -math.inf
@@ -82,15 +84,15 @@ class Gate:
         whether a round is under way, and here it is the other way round, so that one of both sees the other.
 
         After some MB were written caches are cold, and every call costs microseconds. Hence so much in one, and hence
-        several rounds where they will take no longer than a slice does; between them the caller looks whether `changes` are
-        those `seen`.
+        several rounds, of a slice at the most, where they will take no longer than `AHEAD`; between them the caller looks
+        whether `changes` are those `seen`.
         """
         session = self.session
         if count:
             self.moved += count
             self._pacer.moved(count, begun)
             operation.advance(count)
-            self._ahead = count * SLICE / max(now - begun, SHORTEST)
+            self._ahead = count * AHEAD / max(now - begun, SHORTEST)
         operation.flying = left > 0 or not operation.between_rounds
         if self.seen != session.changes or operation.pausing or operation is not session.operation:
             return -1

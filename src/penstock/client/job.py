@@ -111,15 +111,13 @@ class IO:
                 if not size:
                     return done
                 first, end, left = done, done + size, 0
-                seen, step = gate.seen, size if whole else operation.step or size
+                seen, step = gate.seen, size if whole else min(size, operation.step or size)
                 try:
-                    while done < end and session.changes == seen:
-                        count = call(done, min(step, end - done))
-                        if not count:
-                            break
+                    count = step
+                    while done < end and count == step and session.changes == seen:
+                        count = call(done, step)
                         done += count
-                    else:
-                        left = total - done
+                    left = total - done if count else 0
                 finally:
                     now = clock()
                     size = gate.onward(operation, done - first, begun, now, left, whole)
