@@ -31,7 +31,7 @@ class Peer(asyncio.Protocol):
 
 
 async def main(path: str) -> None:
-    server = await asyncio.get_running_loop().create_unix_server(Peer, path)
+    server = await asyncio.get_running_loop().create_unix_server(Peer, path, backlog=1024)
     sys.stderr.write("sharing nothing\n")
     await server.serve_forever()
 

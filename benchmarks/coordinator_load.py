@@ -102,12 +102,25 @@ LATENCIES: list[tuple[float, float]] = []
 COUNTS = {"yielded": 0}
 DONE: list[bool] = []
 BEAT_SECONDS = 10.0 / 3.0
+LOOK_SECONDS = 0.2
 
 
 def processor_seconds(pid: int) -> float:
     """What the process has used so far."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_seconds() -> float:
+    """Processor time that the machine's host has given to others, so far."""
+    return int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
+async def watch(begun: float, stolen: list[float]) -> None:
+    """Note after every `LOOK_SECONDS` what was stolen by then."""
+    while True:
+        stolen.append(stolen_seconds())
+        await asyncio.sleep(begun + LOOK_SECONDS * len(stolen) - time.perf_counter())
 
 
 async def rest(members: list[Member], pid: int, seconds: float) -> None:
@@ -141,6 +154,8 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     COUNTS["yielded"] = 0
     used = processor_seconds(pid)
     begun = time.perf_counter()
+    stolen: list[float] = []
+    watching = asyncio.create_task(watch(begun, stolen))
     steps = 0
 
     def step() -> asyncio.Future:
@@ -173,18 +188,21 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     used = processor_seconds(pid) - used
     await asyncio.sleep(0.1)
     DONE.append(True)
-    of_second: dict[int, list[float]] = {}
-    for asked, latency in LATENCIES:
-        of_second.setdefault(int(asked - begun), []).append(latency)
+    watching.cancel()
+    undisturbed = {look for look in range(len(stolen) - 1) if stolen[look + 1] == stolen[look]}
+    latencies = [latency for _, latency in LATENCIES]
+    quiet = [latency for asked, latency in LATENCIES if int((asked - begun) / LOOK_SECONDS) in undisturbed]
     print(
         json.dumps(
             {
                 "events_per_s": 2 * steps / elapsed,
                 "answers_per_s": COUNTS["yielded"] / elapsed,
                 "processor_share": used / elapsed,
-                "p50_ms": quantile_ms([latency for _, latency in LATENCIES], 0.5),
-                "p99_ms": quantile_ms([latency for _, latency in LATENCIES], 0.99),
-                "p99_ms_by_second": sorted(quantile_ms(second, 0.99) for second in of_second.values() if len(second) > 100),
+                "p50_ms": quantile_ms(latencies, 0.5),
+                "p99_ms": quantile_ms(latencies, 0.99),
+                "p99_ms_undisturbed": quantile_ms(quiet, 0.99) if quiet else None,
+                "undisturbed_seconds": LOOK_SECONDS * len(undisturbed),
+                "stolen_share": (stolen[-1] - stolen[0]) / elapsed,
             }
         )
     )

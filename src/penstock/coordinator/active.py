@@ -16,6 +16,7 @@ from penstock.coordinator import columns
 from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.columns import (
     ALLOWED,
+    APPLICATION,
     CAP,
     DONE,
     FLOATS,
@@ -190,8 +191,8 @@ class Active:
         numbers = self._integers[:, : self.size].view()
         numbers.flags.writeable = False
         return View(
-            application=numbers[0],
-            turn=numbers[1],
+            application=numbers[APPLICATION],
+            turn=numbers[TURN],
             degradation=_undiminished(self.size),
             scratch=self.column("scratch"),
             order=self._integers[ORDER, : self.size],

@@ -287,23 +287,13 @@ class Core(Roster):
             ticks = self._ticks_by(now)
             self._stale = self._stale or ticks > self._ticks
             self._ticks = ticks
-        if self._stale or not self._settled or now >= self._calm_until:
+        if self._stale or not self._settled or self.now >= self._calm_until:
             if self._stale and self.active.size:
                 self._ask()
             self._stale, self._settled = False, True
             self._grant()
         out, self._out = self._out, []
         return out
-
-    def _grant(self) -> None:
-        """Send what there is to send; who waits to begin is told first."""
-        active, now, calm = self.active, self.now, self._calm
-        raised = granting.higher(active, now, calm, self.bandwidth, self._send)
-        for application in self._unanswered:
-            if application.place != NO_PLACE and application.connected and application.unanswered:
-                self._send(application, float(active.column("sent")[application.place]))
-        self._unanswered.clear()
-        self._calm_until = max(now + calm / 4.0, min(raised, granting.lower(active, now, calm, self._send)))
 
     def next_date(self) -> float:
         """When `decide` is to be called at the latest; infinite while only an event can matter."""
@@ -355,6 +345,16 @@ class Core(Roster):
                 )
         for application in self.leases.outdated(self.now):
             self._forget(application)
+
+    def _grant(self) -> None:
+        """Send what there is to send; who waits to begin is told first."""
+        active, now, calm = self.active, self.now, self._calm
+        raised = granting.higher(active, now, calm, self.bandwidth, self._send)
+        for application in self._unanswered:
+            if application.place != NO_PLACE and application.connected and application.unanswered:
+                self._send(application, float(active.column("sent")[application.place]))
+        self._unanswered.clear()
+        self._calm_until = max(now + calm / 4.0, min(raised, granting.lower(active, now, calm, self._send)))
 
     def _send(self, application: Application, rate: float) -> None:
         """Grant the rate. A lower one is in force when it is kept to, by the end of a round and a lease at the latest."""

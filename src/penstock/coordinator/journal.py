@@ -132,20 +132,20 @@ class Journal:
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))
                 if void > self._void:
                     self._database.execute("DELETE FROM entry WHERE id >= ? AND id < ?", (self._void, void))
-            self.failure = None
-            if self._fold_due:
-                self._fold_due = False
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            self.failure = str(error)
-            self.is_long = True
+            self.failure, self.is_long = str(error), True
             return
+        self.failure = None
         self._commits += 1
         self._void, self._ended = void, ended
         if entry.whole:
             self._bytes, self._whole_bytes, self._valid = 0, len(packed), row or 0
         self._bytes += len(packed)
         self.is_long = self._bytes > LONG_BYTES + 4 * self._whole_bytes
+        if self._fold_due:
+            self._fold_due = False
+            with contextlib.suppress(sqlite3.Error):
+                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Fold the log into the file and let go of it."""
