@@ -150,3 +150,24 @@ def test_nobody_is_spared_a_pause_and_nobody_waits_to_resume():
     assert told(core, 0.2) == {"second": 90.0}
     core.release(0.3, second, 1)
     assert told(core, 0.3) == {"first": 90.0}
+
+
+def test_who_has_waited_for_longer_than_a_lease_has_a_lease_to_begin():
+    """Also where its grant allows all of it in a moment."""
+    core = Core("fifo", 10.0, lease=10.0)
+    first, second = core.register(0.0, "first"), core.register(0.0, "second")
+    core.inform(0.0, first, 1, 1e6)
+    core.inform(0.0, second, 1, 1e-3)
+    core.decide(0.0)
+    for now in range(1, 30):
+        core.report(float(now), first, 1, 10.0 * now)
+        core.alive(float(now), second)
+        core.decide(float(now))
+    core.release(30.0, first, 1)
+    assert told(core, 30.0) == {"second": 10.0}
+    for member in (first, second):
+        core.alive(39.0, member)
+    assert core.decide(39.9) == []
+    (forget,) = core.decide(40.1)
+    assert isinstance(forget, Forget)
+    assert forget.application is second

@@ -234,7 +234,10 @@ class Roster:
         self._stale = True
 
     def _put_in_force(self, application: Application, rate: float) -> None:
+        """So much it may be using from now on; nobody moved anything while it had to wait."""
+        if application.place != NO_PLACE:
+            if application.in_force <= 0.0 < rate:
+                self.active.set_progressed(application.place, self.now)
+            self.active.set_rate(application.place, rate)
         application.in_force = rate
         self.regranted.add(application.number)
-        if application.place != NO_PLACE:
-            self.active.set_rate(application.place, rate)
