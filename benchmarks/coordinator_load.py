@@ -64,6 +64,7 @@ class Member(asyncio.Protocol):
                     continue
                 if self.asked:
                     LATENCIES.append((self.asked, time.perf_counter() - self.asked))
+                    COUNTS["begun"] += message.rate > 0.0
                     self.asked = 0.0
                     if not self.ready.done():
                         self.ready.set_result(None)
@@ -99,7 +100,8 @@ class Member(asyncio.Protocol):
 
 LATENCIES: list[tuple[float, float]] = []
 """When something was asked, and how long the answer took."""
-COUNTS = {"yielded": 0}
+COUNTS = {"yielded": 0, "begun": 0}
+"""Lower grants that were answered, and first grants that were no pause."""
 DONE: list[bool] = []
 BEAT_SECONDS = 10.0 / 3.0
 LOOK_SECONDS = 0.2
@@ -151,7 +153,7 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     busy, idle = members[:active], members[active:]
     await asyncio.gather(*(member.inform() for member in busy))
     LATENCIES.clear()
-    COUNTS["yielded"] = 0
+    COUNTS.update(yielded=0, begun=0)
     used = processor_seconds(pid)
     begun = time.perf_counter()
     stolen: list[float] = []
@@ -197,6 +199,7 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
             {
                 "events_per_s": 2 * steps / elapsed,
                 "answers_per_s": COUNTS["yielded"] / elapsed,
+                "begun_share": COUNTS["begun"] / len(LATENCIES),
                 "processor_share": used / elapsed,
                 "p50_ms": quantile_ms(latencies, 0.5),
                 "p99_ms": quantile_ms(latencies, 0.99),

@@ -5,6 +5,7 @@ import io
 import os
 import threading
 import time
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,90 @@ def test_over_tcp_with_a_token(tmp_path: Path) -> None:
             io.write(Recorder(), bytes(10))
         assert server.of(Register)[0].token == "secret"
         assert server.of(Release)[0].moved == 10.0
+
+
+class Silent(Recorder):
+    """One that does not say how much it has taken."""
+
+    def write(self, data: memoryview) -> None:  # type: ignore[override]
+        super().write(data)
+
+
+@pytest.mark.parametrize("file", [Recorder(), Silent()], ids=["recorder", "silent"])
+@pytest.mark.parametrize(
+    ("volume", "rounds", "size"), [(100, 1, 250), (100, 10, 253), (100, 10, 300), (7, 3, 100), (1, 1, 3)]
+)
+def test_more_than_announced_may_be_moved(server: Scripted, file: Recorder, volume: int, rounds: int, size: int) -> None:
+    file.pieces.clear()
+    data = os.urandom(size)
+    with Job("a", address=server.address) as job:
+        with job.io(volume, rounds=rounds) as io:
+            assert io.write(file, data) == size
+        with job.io(volume, rounds=rounds) as io:
+            source = BytesIO(data + bytes(1000))
+            assert io.read(source, size) == data
+            assert source.tell() == size
+    assert b"".join(file.pieces) == data
+    assert [release.moved for release in server.of(Release)] == [size, size]
+    assert len(file.pieces) <= rounds + 1
+
+
+def test_nothing_is_moved_without_a_turn(server: Scripted) -> None:
+    """Neither waits it nor does it begin a round: a pause that comes then is answered at once."""
+    server.rate = 0.0
+    with Job("a", address=server.address) as job, job.io(100, rounds=10) as io:
+        server.expect(Inform)
+        assert io.write(Recorder(), b"") == 0
+        assert io.read(BytesIO(b"data"), 0) == b""
+        assert io.readinto(BytesIO(b"data"), bytearray()) == 0
+        server.grant(1e12)
+        assert io.write(Recorder(), bytes(10)) == 10
+        assert io.write(Recorder(), b"") == 0
+        number = server.grant(0.0)
+        assert server.expect(Yielded).grant == number
+        with pytest.raises(UsageError, match="size -1 is out of range"):
+            io.read(BytesIO(b"data"), -1)
+
+
+class Interrupted(Recorder):
+    """Takes 700 bytes at once at the most; at some piece the coordinator wants a pause, and there is time to hear of it."""
+
+    def __init__(self, server: Scripted, at: int, most: int) -> None:
+        super().__init__()
+        self.server, self.at, self.most = server, at, most
+
+    def write(self, data: memoryview) -> int:
+        count = super().write(data[: self.most])
+        if len(self.pieces) == self.at:
+            self.server.grant(0.0)
+            time.sleep(0.2)
+        return count
+
+
+@pytest.mark.parametrize("most", [700, 1000, 10**6])
+@pytest.mark.parametrize("by_round", [False, True])
+def test_a_pause_is_kept_to_at_the_end_of_the_round_where_many_short_ones_follow(
+    server: Scripted, most: int, by_round: bool
+) -> None:
+    data = os.urandom(1_000_000)
+    file = Interrupted(server, 401, most)
+    with Job("a", address=server.address) as job, job.io(len(data), rounds=1000) as io:
+
+        def write() -> None:
+            for first in range(0, len(data), 1000 if by_round else len(data)):
+                io.write(file, data[first : first + (1000 if by_round else len(data))])
+
+        writing = started(write)
+        server.expect(Yielded)
+        paused_at = file.size()
+        assert paused_at == (201_000 if most == 700 else 401_000)
+        assert server.of(Report)[-1].moved == paused_at
+        time.sleep(0.1)
+        assert file.size() == paused_at
+        server.grant(1e12)
+        writing.join(SOON)
+    assert b"".join(file.pieces) == data
+    assert server.expect(Release).moved == len(data)
 
 
 def test_a_write_is_cut_at_the_ends_of_rounds(server: Scripted) -> None:

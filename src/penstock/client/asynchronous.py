@@ -17,7 +17,7 @@ from penstock.client import files
 from penstock.client.errors import UsageError
 from penstock.client.gate import LONGEST_WAIT
 from penstock.client.member import Member
-from penstock.client.operation import rounds_of
+from penstock.client.operation import rounds_of, whole
 
 
 class AsyncJob(Member):
@@ -121,6 +121,7 @@ class AsyncIO:
 
     async def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""
+        whole("size", size, 0)
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
@@ -157,9 +158,7 @@ class AsyncIO:
             await _ended(work)
             count = 0 if work.cancelled() or work.exception() is not None else work.result()
             if job._gate.onward(self._operation, count, begun, link.clock(), 0, False) < 0:
-                with link.lock:
-                    if job._io is self and job._gate.settle(link.clock()):
-                        link.send()
+                job._settle(self)
 
     async def _turn(self, left: int) -> tuple[int, float]:
         """Wait for the turn of the next slice; how much it is, and when that was."""

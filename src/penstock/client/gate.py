@@ -100,10 +100,10 @@ class Gate:
             return 0
         if self._pacer.due > now or now >= self._until or not self._slice:
             return -1
-        size, step = self._at_once(operation, left, whole), operation.step
-        if whole or size != step:
+        size = self._at_once(operation, left, whole)
+        if whole or not operation.is_round(size):
             return size
-        return max(1, int(min(self._ahead, self._slice, left) // step)) * step
+        return max(1, int(min(self._ahead, self._slice, left, operation.volume - operation.moved) // size)) * size
 
     def settle(self, now: float) -> bool:
         """While no data pass: begin a pause that has waited for the end of the round; whether there is something to send."""

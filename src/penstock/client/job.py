@@ -10,7 +10,7 @@ from typing import Any
 from penstock.client import files
 from penstock.client.errors import UsageError
 from penstock.client.member import Member
-from penstock.client.operation import rounds_of
+from penstock.client.operation import rounds_of, whole
 
 
 class Job(Member):
@@ -81,6 +81,7 @@ class IO:
 
     def read(self, file: Any, size: int) -> bytes:
         """Read so many bytes, or to the end of the file."""
+        whole("size", size, 0)
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
@@ -100,6 +101,8 @@ class IO:
 
         With `whole` a round is not cut into slices: it goes at once, and the next one when the rate allows for it.
         """
+        if total <= 0:
+            return 0
         done = 0
         operation, gate, session, clock = self._operation, self._gate, self._link.session, self._link.clock
         with self._one:
@@ -111,7 +114,7 @@ class IO:
                 if not size:
                     return done
                 first, end, left = done, done + size, 0
-                seen, step = gate.seen, size if whole else min(size, operation.step or size)
+                seen, step = gate.seen, size if whole else operation.round_in(size)
                 try:
                     count = step
                     while done < end and count == step and session.changes == seen:
@@ -123,14 +126,14 @@ class IO:
                     size = gate.onward(operation, done - first, begun, now, left, whole)
                     begun = now
                     if size < 0 and not left:
-                        self._settle()
+                        self._job._settle(self)
                         size = 0
 
     def _turn(self, left: int, whole: bool) -> tuple[int, float]:
         """Wait for the turn of the next slice; how much it is, and when that was."""
         job, link, gate = self._job, self._link, self._gate
         waited, now = False, link.clock()
-        self._settle()
+        job._settle(self)
         with link.lock:
             while job._io is self and (delay := gate.delay(now)) > 0.0:
                 link.changed.wait(delay)
@@ -141,9 +144,3 @@ class IO:
         if waited:
             link.speak()
         return size, now
-
-    def _settle(self) -> None:
-        link = self._link
-        with link.lock:
-            if self._job._io is self and self._gate.settle(link.clock()):
-                link.send()

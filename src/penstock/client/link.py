@@ -51,6 +51,7 @@ class Link:
         """Bell, ear and, while there is one, the connection."""
         self._out = b""
         """What the connection has not taken yet."""
+        self._sending = False
         self._sleeps_until = math.inf
         """When the thread looks again by itself."""
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
@@ -76,11 +77,26 @@ class Link:
         return min(self.session.due(self.clock()), self._deadline)
 
     def _send(self) -> None:
-        if len(self._sockets) > 2:
-            self._out = self._out or b"".join(map(encode, self.session.send(self.clock())))
-            if self._out:
-                with suppress(BlockingIOError):
-                    self._out = self._out[self._sockets[2].send(self._out) :]
+        """As far as the connection takes it; not from a signal's handler that came in between."""
+        if self._sending:
+            return
+        self._sending = True
+        try:
+            while len(self._sockets) > 2:
+                self._out = self._out or b"".join(map(encode, self.session.send(self.clock())))
+                if not self._out:
+                    return
+                self._out = self._out[self._sockets[2].send(self._out) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            raise
+        except BaseException:  # an interrupt: nobody knows what was sent, so begin anew
+            self.session.hang_up = 0.0
+            self._wake()
+            raise
+        finally:
+            self._sending = False
 
     def _wake(self) -> None:
         if self._sockets:

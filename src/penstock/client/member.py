@@ -213,6 +213,13 @@ class Member:
         self._link.send()
         return operation
 
+    def _settle(self, by: object) -> None:
+        """Between two moves of an operation: begin the pause that has waited for that, if any."""
+        link = self._link
+        with link.lock:
+            if self._io is by and self._gate.settle(link.clock()):
+                link.send()
+
     def _end(self) -> None:
         """The operation, if any, is over."""
         with self._link.lock:

@@ -117,6 +117,14 @@ class Operation:
                 self.boundary = self._next_boundary()
         return self.between_rounds
 
+    def is_round(self, size: int) -> bool:
+        """Whether so many bytes are a round, after which another one of them follows."""
+        return size == self.step and self.boundary < math.inf
+
+    def round_in(self, size: int) -> int:
+        """What of so many bytes is to be moved at once: a round where they are several, else all."""
+        return self.step if self.step and size % self.step == 0 and self.boundary < math.inf else size
+
     def _next_boundary(self) -> float:
         if self.volume == 0:
             return math.inf

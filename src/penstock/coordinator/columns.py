@@ -53,8 +53,6 @@ LEAST: Final = 1e-9
 """The part of its volume that an operation which is not released is shown to have left at least."""
 EQUAL: Final = 1e-12
 """Rates that differ by no more than this part are the same."""
-
-
 LITTLE: Final = 0.25
 """A rate that changes by less than this part changes a little."""
 
@@ -208,7 +206,7 @@ def loops() -> Loops:
         types.Array(number, 1, "C", readonly=True),
         types.FunctionType(RATES_SIGNATURE),
     )
-    what = "the way to ask policies"
+    what = "the coordinator's loops"
     return Loops(
         direct(_move, types.void(floats, size, number), what),
         direct(_earliest_stuck, number(floats, size, number, number), what),

@@ -4,7 +4,7 @@ Every event comes with its date, in seconds. It is entered at once (`register`, 
 `leave`, `lost`, `join`); then `decide` asks the policy, if anything happened that it should know of, and returns what the
 applications are to be told. All that happens at one date is entered before the policy is asked, as in the engine, and the
 policy is the same compiled function. `next_date` says when `decide` must be called though nothing happens: for a periodic
-policy, or because a lease ends.
+policy, because a lease ends, or because somebody is spared a small change no more.
 
 An application that is silent for a lease, or does not keep to a lower grant in that time and the time of one round, loses
 its place: nobody waits for it any longer. Its books are kept, and it may come back.

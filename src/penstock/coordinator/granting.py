@@ -28,9 +28,8 @@ Send: TypeAlias = Callable[[Application, float], None]
 
 
 def lower(active: Active, now: float, calm: float, send: Send) -> float:
-    """Send every grant that is less than the last one; who has no connection cannot be told, and keeps what he has.
-
-    Returns when there will be more to send.
+    """Send the grants that are less than the last ones, but to who is spared; who has no connection cannot be told, and
+    keeps what he has. Returns when the first is spared no more.
     """
     places, due = active.to_lower(now, calm)
     for owner, target in places:
@@ -40,9 +39,8 @@ def lower(active: Active, now: float, calm: float, send: Send) -> float:
 
 
 def higher(active: Active, now: float, calm: float, bandwidth: float, send: Send) -> float:
-    """Send the grants that are more than the last ones, as far as there is bandwidth for them; the worst off come first.
-
-    Returns when there will be more to send.
+    """Send the grants that are more than the last ones, but to who is spared, as far as there is bandwidth for them; the
+    worst off come first. Returns when the first is spared no more.
     """
     places, due, in_force = active.to_raise(now, calm)
     free = max(0.0, bandwidth - in_force)

@@ -29,7 +29,7 @@ FORMAT: Final = 2
 PAGE_BYTES: Final = 2048
 """A commit writes whole pages: small ones."""
 LONG_BYTES: Final = 32 * 2**20
-"""Rows of so many bytes are long, unless one with everything would be more than a quarter of that."""
+"""Rows of more bytes than these, and four times those of one with everything, are long."""
 VOID_ROWS: Final = 4
 """So many rows that hold nothing any more are deleted with a commit: all at once would take tens of milliseconds."""
 FOLD_SECONDS: Final = 5.0
@@ -102,9 +102,7 @@ class Journal:
         try:
             self._database = _open(path)
         except sqlite3.Error as error:
-            raise InputError(
-                path, f"cannot be used as a journal: {error}; expected a file of an earlier run, or none"
-            ) from None
+            raise InputError(path, f"cannot be used as a journal: {error}; move it away to begin anew") from None
         self._done = threading.Event()
         self._folder = threading.Thread(target=self._fold, name="penstock-journal", daemon=True)
         self._folder.start()
@@ -126,7 +124,6 @@ class Journal:
             with self._database:
                 if passages:
                     self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(passages)))
-                if entry.whole:
                     self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_PASSAGES,))
                 row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))

@@ -175,6 +175,7 @@ def _fingerprint() -> str:
     for folder in ("model", "policies", "engine", "theory", "planning"):
         for source in sorted((package / folder).rglob("*.py")):
             digest.update(source.read_bytes())
+    digest.update((package / "coordinator" / "columns.py").read_bytes())
     return digest.hexdigest()[:16]
 
 
