@@ -65,6 +65,8 @@ class Client:
     unanswered: list[Sent] = field(default_factory=list)
     told: int = 0
     """The latest grant."""
+    quiet_since: float = 0.0
+    """When it posted, began or went on, or last said that it had moved more."""
     latest: tuple[int, float, float] = (0, 0.0, 0.0)
     """Operation, rate and date of that, if this coordinator sent it."""
 
@@ -140,7 +142,7 @@ class AnyEvents(RuleBasedStateMachine):
         if client is None or client.known.operation is None:
             return
         pending = client.known.operation
-        client.posted = True
+        client.posted, client.quiet_since = True, self.now
         self.attempt(
             lambda: self.core.inform(self.now, client.known, pending.number, pending.volume, 3, part * pending.volume),
             None,
@@ -170,6 +172,8 @@ class AnyEvents(RuleBasedStateMachine):
         number = client.known.last_operation + wrong
         moved = part * (pending.volume if pending else 1.0)
         refused = None if pending is not None and not wrong else UNEXPECTED
+        if refused is None and pending is not None and moved > pending.moved:
+            client.quiet_since = self.now
         self.attempt(lambda: self.core.report(self.now, client.known, number, moved), refused, client)
 
     @rule(data=st.data(), skipped=st.sampled_from([0, 0, 1, 2]))
@@ -300,7 +304,7 @@ class AnyEvents(RuleBasedStateMachine):
             client.using, client.told = client.known.in_force, client.known.grant_number
             client.under_way = client.known.operation is not None
             client.posted = client.known.place != NO_PLACE
-            client.latest = (0, 0.0, 0.0)
+            client.latest, client.quiet_since = (0, 0.0, 0.0), self.now
         self.decide()
 
     # Laws
@@ -389,6 +393,7 @@ class AnyEvents(RuleBasedStateMachine):
         client.operation += 1
         client.withdraw()
         client.under_way = client.posted = True
+        client.quiet_since = self.now
         self.attempt(lambda: self.core.inform(self.now, client.known, client.operation, volume, rounds, moved), None, client)
 
     def end(self, client: Client, moved: float | None) -> None:
@@ -474,12 +479,15 @@ class AnyEvents(RuleBasedStateMachine):
             client.unanswered.append(Sent(grant.number, grant.rate, self.now + LEASE + a_round))
         else:
             assert not client.unanswered, "more is given to who has not yielded yet"
+            if client.using <= 0.0 < grant.rate:
+                client.quiet_since = self.now
             client.using = grant.rate
 
     def forgotten(self, client: Client, forget: Forget, as_told: bool) -> None:
         late = any(sent.latest <= self.now for sent in client.unanswered)
         silent = client.heard + LEASE <= self.now
-        assert as_told or late or silent, f"sent away too early: {forget.reason}"
+        hangs = client.using > 0.0 and client.quiet_since + LEASE <= self.now
+        assert as_told or late or silent or hangs, f"sent away too early: {forget.reason}"
         client.connected = False
         client.withdraw()
 

@@ -172,10 +172,10 @@ def _is_private(folder: Path, owner: int) -> bool:
 def _fingerprint() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__} {package}".encode())
-    for folder in ("model", "policies", "engine", "theory", "planning"):
-        for source in sorted((package / folder).rglob("*.py")):
+    folders = ("model", "policies", "engine", "theory", "planning")
+    for compiled in (*(f"{folder}/**/*.py" for folder in folders), "coordinator/columns.py"):
+        for source in sorted(package.glob(compiled)):
             digest.update(source.read_bytes())
-    digest.update((package / "coordinator" / "columns.py").read_bytes())
     return digest.hexdigest()[:16]
 
 
