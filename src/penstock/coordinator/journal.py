@@ -124,6 +124,7 @@ class Journal:
             with self._database:
                 if passages:
                     self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(passages)))
+                if ended > MOST_PASSAGES:
                     self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_PASSAGES,))
                 row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))
