@@ -101,7 +101,8 @@ def _coordinator(cores: list[int], policy: str) -> Iterator[_Coordinator]:
 
 def _end_to_end(report: Report, cores: list[int], seconds: float) -> Results:
     """A virtual machine is not always given its processors, and then everything stands still for tens of milliseconds. Hence
-    p99 of the fifths of a second in which its host took nothing, beside that of all, and of the server that only answers.
+    p99 of the tenths of a second in which its host took nothing, nor in the one before, beside that of all, and of the
+    server that only answers.
     """
     results: Results = {}
     rows = []

@@ -104,7 +104,7 @@ COUNTS = {"yielded": 0, "begun": 0}
 """Lower grants that were answered, and first grants that were no pause."""
 DONE: list[bool] = []
 BEAT_SECONDS = 10.0 / 3.0
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.1
 
 
 def processor_seconds(pid: int) -> float:
@@ -191,7 +191,7 @@ async def main(path: str, pid: int, registered: int, active: int, per_second: fl
     await asyncio.sleep(0.1)
     DONE.append(True)
     watching.cancel()
-    undisturbed = {look for look in range(len(stolen) - 1) if stolen[look + 1] == stolen[look]}
+    undisturbed = {look for look in range(1, len(stolen) - 1) if stolen[look + 1] == stolen[look - 1]}  # and the one before
     latencies = [latency for _, latency in LATENCIES]
     quiet = [latency for asked, latency in LATENCIES if int((asked - begun) / LOOK_SECONDS) in undisturbed]
     print(

@@ -63,6 +63,8 @@ from penstock.model.files import read
 LOG: Final = logging.getLogger("penstock.coordinator")
 STRANGERS: Final = 64
 """Connections of a user beyond those of its applications: who is about to register, or asks questions."""
+CALM: Final = 2.0 * SLICE
+"""Seconds for which an application is spared small changes of its rate: two slices of what it moves at once."""
 LONGEST_SLEEP: Final = 3600.0
 MOST_UNWRITTEN: Final = 10_000
 """Ended operations that wait for a journal that cannot be written."""
@@ -409,7 +411,7 @@ def _core(settings: Settings, policy: str, now: float) -> Core:
         lease=settings.lease,
         keep=settings.keep,
         keep_most=settings.max_applications,
-        calm=SLICE,
+        calm=CALM,
         workload=read(settings.workload) if settings.workload else None,
         now=now,
     )
