@@ -16,11 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-import msgspec
-
 from penstock.client.control import ask
 from penstock.coordinator.application import Application
-from penstock.coordinator.journal import Entry, Present, fold
+from penstock.coordinator.journal import Present, entries_in, fold
 from tests.coordinator.program import Task
 
 READY_SECONDS = 60.0
@@ -121,10 +119,9 @@ class Serving:
         """What its journal says at the moment, whether it lives or not."""
         database = sqlite3.connect(f"file:{self.journal}?mode=ro", uri=True, timeout=10.0)
         try:
-            rows = database.execute("SELECT entry FROM entry ORDER BY id").fetchall()
+            entries = entries_in(database)
         finally:
             database.close()
-        entries = [msgspec.msgpack.decode(row, type=Entry) for (row,) in rows]
         return (entries[-1].present if entries else None), fold(entries)
 
 

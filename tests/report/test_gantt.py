@@ -114,7 +114,7 @@ def test_more_io_nodes_than_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_schedule_that_takes_no_time_can_be_drawn() -> None:
     for trace in (False, True):
         found = schedule(batch((1, work(0.0))), trace=trace)
-        ElementTree.fromstring(draw(found, "nothing", "svg"))
+        assert ElementTree.fromstring(draw(found, "nothing", "svg")).tag.endswith("svg")
 
 
 def test_transfers_that_overlap_are_piled() -> None:

@@ -14,7 +14,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -110,7 +110,7 @@ class Journal:
     def load(self) -> tuple[Present | None, list[Application]]:
         """What was known at the last commit; nothing in a new file."""
         try:
-            entries = list(_entries(self._database))
+            entries = entries_in(self._database)
             (self._void,) = self._database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
             (self._ended,) = self._database.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         except (sqlite3.Error, msgspec.MsgspecError) as error:
@@ -164,6 +164,11 @@ class Journal:
                         self._fold_due = True
 
 
+def entries_in(database: sqlite3.Connection) -> list[Entry]:
+    """The rows of a journal, in their order."""
+    return [_entry.decode(row) for (row,) in database.execute("SELECT entry FROM entry ORDER BY id")]
+
+
 def fold(entries: Sequence[Entry]) -> list[Application]:
     """The applications as they are after all entries."""
     applications: dict[int, Application] = {}
@@ -196,11 +201,6 @@ def recorded(path: str) -> tuple[Present, list[Passage]]:
         return _entry.decode(last[0]).present, [passage for (row,) in rows for passage in _passages.decode(row)]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
-
-
-def _entries(database: sqlite3.Connection) -> Iterator[Entry]:
-    for (entry,) in database.execute("SELECT entry FROM entry ORDER BY id"):
-        yield _entry.decode(entry)
 
 
 def _lock(path: str) -> int:
