@@ -1,4 +1,6 @@
-"""``python -m benchmarks [NAME …] [--quick]``: run all benchmarks or the named ones; tables, results.json and tables.md."""
+"""``python -m benchmarks [NAME …] [--quick] [--against SRC]``: run all benchmarks or the named ones; tables,
+results.json and tables.md.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +9,51 @@ import json
 import os
 import platform
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import buffers, c_loop, commands, coordinator, growth, pack, placement, policy_costs, replay, simgrid
+from benchmarks import (
+    buffers,
+    c_loop,
+    commands,
+    coordinator,
+    first_compile,
+    growth,
+    pack,
+    placement,
+    policy_costs,
+    replay,
+    simgrid,
+)
+from benchmarks.elsewhere import HERE, VARIABLE
 from benchmarks.report import NotHereError, Report, Results
 from benchmarks.timing import stay_on_one_core
 
 FOLDER = Path("build/bench")
 
-BENCHMARKS: dict[str, Callable[[Report, bool], Results]] = {
-    "c-loop": lambda report, quick: c_loop.run(report, quick=quick),
-    "simgrid": lambda report, quick: simgrid.run(report, quick=quick),
-    "policies": lambda report, quick: policy_costs.run(report, quick=quick),
-    "growth": lambda report, quick: growth.run(report, FOLDER, quick=quick),
-    "pack": lambda report, quick: pack.run(report, quick=quick),
-    "placement": lambda report, quick: placement.run(report, quick=quick),
-    "buffers": lambda report, quick: buffers.run(report, quick=quick),
-    "replay": lambda report, quick: replay.run(report, quick=quick),
-    "coordinator": lambda report, quick: coordinator.run(report, quick=quick),
-    "commands": lambda report, quick: commands.run(report, quick=quick),
+
+@dataclass(frozen=True)
+class Options:
+    """How all benchmarks are run; `against` is the other tree of sources that some of them can measure beside this one."""
+
+    quick: bool
+    against: Path | None
+
+
+BENCHMARKS: dict[str, Callable[[Report, Options], Results]] = {
+    "c-loop": lambda report, options: c_loop.run(report, quick=options.quick, against=options.against),
+    "simgrid": lambda report, options: simgrid.run(report, quick=options.quick),
+    "policies": lambda report, options: policy_costs.run(report, quick=options.quick, against=options.against),
+    "growth": lambda report, options: growth.run(report, FOLDER, quick=options.quick, against=options.against),
+    "pack": lambda report, options: pack.run(report, quick=options.quick),
+    "placement": lambda report, options: placement.run(report, quick=options.quick),
+    "buffers": lambda report, options: buffers.run(report, quick=options.quick),
+    "replay": lambda report, options: replay.run(report, quick=options.quick),
+    "coordinator": lambda report, options: coordinator.run(report, quick=options.quick),
+    "commands": lambda report, options: commands.run(report, quick=options.quick),
+    "compile": lambda report, options: first_compile.run(report, quick=options.quick, against=options.against),
 }
 
 
@@ -35,21 +61,34 @@ def main() -> None:
     """Run what the command line names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios measured side by side on one core.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one or more of {', '.join(BENCHMARKS)}; all without one")
-    parser.add_argument("--quick", action="store_true", help="small instances, under a minute")
+    parser.add_argument("--quick", action="store_true", help="small instances")
+    parser.add_argument(
+        "--against",
+        metavar="SRC",
+        type=Path,
+        default=os.environ.get(VARIABLE) or None,
+        help="the src folder of another checkout, which c-loop, policies, growth and compile measure beside this one "
+        f"(default: {VARIABLE})",
+    )
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; expected {', '.join(BENCHMARKS)}")
+    if arguments.against and not (arguments.against / "penstock").is_dir():
+        parser.error(f"--against: there is no penstock in {arguments.against}; expected the src folder of a checkout")
+    options = Options(arguments.quick, arguments.against)
     cores = os.cpu_count()
     stay_on_one_core()
     report = Report(Console())
     results: Results = {
         "machine": {"cores": cores, "system": platform.system(), "python": platform.python_version()},
-        "quick": arguments.quick,
+        "quick": options.quick,
+        "source": str(HERE),
+        "against": str(options.against) if options.against else None,
     }
     for name in arguments.names or BENCHMARKS:
         try:
-            results[name] = BENCHMARKS[name](report, arguments.quick)
+            results[name] = BENCHMARKS[name](report, options)
         except NotHereError as missing:
             report.say(f"{name}: left out, {missing}")
             results[name] = {"left_out": str(missing)}

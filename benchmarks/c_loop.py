@@ -1,114 +1,105 @@
-"""The engine against a plain C event loop with linear scans (loop.c) on the very same phases."""
+"""The engine against event loops in C on the very same phases: a plain one with linear scans (loop.c), for eight policies on
+two instances, and the yardstick that touches only what moves (yardstick.cpp), for greedy-yield on the dense one.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from benchmarks.instance import SHORT_WINDOW, Flat, flat, instance, shortened, transferred
-from benchmarks.report import NotHereError, Report, Results, require, verdict
+from benchmarks.elsewhere import Elsewhere, elsewhere
+from benchmarks.foreign import FLAGS, POLICIES, CLoop, Outcome, Yardstick
+from benchmarks.instance import INSTANCES, SHORT_WINDOW, flat, shortened, transferred
+from benchmarks.report import Report, Results, require, verdict
 from benchmarks.timing import fastest
-from penstock.engine import Result, simulate
+from penstock.engine import simulate
 from penstock.model import Workload
 
-POLICIES = ("fair-share", "fcfs", "greedy-com", "greedy-yield")
-"""In the order of their numbers in loop.c."""
-FLAGS = {"C": ("-O3",), "C native": ("-O3", "-march=native", "-ffp-contract=off")}
-"""Without fused operations, which round differently and so lead these chaotic systems elsewhere."""
 AGREEMENT = 1e-9
+ROUNDS = {"the paper's": 15, "dense": 9, "yardstick": 25}
+MEASURED_BY = "dense"
+"""The instance of the yardstick."""
+REFERENCE = "greedy-yield"
+OF_YARDSTICK = {REFERENCE: (1.4, 2.0), "fair-share": (0.8, None)}
+"""The most that the engine may take under a policy, in times of the yardstick's greedy-yield; and what is enough."""
+OF_REFERENCE = {
+    "fcfs": 1.2,
+    "greedy-com": 1.2,
+    "due-yield": 1.2,
+    "closing-yield": 1.2,
+    "balance": 1.2,
+    "periodic-greedy-yield": 1.2,
+    "set-10": 2.0,
+    "look-ahead-greedy-yield": 2.0,
+    "fifo": 1.2,
+    "lowest-id": 1.2,
+    "longest-io": 1.2,
+    "shortest-io": 1.2,
+    "shortest-remaining": 1.2,
+    "longest-remaining": 1.2,
+    "bandwidth-oriented": 1.2,
+    "stretch-oriented": 1.2,
+    "johnson": 1.2,
+}
+"""The most that an event may take under a policy, in times of an event of greedy-yield."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What both loops are compared by; seconds of wall time."""
-
-    seconds: float
-    min_yield: float
-    transferred: float
-    events: int
-
-    def apart_from(self, other: Outcome) -> float:
-        """The largest relative difference of the three results."""
-        pairs = ((self.min_yield, other.min_yield), (self.transferred, other.transferred), (self.events, other.events))
-        return max(abs(mine - others) / max(abs(others), 1e-300) for mine, others in pairs)
-
-
-class CLoop:
-    """loop.c, compiled into the folder."""
-
-    def __init__(self, folder: Path, name: str, flags: tuple[str, ...]) -> None:
-        library = folder / f"{name.replace(' ', '-')}.so"
-        source = Path(__file__).with_name("loop.c")
-        subprocess.run(["gcc", *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
-        self._run = ctypes.CDLL(str(library)).run
-
-    def __call__(self, phases: Flat, workload: Workload, policy: str) -> Outcome:
-        """One run of the workload's window."""
-        assert workload.window is not None
-        results = np.zeros(3)
-        arguments = (
-            ctypes.c_int64(len(phases.lead)),
-            *(_address(column) for column in (phases.first, phases.kinds, phases.amounts, phases.lead)),
-            ctypes.c_double(workload.platform.bandwidth),
-            ctypes.c_double(workload.window[1]),
-            ctypes.c_int(POLICIES.index(policy)),
-            _address(results),
-        )
-        begun = time.perf_counter()
-        failed = self._run(*arguments)
-        seconds = time.perf_counter() - begun
-        require(failed == 0, "no memory for the C loop")
-        return Outcome(seconds, float(results[0]), float(results[1]), int(results[2]))
-
-
-def _address(array: np.ndarray[Any, Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def _outcome(result: Result) -> Outcome:
-    return Outcome(result.seconds, result.min_yield, transferred(result), result.events)
-
-
-def run(report: Report, *, quick: bool) -> Results:
-    """ns an event of C and of the engine, and their ratio, for the four policies."""
-    if not shutil.which("gcc"):
-        raise NotHereError("gcc is not installed; on Debian: apt-get install -y gcc")
-    workload = instance(200_000.0 if quick else 2_000_000.0)
-    with tempfile.TemporaryDirectory() as folder:
-        loops = {name: CLoop(Path(folder), name, flags) for name, flags in FLAGS.items()}
-        results = {policy: _compare(loops, workload, policy, rounds=3 if quick else 15) for policy in POLICIES}
-    _print(report, results)
+def run(report: Report, *, quick: bool, against: Path | None = None) -> Results:
+    """ns an event of C and of the engine, and their ratios; of another tree's engine too."""
+    horizon = 200_000.0 if quick else 2_000_000.0
+    results: Results = {}
+    with tempfile.TemporaryDirectory() as folder, elsewhere(against) as other:
+        loops = {name: CLoop(Path(folder), name) for name in FLAGS}
+        for name in INSTANCES:
+            compare = partial(_compare, loops, other, name, horizon, rounds=7 if quick else ROUNDS[name])
+            results[name] = {policy: compare(policy) for policy in POLICIES}
+            _print(report, name, results[name])
+        yardstick = Yardstick(Path(folder))
+        results["yardstick"] = _measure(yardstick, other, horizon, rounds=7 if quick else ROUNDS["yardstick"])
+        _print_yardstick(report, results["yardstick"])
     return results
 
 
-def _compare(loops: dict[str, CLoop], workload: Workload, policy: str, rounds: int) -> Results:
+def engine_run(name: str, horizon: float, policy: str) -> tuple[float, int]:
+    """Seconds in the engine, and events, of a window of the instance."""
+    result = simulate(INSTANCES[name](horizon), policy)
+    return result.seconds, result.events
+
+
+def _compare(
+    loops: dict[str, CLoop], other: Elsewhere | None, name: str, horizon: float, policy: str, rounds: int
+) -> Results:
+    """The loops in C and the engine under one policy."""
+    workload = INSTANCES[name](horizon)
     phases, short = flat(workload), shortened(workload, SHORT_WINDOW)
-    ours = _outcome(simulate(short, policy))
+    ours = _outcome(short, policy)
     apart_short = max(loop(phases, short, policy).apart_from(ours) for loop in loops.values())
     require(apart_short <= AGREEMENT, f"{policy}: C and engine differ by {apart_short:.1e} in a short window")
-    ours = _outcome(simulate(workload, policy))
+    ours = _outcome(workload, policy)
     apart_long = max(loop(phases, workload, policy).apart_from(ours) for loop in loops.values())
-    seconds = fastest(
-        {name: lambda loop=loop: loop(phases, workload, policy).seconds for name, loop in loops.items()}
-        | {"engine": lambda: simulate(workload, policy).seconds, "simulate": lambda: _seconds_in_all(workload, policy)},
-        rounds,
-    )
+    contestants: dict[str, Callable[[], float]] = {
+        which: lambda loop=loop: loop(phases, workload, policy).ns_per_event for which, loop in loops.items()
+    }
+    contestants["engine"] = lambda: _outcome(workload, policy).ns_per_event
+    contestants["simulate"] = lambda: 1e9 * _seconds_in_all(workload, policy) / ours.events
+    if other:
+        contestants["before"] = partial(_ns_elsewhere, other, name, horizon, policy)
+    ns = fastest(contestants, rounds)
     return {
         "events": ours.events,
         "apart_short": apart_short,
         "apart_long": apart_long,
-        "ns_per_event": {name: 1e9 * value / ours.events for name, value in seconds.items()},
-        "seconds": seconds,
-        "ratio": {name: seconds[name] / seconds["engine"] for name in loops},
+        "ns_per_event": ns,
+        "ratio": {which: value / ns["engine"] for which, value in ns.items() if which in ("before", *loops)},
     }
+
+
+def _outcome(workload: Workload, policy: str) -> Outcome:
+    result = simulate(workload, policy)
+    return Outcome(result.seconds, result.min_yield, result.events, transferred(result))
 
 
 def _seconds_in_all(workload: Workload, policy: str) -> float:
@@ -118,9 +109,45 @@ def _seconds_in_all(workload: Workload, policy: str) -> float:
     return time.perf_counter() - begun
 
 
-def _print(report: Report, results: Results) -> None:
+def _ns_elsewhere(other: Elsewhere, name: str, horizon: float, policy: str) -> float:
+    seconds, events = other(engine_run, name, horizon, policy)
+    return float(1e9 * seconds / events)
+
+
+def _measure(yardstick: Yardstick, other: Elsewhere | None, horizon: float, rounds: int) -> Results:
+    """The yardstick and the engine under all policies that something is wanted of, all of them in turn."""
+    workload = INSTANCES[MEASURED_BY](horizon)
+    phases, short = flat(workload), shortened(workload, SHORT_WINDOW)
+    apart = yardstick(phases, short).apart_from(_outcome(short, REFERENCE))
+    require(apart <= AGREEMENT, f"yardstick and engine differ by {apart:.1e} in a short window")
+    policies = (*OF_YARDSTICK, *OF_REFERENCE)
+    events = {policy: simulate(workload, policy).events for policy in policies}
+    contestants: dict[tuple[str, str], Callable[[], float]] = {
+        ("engine", policy): lambda policy=policy: _outcome(workload, policy).ns_per_event for policy in policies
+    }
+    if other:
+        contestants |= {
+            ("before", policy): partial(_ns_elsewhere, other, MEASURED_BY, horizon, policy) for policy in policies
+        }
+    contestants["yardstick", REFERENCE] = lambda: yardstick(phases, workload).ns_per_event
+    ns = fastest(contestants, rounds)
+    found = {
+        policy: {
+            "events": events[policy],
+            "ns_per_event": ns["engine", policy],
+            "times_yardstick": ns["engine", policy] / ns["yardstick", REFERENCE],
+            "times_reference": ns["engine", policy] / ns["engine", REFERENCE],
+            "before_ns_per_event": ns.get(("before", policy)),
+        }
+        for policy in policies
+    }
+    return {"ns_per_event": ns["yardstick", REFERENCE], "apart_short": apart, "policies": found}
+
+
+def _print(report: Report, name: str, results: Results) -> None:
+    compared = any("before" in one["ratio"] for one in results.values())
     report.show(
-        "Against a plain C event loop: ns an event (fastest of all turns)",
+        f"Against a plain C event loop, {name} instance: ns an event (fastest of all turns)",
         (
             "policy",
             "events",
@@ -131,17 +158,64 @@ def _print(report: Report, results: Results) -> None:
             "C native / engine",
             "apart, short",
             "apart, long",
+            *(("before", "before / engine") if compared else ()),
         ),
         (
             (
                 policy,
                 f"{one['events']:,}",
-                *(f"{one['ns_per_event'][name]:.0f}" for name in (*FLAGS, "engine", "simulate")),
+                *(f"{one['ns_per_event'][which]:.0f}" for which in (*FLAGS, "engine", "simulate")),
                 verdict(one["ratio"]["C"], 1.0, at_least=True),
                 f"{one['ratio']['C native']:.3g}",
                 f"{one['apart_short']:.0e}",
                 f"{one['apart_long']:.0e}",
+                *((f"{one['ns_per_event']['before']:.0f}", f"{one['ratio']['before']:.3g}") if compared else ()),
             )
             for policy, one in results.items()
         ),
     )
+
+
+def _print_yardstick(report: Report, results: Results) -> None:
+    compared = any(one["before_ns_per_event"] for one in results["policies"].values())
+    report.show(
+        f"Against the yardstick, {MEASURED_BY} instance: ns an event (fastest of all turns)",
+        (
+            "policy",
+            "events",
+            "ns an event",
+            "times the yardstick",
+            f"times {REFERENCE}",
+            *(("before", "before / engine") if compared else ()),
+        ),
+        (
+            ("(the yardstick)", "", f"{results['ns_per_event']:.1f}", "1", "", *(("", "") if compared else ())),
+            *(
+                (
+                    policy,
+                    f"{one['events']:,}",
+                    f"{one['ns_per_event']:.1f}",
+                    _beside_yardstick(policy, one["times_yardstick"]),
+                    _beside_reference(policy, one["times_reference"]),
+                    *_beside_before(one),
+                )
+                for policy, one in results["policies"].items()
+            ),
+        ),
+    )
+
+
+def _beside_yardstick(policy: str, times: float) -> str:
+    if policy not in OF_YARDSTICK:
+        return f"{times:.3g}"
+    wanted, enough = OF_YARDSTICK[policy]
+    return verdict(times, wanted, enough=enough)
+
+
+def _beside_reference(policy: str, times: float) -> str:
+    return verdict(times, OF_REFERENCE[policy]) if policy in OF_REFERENCE else f"{times:.3g}"
+
+
+def _beside_before(one: Results) -> tuple[str, ...]:
+    before = one["before_ns_per_event"]
+    return (f"{before:.1f}", f"{before / one['ns_per_event']:.3g}") if before else ()

@@ -8,11 +8,13 @@ applications need short windows, the traces are cut so that the pressure is ther
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.elsewhere import Elsewhere, elsewhere
 from benchmarks.instance import PRESSURE, SEED
 from benchmarks.report import Report, Results
 from penstock.engine import Result, Run
@@ -44,23 +46,58 @@ class Cell:
         return 1e9 * self.seconds / self.events
 
 
-def run(report: Report, folder: Path, *, quick: bool) -> Results:
-    """The table, the plot, and the cells."""
-    budget = 0.3 if quick else 2.5
-    cells = []
-    for size, horizon in HORIZONS.items():
-        if quick and size > 6_000:
-            continue
-        workload = under_pressure(size, horizon)
-        for policy in REGISTRY:
-            with report.console.status(f"growth: {policy}, {size:,} applications"):
-                cells.append(_fastest(workload, policy, budget))
-    _print(report, cells)
+def run(report: Report, folder: Path, *, quick: bool, against: Path | None = None) -> Results:
+    """The table, the plot, and the cells; a table of another tree too."""
+    with elsewhere(against) as other:
+        cells, before = _cells(report, other, quick=quick)
+    _print(report, "Growth: µs an event (mean number of active ones), exponent over the active", cells)
+    if before:
+        _print(
+            report,
+            "Growth before: µs an event (mean number of active ones), times this tree's; exponent",
+            before,
+            beside=cells,
+        )
     _plot(cells, folder)
     report.console.print(f"plot: {folder / 'growth.png'}")
-    return {"cells": [vars(cell) for cell in cells], "exponents": {policy: _exponent(cells, policy) for policy in REGISTRY}}
+    return {
+        "cells": [asdict(cell) for cell in cells],
+        "exponents": {policy: _exponent(cells, policy) for policy in REGISTRY},
+        "before": [asdict(cell) for cell in before],
+    }
 
 
+def _cells(report: Report, other: Elsewhere | None, *, quick: bool) -> tuple[list[Cell], list[Cell]]:
+    """All cells, and those of another tree, if there is one."""
+    cells, before = [], []
+    for size in HORIZONS:
+        if quick and size > 6_000:
+            continue
+        for policy in REGISTRY:
+            with report.console.status(f"growth: {policy}, {size:,} applications"):
+                this, *others = _fastest(other, size, policy, budget=0.3 if quick else 2.5)
+            cells.append(this)
+            before += others
+    return cells, before
+
+
+def _fastest(other: Elsewhere | None, size: int, policy: str, budget: float) -> list[Cell]:
+    """The fastest of three runs of the cell, or the only one where that has used its budget; and the same of another tree,
+    in turn.
+    """
+    trees = [cell, *([partial(other, cell)] if other else [])]
+    turns: list[list[Cell]] = []
+    while len(turns) < 3 and sum(turn[0].seconds for turn in turns) < budget / 2:
+        turns.append([Cell(**measured(size, policy, budget)) for measured in trees])
+    return [min(runs, key=lambda run: run.ns_per_event) for runs in zip(*turns, strict=True)]
+
+
+def cell(size: int, policy: str, budget: float) -> Results:
+    """The fields of one run of a cell."""
+    return asdict(_measure(under_pressure(size, HORIZONS[size]), policy, budget))
+
+
+@lru_cache(maxsize=1)
 def under_pressure(size: int, horizon: float) -> Workload:
     """A synthetic trace whose applications go from their lead, uniform over an iteration, straight into I/O.
 
@@ -73,14 +110,6 @@ def under_pressure(size: int, horizon: float) -> Workload:
         for application in trace.applications
     )
     return replace(trace, applications=applications, window=(0.0, horizon / 2))
-
-
-def _fastest(workload: Workload, policy: str, budget: float) -> Cell:
-    """The fastest of three runs, or the only one where that has used its budget."""
-    cells: list[Cell] = []
-    while len(cells) < 3 and sum(cell.seconds for cell in cells) < budget / 2:
-        cells.append(_measure(workload, policy, budget))
-    return min(cells, key=lambda cell: cell.ns_per_event)
 
 
 def _measure(workload: Workload, policy: str, budget: float) -> Cell:
@@ -133,21 +162,28 @@ def _exponent(cells: list[Cell], policy: str) -> float:
     return float(np.polyfit(active, times, 1)[0])
 
 
-def _print(report: Report, cells: list[Cell]) -> None:
+def _print(report: Report, title: str, cells: list[Cell], beside: list[Cell] | None = None) -> None:
+    """The cells; where there are others to see them beside, with the times that these take of those."""
     sizes = sorted({cell.applications for cell in cells})
     found = {(cell.policy, cell.applications): cell for cell in cells}
+    others = {(cell.policy, cell.applications): cell for cell in beside or ()}
     report.show(
-        "Growth: µs an event (mean number of active ones), exponent over the active",
+        title,
         ("policy", *(f"{size:,}" for size in sizes), "exponent"),
         (
-            (policy, *(_text(found[policy, size]) for size in sizes), f"{_exponent(cells, policy):.2f}")
+            (
+                policy,
+                *(_text(found[policy, size], others.get((policy, size))) for size in sizes),
+                f"{_exponent(cells, policy):.2f}",
+            )
             for policy in REGISTRY
         ),
     )
 
 
-def _text(cell: Cell) -> str:
-    return f"{cell.ns_per_event / 1e3:,.3g} ({cell.mean_active:,.0f})"
+def _text(cell: Cell, other: Cell | None) -> str:
+    times = f", {cell.ns_per_event / other.ns_per_event:.2f}" if other else ""
+    return f"{cell.ns_per_event / 1e3:,.3g} ({cell.mean_active:,.0f}){times}"
 
 
 def _plot(cells: list[Cell], folder: Path) -> None:

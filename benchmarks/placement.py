@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.report import Report, Results, verdict
-from penstock.engine.placed import simulate_placement
+from penstock.engine.steady import simulate_placement
 from penstock.model import Application, Curve, Platform, Workload
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import heuristics

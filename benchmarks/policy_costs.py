@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
+from benchmarks.elsewhere import elsewhere
 from benchmarks.instance import instance
 from benchmarks.report import Report, Results, verdict
 from benchmarks.timing import fastest
 from penstock.engine import Result, simulate
-from penstock.model import Workload
 from penstock.policies import find
 from penstock.policies.policy import Policy
 from penstock.policies.registry import REGISTRY
@@ -31,34 +31,50 @@ def mine(view, rates):
 '''
 
 
-def run(report: Report, *, quick: bool) -> Results:
-    """Seconds a window, ns an event, and times of greedy-yield, for every policy."""
-    workload = instance(200_000.0 if quick else 2_000_000.0)
-    policies = dict(REGISTRY) | {OWN: _own()}
-    runs: dict[str, Result] = {name: simulate(workload, policy) for name, policy in policies.items()}
-    seconds = fastest(
-        {name: partial(_seconds, workload, policy) for name, policy in policies.items()},
-        rounds=3 if quick else 11,
-    )
+def run(report: Report, *, quick: bool, against: Path | None = None) -> Results:
+    """Seconds a window, ns an event, and times of greedy-yield, for every policy; seconds of another tree too."""
+    horizon = 200_000.0 if quick else 2_000_000.0
+    names = (*REGISTRY, OWN)
+    runs: dict[str, Result] = {name: _simulated(horizon, name) for name in names}
+    contestants = {("this", name): partial(engine_seconds, horizon, name) for name in names}
+    with elsewhere(against) as other:
+        if other:
+            known = other(registered)
+            contestants |= {
+                ("before", name): partial(other, engine_seconds, horizon, name) for name in known if name in names
+            }
+        seconds = fastest(contestants, rounds=3 if quick else 11)
     results = {
         name: {
             "events": runs[name].events,
             "min_yield": runs[name].min_yield,
             "mean_active": _mean_active(runs[name]),
-            "seconds": seconds[name],
-            "ns_per_event": 1e9 * seconds[name] / runs[name].events,
-            "ratio": seconds[name] / seconds[REFERENCE],
+            "seconds": seconds["this", name],
+            "ns_per_event": 1e9 * seconds["this", name] / runs[name].events,
+            "ratio": seconds["this", name] / seconds["this", REFERENCE],
+            "before_seconds": seconds.get(("before", name)),
         }
-        for name in policies
+        for name in names
     }
     _print(report, results)
     return results
 
 
-def _seconds(workload: Workload, policy: Policy) -> float:
-    return simulate(workload, policy).seconds
+def engine_seconds(horizon: float, name: str) -> float:
+    """Seconds in the engine of a window under the policy."""
+    return _simulated(horizon, name).seconds
 
 
+def registered() -> list[str]:
+    """The built-in policies: what a user's file may contain can differ between two trees, so that is not compared."""
+    return list(REGISTRY)
+
+
+def _simulated(horizon: float, name: str) -> Result:
+    return simulate(instance(horizon), _own() if name == OWN else REGISTRY[name])
+
+
+@cache
 def _own() -> Policy:
     """The policy of OWN_SOURCE, found and compiled as a user's file is."""
     with tempfile.TemporaryDirectory() as folder:
@@ -75,10 +91,23 @@ def _mean_active(result: Result) -> float:
     return posted / (result.end - result.begin)
 
 
+def _beside_before(one: Results) -> str:
+    return f"{one['before_seconds'] / one['seconds']:.3g}" if one["before_seconds"] else ""
+
+
 def _print(report: Report, results: Results) -> None:
+    compared = any(one["before_seconds"] for one in results.values())
     report.show(
         "Policies on one window of 60 applications (fastest of all turns)",
-        ("policy", "events", "mean active", "seconds", "ns an event", f"times {REFERENCE}"),
+        (
+            "policy",
+            "events",
+            "mean active",
+            "seconds",
+            "ns an event",
+            f"times {REFERENCE}",
+            *(("before / this",) if compared else ()),
+        ),
         (
             (
                 name,
@@ -87,6 +116,7 @@ def _print(report: Report, results: Results) -> None:
                 f"{one['seconds']:.4f}",
                 f"{one['ns_per_event']:,.0f}",
                 verdict(one["ratio"], WANTED[name]) if name in WANTED else f"{one['ratio']:.3g}",
+                *((_beside_before(one),) if compared else ()),
             )
             for name, one in results.items()
         ),

@@ -46,10 +46,15 @@ class Report:
         self._markdown.append(text)
 
 
-def verdict(value: float, wanted: float, *, at_least: bool = False) -> str:
-    """The value beside what is wanted of it, and whether it holds."""
-    holds = value >= wanted if at_least else value <= wanted
-    return f"{value:.3g} ({'≥' if at_least else '≤'} {wanted:g} wanted: {'yes' if holds else 'NO'})"
+def verdict(value: float, wanted: float, *, at_least: bool = False, enough: float | None = None) -> str:
+    """The value beside what is wanted of it, and whether it holds; beside what would be enough too, if that is known."""
+
+    def beside(bound: float, what: str) -> str:
+        holds = value >= bound if at_least else value <= bound
+        return f"{'≥' if at_least else '≤'} {bound:g} {what}: {'yes' if holds else 'NO'}"
+
+    bounds = [beside(wanted, "wanted"), *([beside(enough, "enough")] if enough is not None else [])]
+    return f"{value:.3g} ({', '.join(bounds)})"
 
 
 def require(condition: bool, what: str) -> None:

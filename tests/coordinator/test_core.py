@@ -8,14 +8,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 
+from penstock.coordinator.active import Active
 from penstock.coordinator.core import Core
 from penstock.coordinator.instructions import Forget, Grant
 from penstock.engine import dedicated, simulate
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import Policy
+from penstock.policies.view import COLUMNS, POSTING
 from tests.coordinator.virtual import VirtualTime
 from tests.naive.compare import close
-from tests.naive.engine import NaiveRun
+from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import suited, workloads
 
@@ -25,7 +27,7 @@ from tests.naive.strategies import suited, workloads
 @given(workloads())
 def test_in_virtual_time_it_is_the_engine(name, workload):
     begun = suited(name, workload)
-    twin = NaiveRun(begun, name, delta=dedicated(begun).default_delta if REGISTRY[name].periodic else 0.0).run()
+    twin = NaiveRun(begun, name, delta=dedicated(begun).default_delta if REGISTRY[name].periodic else None).run()
     assume(not (twin.doubtful or twin.edge))
     result = simulate(begun, name)
     virtual = VirtualTime(begun, name)
@@ -37,6 +39,23 @@ def test_in_virtual_time_it_is_the_engine(name, workload):
             virtual.core.decide(result.end)
             assert virtual.core.progress(client.known) == close(mine.progress)
             assert client.known.operations == mine.operations
+
+
+def test_every_column_that_is_filled_at_posting_is(monkeypatch):
+    filled = {}
+    monkeypatch.setattr(Active, "post", lambda self, owner, moved, **values: filled.update(values))
+    core = Core("fcfs", 1.0)
+    core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
+    assert filled.keys() >= {name for name, column in COLUMNS.items() if column.filled == POSTING}
+
+
+def test_a_policy_is_shown_what_is_the_same_for_all_of_the_present():
+    core = Core("set-10", 5.0)
+    core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
+    core.release(3.0, core.applications[1], 1)
+    shown = core.view()
+    assert (shown.now, shown.bandwidth, shown.window_end, shown.completed) == (3.0, 5.0, math.inf, 1)
+    assert shown.parameter == core.policy.value
 
 
 def test_the_first_application_does_not_wait_for_the_policy_to_be_loaded(monkeypatch):

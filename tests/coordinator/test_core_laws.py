@@ -25,6 +25,7 @@ from penstock.coordinator.instructions import Forget, Grant, Refused
 from penstock.coordinator.journal import Entry, Present, fold
 from penstock.model import InputError
 from penstock.policies import REGISTRY
+from penstock.policies.view import COLUMNS, POLICY
 from tests.naive.profiles import examples
 
 LEASE = 10.0
@@ -36,6 +37,8 @@ SECONDS = st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0, 2.5, 5.0, LEASE - 1e-9, LE
 BYTES = st.sampled_from([1e-9, 1.0, 37.5, 1000.0, 1e9, 1e30])
 CAPS = st.sampled_from([None, None, None, 5e-324, 1e-3, 20.0, 60.0, B, 1e30])
 PRESENT = Present(0.0, 0.0, 0.0, "", B, "", "", 0)
+ROOM = [name for name, column in COLUMNS.items() if column.filled == POLICY]
+"""Columns whose contents mean nothing."""
 PARTS = st.sampled_from([0.0, 0.25, 0.999999, 1.0, 3.0])
 
 
@@ -538,7 +541,7 @@ def snapshot(core: Core) -> Any:
             len(core._out),
             {number: msgspec.structs.asdict(application) for number, application in core.applications.items()},
             [owner.number for owner in core.active.owners],
-            [core.active.column(name).tolist() for name in FLOATS if name != "scratch"],
+            [core.active.column(name).tolist() for name in FLOATS if name not in ROOM],
             core.active.turn.tolist(),
             [(number, one.heard) for number, one in leases._heard.items()],
             sorted((number, deadline) for number, (deadline, _) in leases._owing.items()),

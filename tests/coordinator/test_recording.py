@@ -9,7 +9,7 @@ from penstock.coordinator.recording import Passage, as_workload
 from penstock.engine import simulate
 from penstock.model import InputError
 from tests.coordinator.virtual import VirtualTime
-from tests.naive.engine import NaiveRun
+from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from penstock.coordinator.application import Application
 from penstock.coordinator.core import Core
 from penstock.coordinator.instructions import Forget
-from penstock.engine.loop import COMPLETE
+from penstock.engine.terms import COMPLETE
 from penstock.model import Workload
 from penstock.model.phases import WORK
 

@@ -14,13 +14,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.engine import Run
-from penstock.engine.placed import FIRST_END, INTERVALS, PATIENCE, in_resource_seconds, simulate_placement
+from penstock.engine.machine import in_units, layout_of
+from penstock.engine.steady import FIRST_END, INTERVALS, PATIENCE, simulate_placement
 from penstock.model import Application, InputError, Phases, Platform, PolicyFault, Workload, files
 from penstock.policies import REGISTRY
 from penstock.policies.policy import STATIC
 from tests.naive.compare import assert_placed_twins, close
+from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
-from tests.naive.resources import NaivePlacement, bandwidth_with, stepped
+from tests.naive.stepped import bandwidth_with, stepped
 from tests.naive.strategies import placed_workloads
 from tests.policies.test_compiled import python
 
@@ -63,12 +65,14 @@ def check(placed, policy, horizon, interval, delta=None):
     """The run equals its slow twin, where no rounding error decides and nobody waits for ever."""
     load, placement = placed
     name = policy if delta is None else f"{policy}:delta={delta}"
-    twin = NaivePlacement(load, placement, policy, horizon=horizon, interval=interval, delta=delta).run()
+    twin = NaiveRun(load, policy, placement=placement, repeat=True, horizon=horizon, interval=interval, delta=delta).run()
     assume(not twin.doubtful)
     assume(not twin.endless)
     result = simulate_placement(load, placement, name, horizon=horizon, interval=interval)
     assert_placed_twins(result, twin)
-    for application, one, worked in zip(load.applications, result.applications, twin.worked, strict=True):
+    for application, one, worked in zip(
+        load.applications, result.applications, (a.worked for a in twin.applications), strict=True
+    ):
         if application.release <= load.begin:
             assert one.io_seconds + worked == close(result.duration)
 
@@ -116,7 +120,7 @@ def random_set(seed, count, resources, *, quarters=False) -> tuple[Workload, tup
 @pytest.mark.parametrize("seed", range(8))
 def test_best_next_event_equals_the_slow_twin(seed):
     load, placement = random_set(seed, 3, 2)
-    twin = NaivePlacement(load, placement, "best-next-event", horizon=4.0).run()
+    twin = NaiveRun(load, "best-next-event", placement=placement, repeat=True, horizon=4.0).run()
     assert not twin.doubtful
     assert_placed_twins(simulate_placement(load, placement, "best-next-event", horizon=4.0), twin)
 
@@ -126,7 +130,7 @@ def test_best_next_event_equals_the_slow_twin(seed):
 
 def on_one_link(load, policy, rounds):
     """The run of the chains, so many times over, on a link that gives one resource-second a second."""
-    units = in_resource_seconds(load, [1] * len(load.applications))
+    units = in_units(load, layout_of(load, [(0,)] * len(load.applications)))
     members = [replace(a, phases=Phases.of(list(a.phases) * rounds)) for a in units.applications]
     return Run(replace(units, applications=tuple(members)), policy)
 
@@ -596,7 +600,7 @@ def test_a_policy_that_gives_nothing_while_others_work(own):
 
 RESULTS = """
 import json
-from penstock.engine.placed import simulate_placement
+from penstock.engine.steady import simulate_placement
 from penstock.model import files
 from penstock.policies import compiled
 load = files.read({path!r})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.engine import Run, simulate
-from penstock.engine.buffered.run import replay
-from penstock.engine.placed import simulate_placement
+from penstock.engine.replay import replay
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.buffers.demand import demand
 from penstock.planning.machine import Machine
@@ -98,14 +99,30 @@ def test_degradation_between_measured_counts():
     assert run("best-effort", *members, degradation={4: 0.84}) == pytest.approx([2.0 / (1.0 - 0.16 / 3)] * 2)
 
 
-def test_other_links_refuse_what_they_do_not_know():
-    member = Application.of("a", [("work", 1.0), ("io", 1.0)], curve={1: 1.0}, rounds=2)
-    with pytest.raises(InputError, match=r"^applications\[0\]\.rounds: I/O resources know no rounds; expected none$"):
-        simulate_placement(Workload(Platform(1.0, resources=1), (member,)), ((0,),), policy="fifo")
+def test_one_io_resource_has_rounds_and_degrades_as_a_link_does():
+    one = Application.of("a", [("io", 4.0)], curve={1: 1.0}, rounds=4)
+    other = Application.of("b", [("io", 1.0)], curve={1: 1.0}, release=1.5)
+    workload = Workload(Platform(1.0, resources=1), (one, other))
+    assert list(simulate(workload, "interrupting", placement=((0,), (0,)), check=True).ends) == pytest.approx([5.0, 3.0])
+    two = (replace(one, rounds=None), replace(other, release=0.0, phases=one.phases))
+    degraded = Workload(Platform(1.0, resources=1, degradation={2: 0.5}), two)
+    assert list(simulate(degraded, "best-effort", placement=((0,), (0,)), check=True).ends) == pytest.approx([16.0, 16.0])
+
+
+def test_a_full_buffer_does_not_break_rounds():
+    # A share of 0: both write straight to the link. B posts at 1.5 and has it when the second file is done.
+    one, other = Application.of("a", [("io", 4.0)], rounds=4), Application.of("b", [("io", 1.0)], release=1.5)
+    found = replay(Workload(Platform(1.0), (one, other)), [0.0, 0.0], policy="interrupting", check=True)
+    assert list(found.ends) == pytest.approx([5.0, 3.0])
+    # With room for all nobody is held up, whatever the rounds: A writes 4 bytes at 2 bytes/s, then B 1 byte.
+    fast = tuple(replace(member, bandwidth=2.0) for member in (one, other))
+    assert list(replay(Workload(Platform(1.0), fast), pool=10.0, check=True).ends) == pytest.approx([2.0, 2.0])
+
+
+def test_plans_refuse_what_they_do_not_know():
     plain = Application.of("a", [("work", 1.0), ("io", 1.0)])
-    for plan in (lambda workload: replay(workload, pool=1.0), demand):
-        with pytest.raises(InputError, match=r"^platform\.degradation: burst buffers know no degradation; expected none$"):
-            plan(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
+    with pytest.raises(InputError, match=r"^platform\.degradation: burst buffers know no degradation; expected none$"):
+        demand(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
 
 
 def test_an_io_node_of_a_batch_degrades_too():

@@ -12,7 +12,7 @@ from penstock.engine import Run, dedicated
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import EXCLUSIVE, SHARING, STATIC
 from tests.naive.compare import assert_feasible, assert_same_rates, assert_twins
-from tests.naive.engine import NaiveRun
+from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import suited, workloads
 

@@ -28,6 +28,7 @@ def applications(draw: st.DrawFn, name: str, before: float) -> Application:
         best_count=draw(st.none() | st.integers(1, 64)),
         directory=draw(st.none() | names),
         rounds=draw(st.none() | st.integers(1, 64)),
+        placement=draw(st.none() | st.lists(st.integers(0, 7), min_size=1, unique=True)),
     )
 
 
@@ -42,22 +43,24 @@ def degradations() -> st.SearchStrategy[Degradation]:
     return st.dictionaries(st.integers(2, 64), parts, max_size=4).map(Degradation.of)
 
 
-def buffers() -> st.SearchStrategy[Buffer]:
-    return st.builds(Buffer, size=st.none() | amounts, bandwidth=st.none() | positive)
+def buffers(resources: int | None) -> st.SearchStrategy[Buffer]:
+    before = st.none() if resources is None else st.none() | st.permutations(range(resources))
+    return st.builds(Buffer, size=st.none() | amounts, bandwidth=st.none() | positive, resources=before)
 
 
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
     window = draw(st.none() | st.tuples(dates, dates).filter(lambda dates: dates[0] < dates[1]))
     before = window[1] if window else np.inf
+    resources = draw(st.none() | st.integers(8, 100))
     platform = Platform(
         draw(positive),
         draw(st.none() | positive),
         nodes=draw(st.none() | st.integers(64, 10_000)),
-        resources=draw(st.none() | st.integers(1, 1000)),
+        resources=resources,
         read_bandwidth=draw(st.none() | positive),
         write_bandwidth=draw(st.none() | positive),
-        buffer=draw(st.none() | buffers()),
+        buffer=draw(st.none() | buffers(resources)),
         degradation=draw(st.none() | degradations()),
     )
     unique = draw(st.lists(names, min_size=1, max_size=4, unique=True))

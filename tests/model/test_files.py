@@ -166,6 +166,31 @@ WRONG = [
     (changed(("applications", 0, "curve"), [1, 2]), "applications[0].curve: [1, 2] is not a curve; expected {"),
     (changed(("applications", 0, "best_count"), 0), "applications[0].best_count: 0 is not a number of I/O resources"),
     (changed(("applications", 0, "directory"), ""), "applications[0].directory: '' is not a directory"),
+    (
+        changed(("applications", 0, "placement"), [0, 0]),
+        "applications[0].placement: [0, 0] are no I/O resources; expected a",
+    ),
+    (changed(("applications", 0, "placement"), []), "applications[0].placement: [] are no I/O resources"),
+    (changed(("applications", 0, "placement"), [-1]), "applications[0].placement: [-1] are no I/O resources"),
+    (changed(("applications", 0, "placement"), [0.0]), "applications[0].placement: [0.0] are no I/O resources"),
+    (changed(("applications", 0, "placement"), 3), "applications[0].placement: 3 are no I/O resources"),
+    (
+        changed(("applications", 0, "placement"), [1, 4]).replace('"nodes": 60', '"resources": 4'),
+        "applications[0].placement: [1, 4] on a platform of 4 I/O resources; expected numbers from 0 to 3",
+    ),
+    (
+        changed(("platform", "buffer"), {"size": 1, "resources": [0, 2]}).replace('"nodes": 60', '"resources": 3'),
+        "platform.buffer.resources: [0, 2] are not the 3 I/O resources of the platform: some bypass the buffer",
+    ),
+    (
+        changed(("platform", "buffer"), {"size": 1, "resources": [0, 1, 2]}).replace('"nodes": 60', '"resources": 2'),
+        "platform.buffer.resources: [0, 1, 2] are not the 2 I/O resources of the platform",
+    ),
+    (
+        changed(("platform", "buffer"), {"size": 1, "resources": [0]}),
+        "platform.buffer.resources: [0] on a platform without I/O resources; expected it to be left out",
+    ),
+    (changed(("platform", "buffer"), {"resources": "all"}), "platform.buffer.resources: 'all' are no I/O resources"),
     (changed(("penstock",), 2), "penstock: format 2 is unknown; expected 1"),
     (changed(("penstock",), ...), "the key 'penstock' is missing"),
     (changed(("window",), [5, 4]), "window: the end 4.0 is not after the begin 5.0"),

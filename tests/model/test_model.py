@@ -131,3 +131,32 @@ def test_the_speeds_of_a_direction_may_pass_the_link_and_its_limits_do_not() -> 
     ):
         application = Application.of("a", [("io", 1.0)], **options)
         assert (application.read_speed(plain), application.write_speed(plain)) == (read, write)
+
+
+def on_resources(*placements: object, resources: int | None = 4, curve: bool = True) -> Workload:
+    options: dict[str, Any] = {"curve": {1: 1.0, 2: 1.5}} if curve else {}
+    chains = (("work", 1.0), ("io", 2.0))
+    applications = [
+        Application.of(f"a{index}", chains, placement=placement, **options) for index, placement in enumerate(placements)
+    ]
+    return Workload(Platform(1.0, resources=resources), tuple(applications))
+
+
+def test_a_placement_is_that_of_all_applications_or_of_none() -> None:
+    assert on_resources([0, 3], (1,)).placement == ((0, 3), (1,))
+    assert on_resources(None, None).placement is None
+    with pytest.raises(InputError, match=r"applications\[1\]: the key 'placement' is missing; expected it for every"):
+        _ = on_resources([0], None).placement
+
+
+def test_resources_are_used_where_all_have_curves_or_some_are_placed() -> None:
+    assert on_resources(None).on_resources
+    assert on_resources([0], None, curve=False).on_resources
+    assert not on_resources(None, curve=False).on_resources
+    assert not on_resources([0], resources=None).on_resources
+
+
+def test_a_buffer_may_stand_before_all_resources() -> None:
+    buffer = Platform(1.0, resources=3, buffer={"size": 5, "resources": [2, 0, 1]}).buffer  # type: ignore[arg-type]
+    assert buffer is not None
+    assert buffer.document() == {"size": 5.0, "resources": [2, 0, 1]}

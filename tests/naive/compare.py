@@ -7,10 +7,8 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine import Result
-from penstock.engine.placed import PlacedResult
 from penstock.model import Workload
-from tests.naive.engine import NaiveResult
-from tests.naive.resources import NaivePlaced
+from tests.naive.machine import NaiveResult
 
 
 def close(value):
@@ -25,7 +23,7 @@ def assert_twins(result: Result, twin: NaiveResult, *, split_waiting: bool = Tru
     assert result.min_yield == close(twin.min_yield)
     assert result.efficiency == close(twin.efficiency)
     assert result.utilization == close(twin.utilization)
-    for mine, other in zip(result.applications, twin.chains, strict=True):
+    for mine, other in zip(result.applications, twin.applications, strict=True):
         assert mine.progress == close(other.progress)
         assert mine.worked == close(other.worked)
         assert mine.transferred == close(other.transferred)
@@ -41,7 +39,7 @@ def assert_twins(result: Result, twin: NaiveResult, *, split_waiting: bool = Tru
         if not twin.edge:
             assert mine.operations == other.operations
     if not twin.edge:
-        assert result.events == twin.operations_posted + twin.operations_completed + twin.ticks
+        assert result.events == twin.events
         assert result.makespan == (None if twin.makespan is None else close(twin.makespan))
 
 
@@ -49,7 +47,7 @@ def assert_feasible(workload: Workload, result: Result) -> None:
     """Conservation and feasibility, from the trace alone."""
     trace = result.trace
     assert trace is not None
-    rows = list(zip(*(column.tolist() for column in trace), strict=True))
+    rows = list(zip(*(column.tolist() for column in trace[:4]), strict=True))
     for index, application in enumerate(workload.applications):
         own = sorted((begin, end, rate) for who, begin, end, rate in rows if who == index)
         account = result.applications[index]
@@ -71,28 +69,28 @@ def assert_feasible(workload: Workload, result: Result) -> None:
 
 def assert_same_rates(result: Result, twin: NaiveResult) -> None:
     """The trace says what the twin's says at any date that is not within a rounding error of a change."""
-    rows = list(zip(*(column.tolist() for column in result.trace), strict=True))
-    for who, begin, end, rate in twin.trace:
+    rows = list(zip(*(column.tolist() for column in result.trace[:4]), strict=True))
+    for who, begin, end, rate, _, _ in twin.trace:
         if end - begin > 1e-6:
             middle = 0.5 * (begin + end)
             found = [r for w, b, e, r in rows if w == who and b <= middle < e]
             assert found == [close(rate)]
 
 
-def assert_placed_twins(result: PlacedResult, twin: NaivePlaced) -> None:
+def assert_placed_twins(result: Result, twin: NaiveResult) -> None:
     """Every measure of the run on I/O resources equals that of the slow twin."""
     assert result.duration == close(twin.duration)
     assert list(result.occupancy) == close(twin.occupancy)
     assert result.idle_time == close(twin.idle_time)
-    for index, mine in enumerate(result.applications):
-        assert mine.transferred == close(twin.transferred[index])
-        assert mine.io_seconds == close(twin.io_seconds[index])
+    for mine, other in zip(result.applications, twin.applications, strict=True):
+        assert mine.transferred == close(other.transferred)
+        assert mine.io_seconds == close(other.io_seconds)
         if not twin.edge:
-            assert mine.operations == twin.operations[index]
-            assert (mine.slowdown is None) == (twin.slowdowns[index] is None)
+            assert mine.operations == other.operations
+            assert (mine.slowdown is None) == (other.slowdown is None)
         # Of the first moments of an operation, the last bits of dates are too large a part.
         if mine.slowdown is not None and mine.io_seconds > 1e-3:
-            assert mine.allocation_slowdown == close(twin.allocation_slowdowns[index])
-            assert mine.slowdown == close(twin.slowdowns[index])
+            assert mine.allocation_slowdown == close(other.allocation_slowdown)
+            assert mine.slowdown == close(other.slowdown)
     if not twin.edge:
         assert (result.events, result.valid) == (twin.events, twin.valid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from dataclasses import replace
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from penstock.model import Application, Curve, Phases, Platform, Workload
 from penstock.policies import REGISTRY, View
+from penstock.policies.compiled import JIT
 from penstock.policies.policy import STATIC
+from penstock.policies.view import FLOATS, GIVEN, INTEGERS, MOMENT, ROW
 from tests.naive.policies import Active, Scene
 
 KINDS = ("io", "read", "write")
@@ -181,6 +184,7 @@ def view_of(scene: Scene) -> View:
         turn=frozen([a.turn for a in active], np.int64),
         degradation=frozen(scene.degradation[:size] if scene.degradation else [1.0] * size, np.float64),
         scratch=np.full(size, math.nan),
+        spare=np.full(size, math.nan),
         order=np.full(size, -1, np.int64),
         now=scene.now,
         bandwidth=scene.bandwidth,
@@ -192,9 +196,45 @@ def view_of(scene: Scene) -> View:
 
 def rates_of(policy, scene: Scene) -> dict[int, float]:
     """The policy's rates by application."""
-    rates = np.full(len(scene.active), math.nan)
-    policy.rates(view_of(scene), rates)
+    rates = rates_for(policy, view_of(scene))
     return {a.index: float(rate) for a, rate in zip(scene.active, rates, strict=True)}
+
+
+def rates_for(policy, view: View) -> np.ndarray:
+    """The rates that the policy gives when it is asked as the engine asks, at places behind some others."""
+    floats, integers, moment, degradation = tables_of(view)
+    size, capacity = len(view.cap), floats.shape[1]
+    _call(policy.compiled(), (floats, integers, moment, degradation), capacity, BEHIND, size)
+    assert np.isnan(floats[GIVEN, :BEHIND]).all(), "it writes to its own places only"
+    return floats[GIVEN, BEHIND:]
+
+
+def key_for(policy, view: View, i: int) -> float:
+    """The key of entry i in the policy's order, as the engine asks for it."""
+    tables = tables_of(view)
+    return _call(policy.compiled_key(), tables, tables[0].shape[1], BEHIND + i, result=ctypes.c_double)
+
+
+BEHIND = 3
+"""Places before those of a view."""
+
+
+def tables_of(view: View) -> tuple[np.ndarray, ...]:
+    """The view as engine and coordinator keep it."""
+    capacity = BEHIND + len(view.cap)
+    floats, integers = np.full((len(FLOATS) + 1, capacity), math.nan), np.full((len(INTEGERS), capacity), -1, np.int64)
+    for table, names in ((floats, FLOATS), (integers, INTEGERS)):
+        for name in names:
+            table[ROW[name], BEHIND:] = getattr(view, name)
+    return floats, integers, np.array([float(getattr(view, name)) for name in MOMENT]), np.array(view.degradation)
+
+
+def _call(function, tables, *places, result=None):
+    if not JIT:
+        return function(*tables, *places)
+    arguments = [*(table.ctypes.data for table in tables), *places]
+    prototype = ctypes.CFUNCTYPE(result, *[ctypes.c_ssize_t] * len(arguments))
+    return prototype(function.__wrapper_address__())(*arguments)
 
 
 def suited(name: str, workload: Workload) -> Workload:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from penstock.cli.main import main
-from penstock.engine.placed import simulate_placement
+from penstock.engine.steady import simulate_placement
 from penstock.model import InputError
 from penstock.papers.distributed import claims, experiments, reproduction
 from penstock.papers.distributed.experiments import BUILT_IN, COMPARED, IN_TURN, Scale, Trial, measure

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from penstock.policies import REGISTRY
+from penstock.policies import REGISTRY, find, roughly
 from penstock.policies.compiled import JIT
-from penstock.policies.policy import NEEDED_COLUMNS, STATIC, Need
+from penstock.policies.policy import FILL, FIRST, HOLD, NEEDED_COLUMNS, STATIC, Need
 from penstock.policies.view import View
-from tests.naive.policies import TWINS, Active, Scene, doubtful, set_number
+from tests.naive.policies import TWINS, Active, Scene, by_posting, doubtful, greedy, set_number
 from tests.naive.profiles import examples
-from tests.naive.strategies import rates_of, scenes, view_of
+from tests.naive.strategies import key_for, rates_for, rates_of, scenes, view_of
 
 POLICIES = list(REGISTRY.values())
 SLOW_TWINS = ("best-next-event", "coordinating")
@@ -77,7 +77,7 @@ def test_it_knows_only_what_it_declares(policy, scene, data):
     """Columns that it does not declare to need can hold anything; posting and index may always break ties."""
     declared = {column for need in policy.needs for column in NEEDED_COLUMNS[need]}
     view = view_of(scene)
-    always = {"application", "cap", "bandwidth", "posted", "scratch", "order"}
+    always = {"application", "cap", "bandwidth", "posted", "scratch", "spare", "order"}
     always |= {"parameter"} if policy.parameter else set()
     hidden = [name for name in View._fields if name not in declared | always]
     number = st.floats(0.001, 1000.0)
@@ -92,16 +92,13 @@ def test_it_knows_only_what_it_declares(policy, scene, data):
             column = np.array(data.draw(st.lists(number, min_size=len(value), max_size=len(value)), label=name))
             column.flags.writeable = False
             changed[name] = column
-    rates, others = np.full(len(view.cap), math.nan), np.full(len(view.cap), math.nan)
-    policy.rates(view, rates)
-    policy.rates(view._replace(**changed), others)
-    assert others.tolist() == rates.tolist()
+    assert rates_for(policy, view._replace(**changed)).tolist() == rates_for(policy, view).tolist()
 
 
 def test_every_column_is_hidden_from_someone_or_free():
     """The test above covers all columns: only those that say so see them."""
     covered = {column for columns in NEEDED_COLUMNS.values() for column in columns}
-    assert covered == set(View._fields) - {"application", "cap", "bandwidth", "scratch", "order", "parameter"}
+    assert covered == set(View._fields) - {"application", "cap", "bandwidth", "scratch", "spare", "order", "parameter"}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +144,69 @@ def test_many_applications(policy, count):
         assert all(0.0 <= rate <= 0.05 for rate in rates.values())
         if policy.name not in SLOW_TWINS:
             assert rates == pytest.approx(TWINS[policy.name](scene), rel=1e-9, abs=1e-12)
+
+
+# ------------------------------------------------------------------ orders
+
+SERVES = {
+    **dict.fromkeys(("fcfs", "greedy-com", "greedy-yield", "periodic-greedy-yield", "due-yield"), FILL),
+    "interrupting": FIRST,
+    **dict.fromkeys(("fifo", "lowest-id", "longest-io", "shortest-io"), HOLD),
+    **dict.fromkeys(("shortest-remaining", "longest-remaining", "johnson"), HOLD),
+}
+ordered_policies = pytest.mark.parametrize("policy", [p for p in POLICIES if p.order], ids=lambda policy: policy.name)
+
+
+def test_who_has_an_order():
+    assert {policy.name: policy.order.serves for policy in POLICIES if policy.order} == SERVES
+    by_yield = [policy.name for policy in POLICIES if policy.order and policy.order.grain]
+    assert by_yield == ["greedy-yield", "periodic-greedy-yield", "due-yield"]
+
+
+def served_in_order(policy, scene: Scene) -> dict[int, float]:
+    """What the policy's order gives each application."""
+    view = view_of(scene)
+    keys = {a.index: key_for(policy, view, i) for i, a in enumerate(scene.active)}
+    if policy.order.grain:
+        elapsed = {a.index: max(1e-9, scene.now - a.release) for a in scene.active}
+        keys = {index: round(key / elapsed[index] * policy.order.grain) for index, key in keys.items()}
+    ordered = sorted(scene.active, key=lambda a: (keys[a.index], *by_posting(a)))
+    if policy.order.serves == FILL:
+        return greedy(ordered, scene.bandwidth)
+    holders = [a for a in scene.active if a.rate > 0.0] if policy.order.serves == HOLD else []
+    served = (holders or ordered)[0]
+    return {a.index: a.cap if a is served else 0.0 for a in scene.active}
+
+
+@ordered_policies
+@examples(200)
+@given(scenes())
+def test_its_order_is_what_it_goes_by(policy, scene):
+    if policy.order.grain:
+        earliest = min(a.release for a in scene.active)
+        scene = dataclasses.replace(scene, active=[dataclasses.replace(a, release=earliest) for a in scene.active])
+    assume(not doubtful(policy.name, scene))
+    assert rates_of(policy, scene) == pytest.approx(served_in_order(policy, scene), rel=1e-12, abs=1e-12)
+
+
+@ordered_policies
+@examples(60)
+@given(scenes(), st.floats(0.0, 1e6), st.data())
+def test_waiting_does_not_change_a_key(policy, scene, wait, data):
+    """Neither the passage of time does, nor what happens to others, nor who holds the link."""
+    place = data.draw(st.integers(0, len(scene.active) - 1))
+    others = [a if i == place else dataclasses.replace(a, remaining=0.5 * a.remaining) for i, a in enumerate(scene.active)]
+    later = dataclasses.replace(scene, active=others, now=scene.now + wait, completed=scene.completed + 1)
+    for a in others:
+        a.rate = 0.0
+    assert key_for(policy, view_of(later), place) == key_for(policy, view_of(scene), place)
+
+
+def test_a_policy_of_the_user_runs_as_written(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from penstock.policies.fcfs import FCFS\nfrom penstock.policies.fair_share import FAIR_SHARE\n")
+    assert find(f"{path}:FCFS").order is None
+    assert not find(f"{path}:FAIR_SHARE").proportional
 
 
 # ------------------------------------------------------------------ by hand
@@ -200,3 +260,49 @@ def test_greedy_com_measures_by_the_cap_of_each():
     # 1 byte at cap 1/4 takes 4 s, 2 bytes at cap 1 take 2 s: the second goes first and leaves nothing.
     scene = Scene([active(0, remaining=1.0, cap=0.25), active(1, remaining=2.0)], 1.0, 1.0)
     assert rates_of(REGISTRY["greedy-com"], scene) == {0: 0.0, 1: 1.0}
+
+
+@given(st.floats(1e-300, 1e300))
+def test_rough_logarithms_are_as_good_as_they_say(number):
+    assert abs(roughly.log2(np.float64(number)) - math.log2(number)) <= roughly.LOG2_ERROR
+
+
+def test_sets_on_the_border_of_two():
+    """Around √10·10^n the rough logarithm leaves open which set it is."""
+    for power in range(-6, 7):
+        border = 10.0 ** (power + 0.5)
+        for omega in (border * part for part in (0.9, 0.99, 1.0 - 1e-9, 1.0 + 1e-9, 1.01, 1.1)):
+            scene = Scene([active(0, omega=omega), active(1, omega=border * 0.5), active(2, omega=border * 2.0)], 1.0, 1.0)
+            assert rates_of(REGISTRY["set-10"], scene) == pytest.approx(TWINS["set-10"](scene))
+
+
+def test_many_sets_of_many():
+    """Thousands of applications in a few sets, some of them limited by their caps."""
+    random = np.random.default_rng(1)
+    crowd = [
+        active(i, cap=float(cap), posted=float(posted), omega=float(omega))
+        for i, (cap, posted, omega) in enumerate(
+            zip(
+                random.uniform(1e-4, 2e-3, 3000),
+                random.uniform(0, 9, 3000),
+                10.0 ** random.uniform(-2, 5, 3000),
+                strict=True,
+            )
+        )
+    ]
+    scene = Scene(crowd, 10.0, 1.0)
+    for name in ("set-10", "set-10-basic", "best-effort", "fcfs"):
+        assert rates_of(REGISTRY[name], scene) == pytest.approx(TWINS[name](scene), rel=1e-9, abs=1e-12)
+
+
+@examples(300)
+@given(scenes(most=7), st.sampled_from(["full", "equal"]))
+def test_look_ahead_without_an_order(scene, kind):
+    """Where everyone can use the whole link, no order is made unless two candidates are nearly equal."""
+    cap = [dataclasses.replace(a, cap=scene.bandwidth) for a in scene.active]
+    if kind == "equal":
+        cap = [dataclasses.replace(a, remaining=cap[0].remaining) for a in cap]
+    scene = dataclasses.replace(scene, active=cap)
+    assume(not doubtful("look-ahead-greedy-yield", scene))
+    policy = REGISTRY["look-ahead-greedy-yield"]
+    assert rates_of(policy, scene) == pytest.approx(TWINS[policy.name](scene), rel=1e-9, abs=1e-12)

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.theory import optimum
-from tests.naive.engine import NaiveRun
+from tests.naive.machine import NaiveRun
 from tests.naive.optimum import FLOOR, optimal_efficiency, optimal_min_yield
 from tests.naive.profiles import examples
 from tests.theory.small import crowds, tiny
@@ -31,7 +31,7 @@ def by_priority(workload, order):
     """The run in which the operation that comes first in the order is served first; the order names applications."""
 
     def rates(scene):
-        left = {i: run.chains[i].operations for i in {a.index for a in scene.active}}
+        left = {i: run.members[i].operations for i in {a.index for a in scene.active}}
         for who in order:
             if who in left:
                 if left[who] == 0:

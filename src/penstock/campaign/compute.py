@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-from penstock.campaign.cells import BOUND, Cell, Task, policy_file_digest
+from penstock.campaign.cells import BOUND, Campaign, Cell, Task, policy_file_digest
 from penstock.campaign.identity import Identity, identity, require
 from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
-from penstock.engine import loop, simulate
+from penstock.engine import Run
+from penstock.engine.kernel import compiled_advance
 from penstock.model import PenstockError, Workload
+from penstock.planning.placement.placed import Placed, placed
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
 from penstock.theory.bounds import bounds, compile_bounds
@@ -39,14 +42,20 @@ def lost(task: Task, deaths: int) -> bytes:
     return to_part(failed(cell, None, error) for cell in task.cells)
 
 
-def warm_up(policies: Iterable[str]) -> None:
-    """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk."""
-    loop.compiled_advance()
-    for name in policies:
-        if name == BOUND:
-            compile_bounds()
-        elif (policy := find(name)).built_in:
-            policy.compiled()
+def warm_up(campaign: Campaign) -> None:
+    """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk.
+
+    What a kind of workload needs of them is seen from the first one; what cannot be made there is the error of its rows.
+    """
+    for task in {task.cells[0].kind: task for task in reversed(campaign.tasks)}.values():
+        with suppress(Exception):
+            workload = task.workloads()[0]
+            on = placed(workload)
+            for cell in task.cells:
+                if cell.policy == BOUND:
+                    compile_bounds()
+                elif (policy := find(cell.policy)).built_in:
+                    _ready_run(workload, policy, on)
 
 
 def _rows(task: Task) -> Iterator[dict[str, Any]]:
@@ -58,28 +67,36 @@ def _rows(task: Task) -> Iterator[dict[str, Any]]:
         yield from (failed(cell, None, error) for cell in task.cells)
         return
     for window, workload in enumerate(workloads):
-        shape = Shape.of(workload)
+        try:
+            on = placed(workload)
+        except Exception as error:  # an application that has no curve, say
+            yield from (failed(cell, window, error) for cell in task.cells)
+            continue
         for cell in task.cells:
-            yield _row(cell, window, workload, shape)
+            yield _row(cell, window, workload, on)
 
 
-def _row(cell: Cell, window: int, workload: Workload, shape: Shape) -> dict[str, Any]:
+def _row(cell: Cell, window: int, workload: Workload, on: Placed | None) -> dict[str, Any]:
     try:
         if cell.policy == BOUND:
             with _COMPILING:
                 compile_bounds()
-            return bounded(cell, window, workload, bounds(workload))
+            return bounded(cell, window, workload, bounds(workload, placement=on.resources if on else None), on)
         with _COMPILING:
-            policy = _ready(cell.policy, policy_file_digest(cell.policy))
-        return computed(cell, window, simulate(workload, policy), shape)
+            run = _ready_run(workload, _ready(cell.policy, policy_file_digest(cell.policy)), on)
+        return computed(cell, window, run.finish(), Shape.of(run), on)
     except Exception as error:  # whatever a user's policy raises is the row's error
         return failed(cell, window, error)
 
 
+def _ready_run(workload: Workload, policy: Policy, on: Placed | None) -> Run:
+    """A run that has all its compiled code at hand."""
+    run = Run(workload, policy, placement=on.resources if on else None)
+    compiled_advance(run._parts())
+    return run
+
+
 @lru_cache(maxsize=64)
 def _ready(name: str, _file_digest: str | None) -> Policy:
-    """The compiled policy; the digest makes a long-lived worker read a user's file anew when it has changed."""
-    policy = find(name)
-    loop.compiled_advance()
-    policy.compiled()
-    return policy
+    """The policy; the digest makes a long-lived worker read a user's file anew when it has changed."""
+    return find(name)

@@ -17,6 +17,7 @@ SOURCES: Final = (
     "policies/*",
     "engine/*",
     "theory/*",
+    "planning/placement/*",
     "campaign/cells",
     "campaign/compute",
     "campaign/rows",

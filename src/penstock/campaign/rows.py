@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Cell, canonical
-from penstock.engine.result import MEASURES, Result
+from penstock.engine import Result, Run
+from penstock.engine.result import MEASURES, finite
 from penstock.model import Application, PenstockError, Workload
+from penstock.planning.placement.placed import Placed
+from penstock.policies.view import Floats
 from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(
@@ -28,12 +32,18 @@ SCHEMA: Final = pa.schema(
         pa.field("utilization", pa.float64()),
         pa.field("pressure", pa.float64()),
         pa.field("makespan", pa.float64()),  # null if an application did not end
+        pa.field("mean_slowdown", pa.float64()),  # null if infinite
+        pa.field("max_slowdown", pa.float64()),  # likewise
+        pa.field("max_stretch_by_dates", pa.float64()),  # null if an application did not end
+        pa.field("max_stretch_by_durations", pa.float64()),  # likewise
+        pa.field("idle_node_seconds", pa.float64()),
         pa.field("events", pa.int64()),
         pa.field("decisions", pa.int64()),
         pa.field("seconds", pa.float64()),  # time in the engine, the one column that differs between two runs
         pa.field("begin", pa.float64()),
         pa.field("end", pa.float64()),
         pa.field("applications", pa.int32()),
+        pa.field("placement", pa.string()),  # where the I/O resources of the applications come from; null on a link
         pa.field("yields", pa.list_(pa.float64())),
         pa.field("mean_iterations", pa.list_(pa.float64())),
         pa.field("io_fractions", pa.list_(pa.float64())),
@@ -42,7 +52,14 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
-_MEASURES: Final = (*MEASURES, "begin", "end")
+_MEASURES: Final = (*MEASURES, "begin", "end", "idle_node_seconds")
+_FINITE: Final = {
+    "mean_slowdown": "mean_slowdown",
+    "max_slowdown": "max_slowdown",
+    "max_stretch_by_dates": "max_stretch",
+    "max_stretch_by_durations": "max_duration_stretch",
+}
+"""Columns that may be infinite or unknown, and the fields of a result they are."""
 _LONGEST_ERROR: Final = 1_000
 
 
@@ -58,28 +75,31 @@ class Shape:
     io_fractions: tuple[float | None, ...]
 
     @classmethod
-    def of(cls, workload: Workload) -> Shape:
-        """The shape of the workload; time linear in the number of phases."""
-        sums = [_dedicated_sums(workload, application) for application in workload.applications]
+    def of(cls, run: Run) -> Shape:
+        """The shape of the workload of the run; time linear in the number of phases."""
+        pairs = zip(run.workload.applications, pairwise(run.chains.first.tolist()), strict=True)
+        sums = [_dedicated_sums(application, run.chains.seconds[slice(*span)]) for application, span in pairs]
         return cls(
             tuple(_ratio(seconds, operations) for seconds, _, operations in sums),
             tuple(_ratio(io_seconds, seconds) for seconds, io_seconds, _ in sums),
         )
 
 
-def computed(cell: Cell, window: int, result: Result, shape: Shape) -> dict[str, Any]:
+def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: Placed | None) -> dict[str, Any]:
     """The row of a cell that was computed."""
     return {
         **_heading(cell, window),
         **{name: getattr(result, name) for name in _MEASURES},
+        **{column: finite(getattr(result, name)) for column, name in _FINITE.items()},
         "applications": len(result.applications),
+        "placement": _placement(placed),
         "yields": [application.yield_ for application in result.applications],
         "mean_iterations": shape.mean_iterations,
         "io_fractions": shape.io_fractions,
     }
 
 
-def bounded(cell: Cell, window: int, workload: Workload, found: Bounds) -> dict[str, Any]:
+def bounded(cell: Cell, window: int, workload: Workload, found: Bounds, placed: Placed | None) -> dict[str, Any]:
     """The row of a cell that asks for the bounds: what no schedule passes, and null for all that a schedule only has."""
     return {
         **_heading(cell, window),
@@ -89,6 +109,7 @@ def bounded(cell: Cell, window: int, workload: Workload, found: Bounds) -> dict[
         "begin": workload.begin,
         "end": workload.window[1] if workload.window else None,
         "applications": len(workload.applications),
+        "placement": _placement(placed),
     }
 
 
@@ -117,9 +138,15 @@ def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
     }
 
 
-def _dedicated_sums(workload: Workload, application: Application) -> tuple[float, float, int]:
+def _placement(placed: Placed | None) -> str | None:
+    """Where the I/O resources come from: the file, or the heuristic."""
+    if placed is None:
+        return None
+    return "file" if placed.heuristic is None else placed.heuristic.name
+
+
+def _dedicated_sums(application: Application, seconds: Floats) -> tuple[float, float, int]:
     """Dedicated seconds of all phases and of the I/O phases, and how many I/O operations there are."""
-    seconds = application.phases.dedicated_seconds(application.cap(workload.platform))
     is_io = application.phases.asks
     return float(seconds.sum()), float(seconds[is_io].sum()), int(np.count_nonzero(is_io))
 

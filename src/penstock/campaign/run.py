@@ -63,5 +63,5 @@ def _pool(campaign: Campaign, workers: int | None, dask: str | None) -> Abstract
 
         return DaskPool(dask)
     pool = LocalPool(workers)
-    warm_up(campaign.policies)
+    warm_up(campaign)
     return pool

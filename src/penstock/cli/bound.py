@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import FILE_HELP, add_json, bounds_document, console, emit_json, find_bounds
+from penstock.cli.output import (
+    FILE_HELP,
+    add_json,
+    add_placement,
+    bounds_document,
+    console,
+    emit_json,
+    find_bounds,
+    find_placement,
+    placement_document,
+    print_placement,
+)
+from penstock.cli.usage import Case, note_unused
 
 MOST_PIECES = 10_000
 
@@ -16,7 +28,7 @@ def configure(commands: Any) -> None:
         "bound",
         help="tell what no schedule of a workload can pass",
         description="Upper bounds on the min-yield and the efficiency of a workload: no schedule, even one that knows the "
-        "future, has more.",
+        "future, has more. On I/O resources they are those of a placement.",
     )
     command.add_argument("file", metavar="FILE", help=FILE_HELP)
     command.add_argument(
@@ -27,6 +39,7 @@ def configure(commands: Any) -> None:
         help="cut an operation of an application that cannot fill the link into N pieces: more take longer, and the bound "
         "is a little lower (8)",
     )
+    add_placement(command)
     add_json(command)
     command.set_defaults(run=run)
 
@@ -35,13 +48,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from penstock.model.files import read
 
-    bounds = find_bounds(read(options.file), options.pieces)
+    workload = read(options.file)
+    placed = find_placement(workload, options)
+    bounds = find_bounds(workload, placed, options.pieces)
+    note_unused("bound", Case.of(workload, (), placed))
     if options.json or options.output:
-        emit_json(bounds_document(bounds), options.output)
+        emit_json({**bounds_document(bounds), **placement_document(placed)}, options.output)
         return 0
     from penstock.report import bounds_table
 
     console().print(bounds_table(bounds))
+    print_placement(placed)
     return 0
 
 

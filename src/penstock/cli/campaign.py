@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import console, emit_json
+from penstock.cli.usage import Case, note_unused
+
+if TYPE_CHECKING:
+    from penstock.campaign import Campaign
 
 FAILED = 1
 DASK_HELP = (
@@ -39,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock import campaign
 
     described = campaign.read(options.file)
+    _note_unused(described)
     table = campaign.run(described, options.out, workers=options.workers, dask=options.dask, retry=options.retry)
     policies, failures = campaign.by_policy(table), campaign.failures(table)
     results = str(Path(options.out) / "results.parquet")
@@ -48,6 +54,23 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(policies, failures, results)
     return FAILED if failures else 0
+
+
+def _note_unused(described: Campaign) -> None:
+    """Name what its workload files say and no run uses; what is wrong with a file is the error of its rows."""
+    from penstock.campaign import BOUND
+    from penstock.model import PenstockError
+    from penstock.model.files import read
+    from penstock.planning.placement.placed import placed
+    from penstock.policies import find
+
+    policies = [find(name) for name in described.policies if name != BOUND]
+    cases = []
+    for path in dict.fromkeys(cell.parameters["path"] for cell in described.cells if cell.kind == "file"):
+        with suppress(PenstockError):
+            workload = read(path)
+            cases.append(Case.of(workload, policies, placed(workload)))
+    note_unused("campaign", *cases)
 
 
 def _print(policies: list[dict[str, Any]], failures: list[dict[str, Any]], results: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,24 @@ from penstock.cli.output import (
     FILE_HELP,
     POLICY_HELP,
     add_outputs,
+    add_placement,
     bounds_document,
     emit_json,
     emit_report,
     find_bounds,
+    find_placement,
+    placement_document,
     print_comparison,
     print_notes,
+    print_placement,
     run_all,
 )
+from penstock.cli.usage import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.engine import Result
+    from penstock.model import Workload
+    from penstock.policies import Policy
     from penstock.theory import Bounds
 
 
@@ -42,6 +50,7 @@ def configure(commands: Any) -> None:
     )
     command.add_argument("--no-bound", action="store_true", help="leave out what no schedule can pass, and the gaps to it")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
+    add_placement(command)
     add_outputs(command)
     command.set_defaults(run=run, parser=command)
 
@@ -57,18 +66,38 @@ def run(options: argparse.Namespace) -> int:
     from penstock.policies import expand, find
     from penstock.policies.policy import SHARING
 
-    policies = [find(name) for name in expand(names or [SHARING])]
+    found = [find(name) for name in expand(names or [SHARING])]
     workload = read(options.file)
-    results = run_all(workload, policies, trace=options.html is not None, check=options.check)
-    bounds = None if options.no_bound else find_bounds(workload)
+    policies = _suited(workload, found, names)
+    placed = find_placement(workload, options)
+    results = run_all(workload, policies, placed, trace=options.html is not None, check=options.check)
+    bounds = None if options.no_bound else find_bounds(workload, placed)
+    note_unused("compare", Case.of(workload, policies, placed))
+    _note_left_out([policy.name for policy in found if policy not in policies])
     if options.json or options.output:
-        emit_json(_document(results, bounds), options.output)
+        emit_json({**_document(results, bounds), **placement_document(placed)}, options.output)
     else:
         print_comparison(results, bounds)
+        print_placement(placed)
         print_notes(results)
     if options.html:
         emit_report(options.html, workload, results, options.file, bounds)
     return 0
+
+
+def _suited(workload: Workload, policies: Sequence[Policy], names: Sequence[str]) -> list[Policy]:
+    """The policies that can run it: beside buffers and on I/O resources no static orders that only their family names."""
+    from penstock.policies.policy import STATIC
+
+    buffer = workload.platform.buffer
+    if not workload.on_resources and (buffer is None or buffer.size is None):
+        return list(policies)
+    return [policy for policy in policies if policy.family != STATIC or policy.name in names]
+
+
+def _note_left_out(names: Sequence[str]) -> None:
+    if names:
+        sys.stderr.write(f"note: left out {', '.join(names)}: their orders are those of a link\n")
 
 
 def _document(results: Sequence[Result], bounds: Bounds | None) -> dict[str, Any]:

@@ -11,11 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock.cli.progress import Bar, part_done
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from penstock.engine import Result
     from penstock.model import Workload
+    from penstock.planning.placement.placed import Placed
     from penstock.policies import Policy
     from penstock.theory import Bounds
 
@@ -26,6 +29,25 @@ POLICY_HELP = (
     "a name that `penstock policies` lists (periodic-greedy-yield:delta=60 sets a parameter), "
     "or your own function as module:name or ./file.py:name"
 )
+
+
+def add_placement(command: argparse.ArgumentParser) -> None:
+    """The options that say who uses which I/O resources."""
+    command.add_argument(
+        "--allocation",
+        metavar="A",
+        help="on I/O resources: how many for each application, as for penstock place (that of the file, else tcpu)",
+    )
+    command.add_argument(
+        "--placement", metavar="P", help="likewise: which, as for penstock place (that of the file, else greedy-clairvoyant)"
+    )
+
+
+def find_placement(workload: Workload, options: argparse.Namespace) -> Placed | None:
+    """Who uses which I/O resources; None on one link."""
+    from penstock.planning.placement.placed import placed
+
+    return placed(workload, options.allocation, options.placement)
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
@@ -114,20 +136,36 @@ def print_table(
     out.print(table)
 
 
-def run_all(workload: Workload, policies: Sequence[Policy], *, trace: bool, check: bool) -> list[Result]:
-    """Run the workload under each policy, with a progress bar on a terminal."""
-    from penstock.engine import simulate
+def run_all(
+    workload: Workload, policies: Sequence[Policy], placed: Placed | None, *, trace: bool, check: bool
+) -> list[Result]:
+    """Run the workload under each policy; a terminal shows how far that is."""
+    options = {"placement": placed.resources if placed else None, "trace": trace, "check": check}
+    results = []
+    with Bar(len(policies)) as bar:
+        for policy in policies:
+            bar.begin(policy.name)
+            results.append(_watched(workload, policy, bar, options))
+            bar.end()
+    return results
 
-    return [simulate(workload, policy, trace=trace, check=check) for policy in _with_progress(policies)]
+
+def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str, Any]) -> Result:
+    """Run the workload, with a look at how far it is about ten times a second."""
+    from penstock.engine import Run
+
+    run = Run(workload, policy, progress=lambda _: bar.at(part_done(run)), **options)
+    return run.finish()
 
 
-def find_bounds(workload: Workload, pieces: int | None = None) -> Bounds:
+def find_bounds(workload: Workload, placed: Placed | None, pieces: int | None = None) -> Bounds:
     """The bounds of the workload; a terminal says that they are under way. Their time leaves out compilation."""
     from penstock.theory.bounds import bounds, compile_bounds
+    from penstock.theory.demand import PIECES
 
     with _saying("bound …"):
         compile_bounds()
-        return bounds(workload) if pieces is None else bounds(workload, pieces)
+        return bounds(workload, pieces or PIECES, placed.resources if placed else None)
 
 
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
@@ -140,6 +178,17 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
     if out.measure(table, options=unlimited).maximum > out.width:
         table = comparison_table(results, bounds, costs=False)
     out.print(table)
+
+
+def placement_document(placed: Placed | None) -> dict[str, Any]:
+    """Where the placement comes from, as ``--json`` prints it: nothing on one link."""
+    return {"placement": placed.to_dict()} if placed else {}
+
+
+def print_placement(placed: Placed | None) -> None:
+    """Say on which I/O resources the applications are."""
+    if placed:
+        print(f"placement: {placed.text}")
 
 
 def print_notes(results: Sequence[Result]) -> None:
@@ -185,19 +234,3 @@ def _saying(text: str) -> AbstractContextManager[object]:
     from rich.console import Console
 
     return Console(stderr=True).status(text)
-
-
-def _with_progress(policies: Sequence[Policy]) -> Iterator[Policy]:
-    if len(policies) == 1 or not sys.stderr.isatty():
-        yield from policies
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=len(policies))
-        for policy in policies:
-            progress.update(task, description=policy.name)
-            yield policy
-            progress.advance(task)

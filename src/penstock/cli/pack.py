@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, one_by_one, print_table
+from penstock.cli.usage import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.planning.schedule import Schedule
@@ -60,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.model.files import read
     from penstock.planning.batch import schedule
     from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, Strategy, comparison
+    from penstock.policies import find
 
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
@@ -79,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
         )
         for strategy in one_by_one(strategies, lambda strategy: strategy.label)
     ]
+    note_unused("pack", Case(workload, [find(options.policy or DEFAULT_POLICY)]))
     if options.json or options.output:
         emit_json(
             {"runs": [one.to_dict() for one in schedules]} if options.compare else schedules[0].to_dict(), options.output

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table, seed
+from penstock.cli.usage import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.planning.placement.heuristics import Heuristic
@@ -85,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.model.files import read
     from penstock.planning.placement.characteristics import LEVELS, Information
     from penstock.planning.placement.planner import Planner, with_resources
+    from penstock.policies import find
     from penstock.report.figures import check_suffix
 
     if options.knows is not None and options.knows not in LEVELS:
@@ -101,14 +103,15 @@ def run(options: argparse.Namespace) -> int:
         interval=options.interval,
         seed=options.seed,
     )
-    workload = with_resources(read(options.file), options.resources)
+    workload = read(options.file)
     plan = planner.plan(
-        workload,
+        with_resources(workload, options.resources),
         _wanted(options),
         oracle=options.oracle,
         shown=lambda usable: one_by_one(usable, lambda heuristic: heuristic.name),
     )
     _write_files(options, plan)
+    note_unused("place", Case(workload, [find(options.policy)], directories=bool(options.setstripe)))
     if options.json or options.output:
         emit_json(plan.to_dict(), options.output)
     elif "-" not in (options.csv, options.setstripe):

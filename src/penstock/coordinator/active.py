@@ -8,37 +8,16 @@ its application reports; it never falls to nothing before the application says t
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 import numpy as np
 
 from penstock.coordinator import columns
 from penstock.coordinator.application import NO_PLACE, Application
-from penstock.coordinator.columns import (
-    ALLOWED,
-    APPLICATION,
-    CAP,
-    DONE,
-    FLOATS,
-    INTEGERS,
-    LEAST,
-    ORDER,
-    PROGRESS,
-    PROGRESSED,
-    RATE,
-    REMAINING,
-    ROW,
-    SENT,
-    TARGET,
-    TOLD,
-    TURN,
-    VOLUME,
-)
+from penstock.coordinator.columns import ALLOWED, DONE, FLOATS, LEAST, ORDER, PROGRESSED, ROW, SENT, TARGET, TOLD
+from penstock.engine.slots import CAP, PROGRESS, RATE, REMAINING, TURN, VOLUME
 from penstock.policies.order import TIME_GRAIN
 from penstock.policies.policy import Policy
-from penstock.policies.view import Floats, Ints, View
-
-_SHOWN: Final = tuple(name for name in FLOATS if name in View._fields and name != "scratch")
+from penstock.policies.view import INTEGERS, Floats, Ints, View, view_at
 
 
 @lru_cache
@@ -50,10 +29,11 @@ def _undiminished(size: int) -> Floats:
 
 
 class Active:
-    """The columns. `rate` is what the application may be using at present, `sent` what it was last granted, `target` what
-    the policy wants it to have, all in bytes/s; `done` is its progress before the operation, in seconds, and `allowed` the
-    bytes that its grants have allowed by now. `told` is when it was last granted anything, `round` what it moves between two
-    chances to be paused, and `progressed` when it was last known to have moved something.
+    """The columns of the view, and the coordinator's own. `rate` is what the application may be using at present, `sent`
+    what it was last granted, `target` what the policy wants it to have, all in bytes/s; `done` is its progress before the
+    operation, in seconds, and `allowed` the bytes that its grants have allowed by now. `told` is when it was last granted
+    anything, `round` what it moves between two chances to be paused, and `progressed` when it was last known to have moved
+    something.
     """
 
     def __init__(self) -> None:
@@ -62,7 +42,6 @@ class Active:
         self._loops = columns.loops()
         self._floats = np.zeros((len(FLOATS), 8))
         self._integers = np.zeros((len(INTEGERS), 8), np.int64)
-        self._places = np.zeros(8, np.int64)
 
     def column(self, name: str) -> Floats:
         """The column of that name, one entry an operation."""
@@ -78,18 +57,17 @@ class Active:
         """The operation's place in the planned order, −1 without one."""
         return self._integers[TURN, : self.size]
 
-    def post(self, owner: Application, index: int, turn: int, moved: float, **values: float) -> None:
-        """Enter an operation of which so much is moved already; `index` is what ties are broken by."""
+    def post(self, owner: Application, moved: float, **values: float) -> None:
+        """Enter an operation of which so much is moved already; the other columns by name, 0 for those left out."""
         place = self.size
         if place == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
             self._integers = np.concatenate([self._integers, np.zeros_like(self._integers)], axis=1)
-            self._places = np.zeros(2 * place, np.int64)
         owner.place = place
         self.owners.append(owner)
-        self._integers[:, place] = (index, turn, 0)
         values.update(posted=round(values["posted"] * TIME_GRAIN) / TIME_GRAIN, allowed=moved)
         self._floats[:, place] = [values.get(name, 0.0) for name in FLOATS]
+        self._integers[:, place] = [values.get(name, 0) for name in INTEGERS]
         self.set_moved(place, moved)
 
     def remove(self, owner: Application) -> None:
@@ -113,7 +91,7 @@ class Active:
         """The same operations, to look ahead with; their owners know nothing of it."""
         twin = Active()
         twin.owners = list(self.owners)
-        twin._floats, twin._integers, twin._places = self._floats.copy(), self._integers.copy(), self._places.copy()
+        twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
         return twin
 
     def set_moved(self, place: int, moved: float) -> None:
@@ -153,53 +131,26 @@ class Active:
         """The places of those that do."""
         return [place for place in range(self.size) if columns.stuck_from(self._floats, place, now, lease) <= now]
 
-    def ask(self, policy: Policy, now: float, bandwidth: float, window_end: float, completed: int) -> bool:
+    def ask(self, policy: Policy, moment: Floats) -> bool:
         """Have the policy write the targets; whether they are rates that caps and link can carry."""
-        return self._loops.ask(
-            self._floats,
-            self._integers,
-            _undiminished(self._floats.shape[1]),
-            self.size,
-            now,
-            bandwidth,
-            window_end,
-            policy.value,
-            completed,
-            policy.compiled(),
-        )
+        whole = _undiminished(self._floats.shape[1])
+        return self._loops.ask(self._floats, self._integers, moment, whole, self.size, policy.compiled())
 
     def to_lower(self, now: float, calm: float) -> tuple[list[tuple[Application, float]], float]:
         """Who is to have less than it was sent, and how much; and the date from which on the first who is spared, as it was
         told something less than `calm` seconds ago and the change is little, is so no more.
         """
-        count, due = self._loops.to_lower(self._floats, self.size, now, calm, self._places)
-        return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._places[:count].tolist()], due
+        count, due = self._loops.to_lower(self._floats, self._integers, self.size, now, calm)
+        return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._integers[ORDER, :count].tolist()], due
 
     def to_raise(self, now: float, calm: float) -> tuple[list[tuple[Application, float, float]], float, float]:
         """Who is to have more than it was sent, how much that was, and how much it is to be, the worst off first; the date
         as above; and what all may be using together.
         """
-        count, due, total = self._loops.to_raise(self._floats, self.size, now, calm, self._places)
-        floats = self._floats
-        raised = [(self.owners[p], float(floats[SENT, p]), float(floats[TARGET, p])) for p in self._places[:count].tolist()]
-        return raised, due, total
+        count, due, total = self._loops.to_raise(self._floats, self._integers, self.size, now, calm)
+        floats, places = self._floats, self._integers[ORDER, :count].tolist()
+        return [(self.owners[p], float(floats[SENT, p]), float(floats[TARGET, p])) for p in places], due, total
 
-    def view(self, now: float, bandwidth: float, window_end: float, parameter: float, completed: int) -> View:
+    def view(self, moment: Floats) -> View:
         """What a policy is shown."""
-        shown = self._floats[:, : self.size].view()
-        shown.flags.writeable = False
-        numbers = self._integers[:, : self.size].view()
-        numbers.flags.writeable = False
-        return View(
-            application=numbers[APPLICATION],
-            turn=numbers[TURN],
-            degradation=_undiminished(self.size),
-            scratch=self.column("scratch"),
-            order=self._integers[ORDER, : self.size],
-            now=now,
-            bandwidth=bandwidth,
-            window_end=window_end,
-            parameter=parameter,
-            completed=completed,
-            **{name: shown[row] for row, name in enumerate(FLOATS) if name in _SHOWN},
-        )
+        return view_at(self._floats, self._integers, moment, _undiminished(self.size), self.size, 0, self.size)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from penstock.engine import books
 from penstock.policies.order import MOMENT
 
 NO_PLACE: Final = -1
@@ -96,38 +97,22 @@ class Application(msgspec.Struct, array_like=True, eq=False):
             return self.done + (now - self.idle_since)
         return self.done + self.operation.moved / self.cap
 
-    @property
-    def mean_iteration(self) -> float:
-        """ω_i in seconds; 0 before the first finished iteration."""
-        return self.in_iterations / self.iterations if self.iterations else 0.0
-
     def end_work(self, now: float) -> None:
         """It stops working, to do I/O."""
         seconds = now - self.idle_since
         counted = seconds - self.lead
-        self.done += seconds
-        self.worked += seconds
+        books.end_work(self, seconds)
         self.since_operation += counted if counted > MOMENT else 0.0
         self.lead = max(0.0, -counted)
         self.idle_since = now
 
     def end_operation(self, now: float, moved: float) -> None:
-        """Its operation is over; the same entries as in `penstock.engine.chain.account`.
-
-        Whatever it says that it moved, it has not progressed by more than the time it took.
-        """
+        """Its operation is over. Whatever it says that it moved, it has not progressed by more than the time it took."""
         assert self.operation is not None
         took = now - self.operation.posted
         alone = moved / self.cap
         if alone > took * (1.0 + 1e-9) + MOMENT:
             alone = took
-        self.done += alone
-        self.moved += moved
-        self.io_seconds += took
-        if self.iterations > 0 or self.since_operation > 0.0:
-            self.in_iterations += self.since_operation + alone
-            self.iterations += 1
-        self.since_operation = 0.0
-        self.operations += 1
+        books.end_operation(self, moved, alone, took)
         self.operation = None
         self.idle_since = now

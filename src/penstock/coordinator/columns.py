@@ -14,38 +14,23 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.slots import SLACK
-from penstock.policies.compiled import direct, helper, read_only, unowned
+from penstock.engine.slots import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, VOLUME
+from penstock.engine.state import BANDWIDTH
+from penstock.engine.terms import SLACK
+from penstock.policies import view
+from penstock.policies.compiled import address, direct, helper
 from penstock.policies.policy import Policy
-from penstock.policies.view import RATES_SIGNATURE, Floats, Ints, View
+from penstock.policies.view import RATES_SIGNATURE, Floats, Ints
 
-FLOATS: Final = (
-    "remaining",
-    "cap",
-    "posted",
-    "progress",
-    "release",
-    "nodes",
-    "mean_iteration",
-    "volume",
-    "rate",
-    "transferring",
-    "whole",
-    "rank",
-    "done",
-    "target",
-    "sent",
-    "told",
-    "allowed",
-    "round",
-    "progressed",
-    "scratch",
-)
+OWN: Final = ("done", "sent", "told", "allowed", "round", "progressed")
+"""Rows of the coordinator behind those of the view and the one that policies write rates to, its `target`."""
+FLOATS: Final = (*view.FLOATS, "target", *OWN)
+"""Names of the rows of numbers; those of whole numbers are the view's."""
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
-REMAINING, CAP, POSTED, PROGRESS, RELEASE, NODES, MEAN_ITERATION, VOLUME, RATE, TRANSFERRING, WHOLE, RANK = range(12)
-DONE, TARGET, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, SCRATCH = range(12, len(FLOATS))
-INTEGERS: Final = ("application", "turn", "order")
-APPLICATION, TURN, ORDER = range(len(INTEGERS))
+TARGET: Final = view.GIVEN
+DONE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED = (ROW[name] for name in OWN)
+SCRATCH: Final = view.ROW["scratch"]
+ORDER: Final = view.ROW["order"]
 
 OVERRUN: Final = 1.05
 """An application that has moved more than this times what its grants allowed, and a round, has overrun."""
@@ -90,53 +75,20 @@ def _earliest_stuck(floats: Floats, size: int, now: float, lease: float) -> floa
 
 
 def _ask(
-    floats: Floats,
-    integers: Ints,
-    degradation: Floats,
-    size: int,
-    now: float,
-    bandwidth: float,
-    window_end: float,
-    parameter: float,
-    completed: int,
-    policy: Callable[[View, Floats], None],
+    floats: Floats, integers: Ints, moment: Floats, degradation: Floats, size: int, policy: Callable[..., None]
 ) -> bool:
     """Have the policy write the targets, no higher than the caps; whether they are rates that caps and link can carry."""
-    targets = floats[TARGET, :size]
-    targets[:] = math.nan
-    view = View(
-        read_only(integers[APPLICATION, :size]),
-        read_only(floats[REMAINING, :size]),
-        read_only(floats[CAP, :size]),
-        read_only(floats[POSTED, :size]),
-        read_only(floats[PROGRESS, :size]),
-        read_only(floats[RELEASE, :size]),
-        read_only(floats[NODES, :size]),
-        read_only(floats[MEAN_ITERATION, :size]),
-        read_only(floats[VOLUME, :size]),
-        read_only(floats[RATE, :size]),
-        read_only(floats[TRANSFERRING, :size]),
-        read_only(floats[WHOLE, :size]),
-        read_only(floats[RANK, :size]),
-        read_only(integers[TURN, :size]),
-        read_only(degradation[:size]),
-        floats[SCRATCH, :size],
-        integers[ORDER, :size],
-        now,
-        bandwidth,
-        window_end,
-        parameter,
-        completed,
-    )
-    policy(unowned(view), targets)
+    for place in range(size):
+        floats[TARGET, place] = math.nan
+    policy(address(floats), address(integers), address(moment), address(degradation), floats.shape[1], 0, size)
     total = 0.0
     for place in range(size):
-        cap = floats[CAP, place]
-        if not 0.0 <= targets[place] <= cap * (1.0 + SLACK):
+        target, cap = floats[TARGET, place], floats[CAP, place]
+        if not 0.0 <= target <= cap * (1.0 + SLACK):
             return False
-        total += targets[place]
-        targets[place] = min(targets[place], cap)
-    return total <= bandwidth * (1.0 + SLACK)
+        total += target
+        floats[TARGET, place] = min(target, cap)
+    return bool(total <= moment[BANDWIDTH] * (1.0 + SLACK))
 
 
 @helper
@@ -149,8 +101,10 @@ def spared_until(floats: Floats, place: int, calm: float) -> float:
     return float(floats[TOLD, place]) + calm if little else -math.inf
 
 
-def _to_lower(floats: Floats, size: int, now: float, calm: float, places: Ints) -> tuple[int, float]:
-    """Put into `places` those that are to have less than they were sent, but who is spared; how many, and when that ends."""
+def _to_lower(floats: Floats, integers: Ints, size: int, now: float, calm: float) -> tuple[int, float]:
+    """Put into the row ORDER those that are to have less than they were sent, but who is spared; how many, and when that
+    ends.
+    """
     count, due = 0, math.inf
     for place in range(size):
         if floats[TARGET, place] < floats[SENT, place] * (1.0 - EQUAL):
@@ -158,14 +112,14 @@ def _to_lower(floats: Floats, size: int, now: float, calm: float, places: Ints) 
             if date > now:
                 due = min(due, date)
             else:
-                places[count] = place
+                integers[ORDER, count] = place
                 count += 1
     return count, due
 
 
-def _to_raise(floats: Floats, size: int, now: float, calm: float, places: Ints) -> tuple[int, float, float]:
-    """Put into `places` those that are to have more than they were sent, and keep to that, those that have the smallest part
-    of it first, but who is spared. How many, when that ends, and the sum of all rates.
+def _to_raise(floats: Floats, integers: Ints, size: int, now: float, calm: float) -> tuple[int, float, float]:
+    """Put into the row ORDER those that are to have more than they were sent, and keep to that, those that have the smallest
+    part of it first, but who is spared. How many, when that ends, and the sum of all rates.
     """
     count, due, total = 0, math.inf, 0.0
     pausing = False
@@ -180,10 +134,10 @@ def _to_raise(floats: Floats, size: int, now: float, calm: float, places: Ints) 
                 due = min(due, date)
             elif sent > 0.0 or not pausing:  # else it is to take the place of one that pauses
                 floats[SCRATCH, count] = sent / floats[TARGET, place]
-                places[count] = place
+                integers[ORDER, count] = place
                 count += 1
     order = np.argsort(floats[SCRATCH, :count], kind="mergesort")
-    places[:count] = places[:count][order]
+    integers[ORDER, :count] = integers[ORDER, :count][order]
     return count, due, total
 
 
@@ -193,30 +147,22 @@ class Loops(NamedTuple):
     move: Callable[[Floats, int, float], None]
     earliest_stuck: Callable[[Floats, int, float, float], float]
     ask: Callable[..., bool]
-    to_lower: Callable[[Floats, int, float, float, Ints], tuple[int, float]]
-    to_raise: Callable[[Floats, int, float, float, Ints], tuple[int, float, float]]
+    to_lower: Callable[[Floats, Ints, int, float, float], tuple[int, float]]
+    to_raise: Callable[[Floats, Ints, int, float, float], tuple[int, float, float]]
 
 
 @cache
 def loops() -> Loops:
     """Compile them, or load them from the cache."""
     floats, integers, size, number = types.float64[:, ::1], types.int64[:, ::1], types.int64, types.float64
-    places, column, policy = (
-        types.int64[::1],
-        types.Array(number, 1, "C", readonly=True),
-        types.FunctionType(RATES_SIGNATURE),
-    )
+    column, policy = number[::1], types.FunctionType(RATES_SIGNATURE)
     what = "the coordinator's loops"
     return Loops(
         direct(_move, types.void(floats, size, number), what),
         direct(_earliest_stuck, number(floats, size, number, number), what),
-        direct(
-            _ask,
-            types.boolean(floats, integers, column, size, number, number, number, number, types.int64, policy),
-            what,
-        ),
-        direct(_to_lower, types.Tuple((size, number))(floats, size, number, number, places), what),
-        direct(_to_raise, types.Tuple((size, number, number))(floats, size, number, number, places), what),
+        direct(_ask, types.boolean(floats, integers, column, column, size, policy), what),
+        direct(_to_lower, types.Tuple((size, number))(floats, integers, size, number, number), what),
+        direct(_to_raise, types.Tuple((size, number, number))(floats, integers, size, number, number), what),
     )
 
 

@@ -12,6 +12,7 @@ from penstock.coordinator.columns import prepare
 from penstock.coordinator.core import Core
 from penstock.coordinator.explaining import called, explain
 from penstock.coordinator.instructions import Refused
+from penstock.engine.books import mean_iteration
 from penstock.model import PenstockError
 from penstock.policies import naming
 from penstock.policies.policy import Policy
@@ -102,7 +103,7 @@ def describe(core: Core, application: Application) -> dict[str, Any]:
         "operations": application.operations,
         "transferred": application.moved,
         "io_seconds": application.io_seconds,
-        "mean_iteration": application.mean_iteration,
+        "mean_iteration": mean_iteration(application),
         "overruns": application.overruns,
         "pending": pending,
     }

@@ -16,6 +16,8 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 from penstock.client.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.coordinator import granting
 from penstock.coordinator.active import Active
@@ -26,11 +28,12 @@ from penstock.coordinator.instructions import Grant, Instruction, Refused
 from penstock.coordinator.leases import Leases
 from penstock.coordinator.roster import Roster
 from penstock.engine.dedicated import dedicated
+from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.model import InputError, Workload
 from penstock.policies.guard import failure
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
-from penstock.policies.view import View
+from penstock.policies.view import MOMENT, ROW, Floats, View
 
 FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
@@ -71,7 +74,10 @@ class Core(Roster):
         """Why the policy was replaced by fair-share, if it was."""
         prepare(find(FALLBACK))
         self._workload = workload
-        self._window_end = workload.window[1] if workload is not None and workload.window else math.inf
+        self._moment = np.zeros(len(MOMENT))
+        """What is the same for all operations, as the policy sees it."""
+        self._moment[BANDWIDTH] = bandwidth
+        self._moment[ROW["window_end"]] = workload.window[1] if workload is not None and workload.window else math.inf
         self._calm = calm
         self._calm_until = math.inf
         """When somebody is to be told what he was spared so far."""
@@ -104,6 +110,7 @@ class Core(Roster):
         prepare(policy)
         self.advance(now)
         self.policy = policy
+        self._moment[ROW["parameter"]] = policy.value
         self._delta, self._ticks = 0.0, 0
         if policy.periodic:
             by_workload = dedicated(self._workload).default_delta if self._workload else 0.0
@@ -303,13 +310,17 @@ class Core(Roster):
 
     def view(self) -> View:
         """What the policy is shown at present."""
-        return self.active.view(self.now, self.bandwidth, self._window_end, self.policy.value, self.completed)
+        return self.active.view(self._moment_at(self.now))
 
     def ask(self, active: Active, now: float) -> bool:
         """Have the policy write the targets of these operations as at this date; whether caps and link can carry them."""
-        return active.ask(self.policy, now, self.bandwidth, self._window_end, self.completed)
+        return active.ask(self.policy, self._moment_at(now))
 
     # Parts of the above
+
+    def _moment_at(self, now: float) -> Floats:
+        self._moment[NOW], self._moment[COMPLETED] = now, self.completed
+        return self._moment
 
     def _check_planned(self, application: Application) -> None:
         """Refuse an operation more than the plan of a policy has."""

@@ -15,15 +15,13 @@ import numpy as np
 from penstock.coordinator.application import NO_PLACE, Application
 from penstock.coordinator.core import Core
 from penstock.policies.policy import NEEDED_COLUMNS, Need
-from penstock.policies.view import View
+from penstock.policies.view import MOMENT, View
 
 MOST_STEPS: Final = 1_000
 _ALWAYS: Final = ("posted", "remaining")
 _AGO: Final = {"posted": "posted ago", "release": "running for"}
 """Dates are told as seconds that have passed."""
 _DATE: Final = {told: name for name, told in _AGO.items()}
-_OF_ALL: Final = frozenset({"now", "window_end", "completed"})
-"""Columns that are one number for everybody."""
 
 
 def explain(core: Core, application: Application) -> dict[str, Any]:
@@ -87,7 +85,7 @@ def _columns(core: Core) -> list[str]:
     """What the policy goes by, beside posting times and what is left."""
     columns = dict.fromkeys(_ALWAYS)
     for need in core.policy.needs:
-        columns.update(dict.fromkeys(name for name in NEEDED_COLUMNS[need] if name not in _OF_ALL))
+        columns.update(dict.fromkeys(name for name in NEEDED_COLUMNS[need] if name not in MOMENT))
     return [*(_AGO.get(name, name) for name in columns), *(["yield"] if Need.PROGRESS in core.policy.needs else [])]
 
 

@@ -13,6 +13,7 @@ from penstock.coordinator.expected import Expected
 from penstock.coordinator.instructions import Forget, Instruction
 from penstock.coordinator.leases import Leases
 from penstock.coordinator.recording import Passage
+from penstock.engine.books import mean_iteration
 from penstock.model import InputError
 
 
@@ -124,9 +125,9 @@ class Roster:
         whole = application.whole if application.whole is not None else self._expected.whole(application.job)
         self.active.post(
             application,
-            index=position if position is not None else self._expected.size + application.number,
+            operation.moved,
+            application=position if position is not None else self._expected.size + application.number,
             turn=self._turn(application),
-            moved=operation.moved,
             cap=application.cap,
             volume=operation.volume,
             posted=operation.posted,
@@ -135,7 +136,7 @@ class Roster:
             done=application.done,
             round=operation.round_bytes,
             progressed=self.now,
-            mean_iteration=application.mean_iteration,
+            mean_iteration=mean_iteration(application),
             whole=whole,
             rank=self._expected.rank(application.job),
             transferring=application.transfer_seconds,

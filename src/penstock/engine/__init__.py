@@ -1,8 +1,23 @@
-"""Time: exact event-driven runs of a workload under a policy."""
+"""Time: exact event-driven runs of a workload under a policy, on a link or on I/O resources, beside buffers or without."""
 
+from penstock.engine.buffering import Buffering
 from penstock.engine.dedicated import Dedicated, dedicated
-from penstock.engine.loop import Trace
-from penstock.engine.result import ApplicationResult, Result
+from penstock.engine.fill import Fill
+from penstock.engine.result import ApplicationResult, BufferResult, Result
 from penstock.engine.run import Run, simulate
+from penstock.engine.steady import simulate_placement
+from penstock.engine.trace import Trace
 
-__all__ = ["ApplicationResult", "Dedicated", "Result", "Run", "Trace", "dedicated", "simulate"]
+__all__ = [
+    "ApplicationResult",
+    "BufferResult",
+    "Buffering",
+    "Dedicated",
+    "Fill",
+    "Result",
+    "Run",
+    "Trace",
+    "dedicated",
+    "simulate",
+    "simulate_placement",
+]

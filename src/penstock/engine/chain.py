@@ -1,105 +1,109 @@
-"""An application on its way along its chain: what begins next, what a finished phase is worth.
-
-Shared by the loops: how transfers go on is theirs, what comes before and after is the same.
-"""
+"""An application on its way along its chain: what begins next, and when."""
 
 from __future__ import annotations
 
-from penstock.engine.state import ACTIVE, COMPLETED, ENDED, ENDS, EVENTS, HEAP, WORKING, State
+from penstock.engine.books import compiled_end_work
+from penstock.engine.state import ACTIVE, ENDED, ENDS, EVENTS, HEAP, WORKING, Records, State
+from penstock.engine.terms import Terms
 from penstock.model.phases import WORK
 from penstock.policies.compiled import part
-from penstock.policies.view import Floats, Ints
 
 
 @part
-def push(times: Floats, indices: Ints, size: int, time: float, index: int) -> None:
+def push(heap: Records, size: int, time: float, index: int) -> None:
     """Add an entry to a binary heap of `size` entries, earliest first."""
     hole = size
     while hole > 0:
-        parent = (hole - 1) // 2
-        if times[parent] <= time:
+        above = (hole - 1) >> 1
+        if heap[above].time <= time:
             break
-        times[hole] = times[parent]
-        indices[hole] = indices[parent]
-        hole = parent
-    times[hole] = time
-    indices[hole] = index
+        heap[hole].time = heap[above].time
+        heap[hole].index = heap[above].index
+        hole = above
+    heap[hole].time = time
+    heap[hole].index = index
 
 
 @part
-def pop(times: Floats, indices: Ints, size: int) -> int:
+def pop(heap: Records, size: int) -> int:
     """Take the earliest entry out of a binary heap of `size` entries; returns its index."""
-    top = indices[0]
+    top = heap[0].index
     last = size - 1
-    time, index = times[last], indices[last]
-    hole, child = 0, 1
-    while child < last:
-        if child + 1 < last and times[child + 1] < times[child]:
-            child += 1
-        if times[child] >= time:
+    time, index = heap[last].time, heap[last].index
+    hole, below = 0, 1
+    while below < last:
+        if below + 1 < last and heap[below + 1].time < heap[below].time:
+            below += 1
+        if heap[below].time >= time:
             break
-        times[hole] = times[child]
-        indices[hole] = indices[child]
-        hole = child
-        child = 2 * hole + 1
-    times[hole] = time
-    indices[hole] = index
+        heap[hole].time = heap[below].time
+        heap[hole].index = heap[below].index
+        hole = below
+        below = 2 * hole + 1
+    heap[hole].time = time
+    heap[hole].index = index
     return int(top)
 
 
 @part
-def next_phase(state: State, index: int, now: float) -> float:
+def begin_work(state: State, index: int, now: float, seconds: float) -> None:
+    """The application works for so long."""
+    own = state.own[index]
+    own.status = WORKING
+    own.work_begin = now
+    own.work_length = seconds
+    push(state.queue, state.counts[HEAP], now + seconds, index)
+    state.counts[HEAP] += 1
+
+
+@part
+def _amount(state: State, phase: int) -> float:
+    """The amount of a phase; 0 behind the last of all."""
+    return float(state.amounts[phase]) if phase < len(state.amounts) else 0.0
+
+
+@part
+def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
     """Begin what the application does next; returns the volume of the operation it posts, 0 if it works or has ended.
 
-    Operations of volume 0 are skipped.
+    Operations of volume 0 are skipped. Where chains repeat, the first phase follows the last.
     """
-    cursor = state.cursor[index]
-    last = state.first[index + 1]
-    while cursor < last and state.kinds[cursor] != WORK and state.amounts[cursor] == 0.0:
-        cursor += 1
-    if cursor == last:
-        state.cursor[index] = cursor
-        state.status[index] = ENDED
-        state.end[index] = now
+    own = state.own[index]
+    cursor, amount = own.cursor, own.upcoming
+    while True:
+        while cursor < own.last and amount == 0.0 and state.kinds[cursor] != WORK:
+            cursor += 1
+            amount = _amount(state, cursor)
+        if cursor < own.last:
+            break
         state.counts[ENDS] += 1
-        return 0.0
-    state.cursor[index] = cursor + 1
-    amount = state.amounts[cursor]
+        if not terms.repeats:
+            own.cursor = cursor
+            own.status = ENDED
+            own.end = now
+            return 0.0
+        cursor = own.first
+        amount = _amount(state, cursor)
+        own.laps += 1
+        own.whole += own.cycle
+    own.cursor = cursor + 1
+    # Looked up before it is needed: the phases of many applications are in no cache (a twentieth of an event).
+    own.upcoming = _amount(state, cursor + 1)
     if state.kinds[cursor] != WORK:
-        state.status[index] = ACTIVE
+        own.status = ACTIVE
+        own.began = now
         state.counts[EVENTS] += 1
         return float(amount)
-    state.status[index] = WORKING
-    state.work_begin[index] = now
-    state.work_length[index] = amount
-    state.since_operation[index] += amount
-    push(state.heap_time, state.heap_index, state.counts[HEAP], now + amount, index)
-    state.counts[HEAP] += 1
+    own.since_operation += amount
+    begin_work(state, index, now, amount)
     return 0.0
 
 
 @part
 def end_work(state: State) -> int:
     """The application on top of the heap has done its work; returns which."""
-    index = pop(state.heap_time, state.heap_index, state.counts[HEAP])
+    index = pop(state.queue, state.counts[HEAP])
     state.counts[HEAP] -= 1
-    state.done[index] += state.work_length[index]
-    state.worked[index] += state.work_length[index]
+    own = state.own[index]
+    compiled_end_work(own, own.work_length)
     return index
-
-
-@part
-def account(state: State, index: int, volume: float, alone: float, io_seconds: float, transfer_seconds: float) -> None:
-    """Enter a completed operation, which takes `alone` seconds by itself, into the books of its application."""
-    state.done[index] += alone
-    state.moved[index] += volume
-    state.io_seconds[index] += io_seconds
-    state.transfer_seconds[index] += transfer_seconds
-    # What comes before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
-    if state.iterations[index] > 0 or state.since_operation[index] > 0.0:
-        state.in_iterations[index] += state.since_operation[index] + alone
-        state.iterations[index] += 1
-    state.since_operation[index] = 0.0
-    state.operations[index] += 1
-    state.counts[COMPLETED] += 1
-    state.counts[EVENTS] += 1

@@ -6,14 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.model import Application, Workload
+from penstock.engine.machine import Layout, layout_of
+from penstock.engine.setup import Chains, chains_of
+from penstock.model import Workload
+from penstock.model.phases import WORK
 
 
 @dataclass(frozen=True)
 class Dedicated:
     """`volume` V in bytes and `operations` Σ N_op that all would move and begin in dedicated mode between `begin` and `end`.
 
-    The end is that of the window, or without one the latest end of an application in dedicated mode.
+    The end is that of the window, or without one the latest end of an application in dedicated mode. On I/O resources,
+    volume and bandwidth are in resource-seconds, over all of them.
     """
 
     begin: float
@@ -35,19 +39,28 @@ class Dedicated:
 
 
 def dedicated(workload: Workload) -> Dedicated:
-    """The dedicated run of every application; time linear in the number of phases."""
-    chains = [_chain(workload, application) for application in workload.applications]
-    end = workload.window[1] if workload.window else max(float(ends[-1]) for ends, _ in chains)
-    volume, operations = 0.0, 0
-    for application, (ends, durations) in zip(workload.applications, chains, strict=True):
-        is_io = application.phases.asks
-        under_way = np.clip(end - (ends - durations)[is_io], 0.0, durations[is_io])
-        volume += float(under_way.sum()) * application.cap(workload.platform)
-        operations += int(np.count_nonzero((ends - durations)[is_io] < end))
-    return Dedicated(workload.begin, end, volume, operations, workload.platform.bandwidth)
+    """The dedicated run of every application on one link; time linear in the number of phases."""
+    layout = layout_of(workload, None)
+    return dedicated_on(workload, layout, chains_of(workload, layout, layout.write_cap, layout.read_cap))
 
 
-def _chain(workload: Workload, application: Application) -> tuple[np.ndarray, np.ndarray]:
-    """End and duration of each phase in dedicated mode."""
-    durations = application.phases.dedicated_seconds(application.cap(workload.platform))
-    return workload.start(application) + application.lead + np.cumsum(durations), durations
+def dedicated_on(workload: Workload, layout: Layout, chains: Chains, *, windowed: bool = True) -> Dedicated:
+    """The dedicated run of these chains; without the window's end unless `windowed`."""
+    starts = np.array([workload.start(application) + application.lead for application in workload.applications])
+    first, lengths = chains.first, np.array(chains.lengths)
+    # Sums inside each chain: over all chains together they would lose bits.
+    ends = np.concatenate(
+        [start + np.cumsum(chains.seconds[a:b]) for start, a, b in zip(starts, first[:-1], first[1:], strict=True)]
+    )
+    end = workload.window[1] if workload.window and windowed else float(ends[first[1:] - 1].max())
+    begins = ends - chains.seconds
+    asks = (chains.kinds != WORK) & (chains.amounts > 0.0)
+    under_way = np.clip(end - begins[asks], 0.0, chains.seconds[asks])
+    per_second = chains.amounts[asks] / chains.seconds[asks] * np.repeat(layout.counts, lengths)[asks]
+    return Dedicated(
+        workload.begin,
+        end,
+        float((under_way * per_second).sum()),
+        int(np.count_nonzero(begins[asks] < end)),
+        layout.limits[0] * layout.stores,
+    )

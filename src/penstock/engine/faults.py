@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-from penstock.engine import loop, slots
-from penstock.engine.loop import Terms
-from penstock.engine.state import FAULT_SLOT, FAULT_VALUE, NOW, SLOTS, State
-from penstock.model import PolicyFault
+import numpy as np
+
+from penstock.engine import terms as outcomes
+from penstock.engine.slots import CAP, VOLUME
+from penstock.engine.state import BANDWIDTH, FAULT_SLOT, FAULT_VALUE, INDEX, NOW, STORES, State
+from penstock.model import PolicyFault, Workload
 from penstock.policies.guard import failure
 from penstock.policies.policy import Policy
+from penstock.policies.view import view_at
 
 
-def fault(outcome: int, state: State, terms: Terms, policy: Policy, who: str) -> PolicyFault:
-    """The error for what the loop came back with; `who` is the application whose slot is at fault."""
-    return PolicyFault(
-        f"policy {policy.name}: at {float(state.clock[NOW])} s {_explain(outcome, state, terms, policy, who)}"
-    )
+def fault(outcome: int, state: State, workload: Workload, policy: Policy) -> PolicyFault:
+    """The error for what the kernel came back with."""
+    return PolicyFault(f"policy {policy.name}: at {float(state.clock[NOW])} s {_explain(outcome, state, workload, policy)}")
 
 
-def _explain(outcome: int, state: State, terms: Terms, policy: Policy, who: str) -> str:
+def _explain(outcome: int, state: State, workload: Workload, policy: Policy) -> str:
     slot, value = int(state.counts[FAULT_SLOT]), float(state.clock[FAULT_VALUE])
-    cap = float(state.slot_cap[slot])
-    if outcome == slots.RATE_NOT_A_NUMBER:
+    index = int(state.integers[INDEX, slot])
+    who = f"application {workload.applications[index].name!r}"
+    cap = float(state.floats[CAP, slot])
+    if outcome == outcomes.RATE_NOT_A_NUMBER:
         given = f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
-        return _failure(state, terms, policy) or given
+        return _failure(state, policy, slot) or given
+    bandwidth = float(state.clock[BANDWIDTH])
     texts = {
-        slots.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-        slots.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-        slots.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {terms.bandwidth}",
-        loop.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
-        loop.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.slot_volume[slot]} bytes",
-        loop.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",
-        loop.INVARIANT_TIME: "time went back",
+        outcomes.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+        outcomes.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
+        outcomes.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
+        outcomes.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
+        outcomes.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.floats[VOLUME, slot]} bytes",
+        outcomes.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",
+        outcomes.INVARIANT_TIME: "time went back",
+        outcomes.INVARIANT_ROOM: f"a share or pool holds {value} bytes",
     }
     return texts[outcome]
 
 
-def _failure(state: State, terms: Terms, policy: Policy) -> str | None:
-    """The exception that the policy raises for the present view, if it does."""
-    size = int(state.counts[SLOTS])
-    view = slots.view_of(state, 0, size, terms.bandwidth, terms.window_end, terms.parameter)
-    return failure(policy.rates, view)
+def _failure(state: State, policy: Policy, slot: int) -> str | None:
+    """The exception that the policy raises for what it was shown when it failed at this place, if it does."""
+    stores = state.stores[: int(state.counts[STORES])]
+    here = stores[int(np.searchsorted(stores["middle"] - stores["down"], slot, side="right")) - 1]
+    begin, end = int(here.middle - here.down), int(here.middle + here.up)
+    if slot >= end:  # it was shown a part, behind all stores
+        begin, end = slot, slot + 1
+    return failure(
+        policy.rates,
+        view_at(state.floats, state.integers, state.clock, state.degradation, 0, begin, end - begin),
+    )

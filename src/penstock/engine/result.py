@@ -1,17 +1,23 @@
-"""What a run yields: the objectives of 000 §3.3 and the account of every application."""
+"""What a run yields: the objectives of 000 §3.3, the slowdowns of 002 §III.C, the stretches of 004 §3.3, and the account of
+every application.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from penstock.engine.dedicated import Dedicated
-from penstock.engine.loop import Trace
-from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, SLOTS, WORKING, State
+from penstock.engine.fill import Fill
+from penstock.engine.machine import Layout
+from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
+from penstock.engine.trace import Trace
 from penstock.model import Workload
+from penstock.model.phases import READ
 from penstock.policies.view import Floats
 
 MEASURES: Final = (
@@ -42,17 +48,37 @@ class ApplicationResult:
     """Work done in the run."""
     transferred: float
     """Bytes moved in the run."""
+    io_seconds: float
+    """Seconds with an operation posted."""
     waiting: float
-    """Seconds with an operation posted and no bandwidth."""
+    """Those of them in which no data moved."""
     transferring: float
-    """Seconds with an operation posted and some bandwidth."""
+    """Those of them in which data moved."""
     operations: int
     """Operations completed."""
+    release: float
+    earliest: float
+    """C_min: its end if nothing slowed it down (004 eq. 2)."""
+    allocation_slowdown: float | None = None
+    """ρ_io = b(n_perf) / b(n): what it pays for not having its best number of I/O resources (002 eq. 4); 1 on a link, None
+    if it has not come to I/O.
+    """
+    congestion_slowdown: float | None = None
+    """ρ_con: what it pays for sharing; infinite if it has only waited, None if it has not come to I/O."""
+    resources: tuple[int, ...] | None = None
+    """The I/O resources it uses; None on a link."""
 
     @property
     def stretch(self) -> float:
         """Time since its release over progress: 1 / yield; infinite if nothing is done."""
         return 1.0 / self.yield_ if self.yield_ > 0.0 else math.inf
+
+    @property
+    def slowdown(self) -> float | None:
+        """ρ: time of its I/O over what it would take alone with its best number of resources (002 eq. 4)."""
+        if self.allocation_slowdown is None or self.congestion_slowdown is None:
+            return None
+        return self.allocation_slowdown + self.congestion_slowdown
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
@@ -60,13 +86,52 @@ class ApplicationResult:
             "name": self.name,
             "end": self.end,
             "yield": self.yield_,
-            "stretch": self.stretch if math.isfinite(self.stretch) else None,
+            "stretch": finite(self.stretch),
             "progress": self.progress,
             "worked": self.worked,
             "transferred": self.transferred,
+            "io_seconds": self.io_seconds,
             "waiting": self.waiting,
             "transferring": self.transferring,
             "operations": self.operations,
+            "slowdown": finite(self.slowdown),
+            "allocation_slowdown": self.allocation_slowdown,
+            "congestion_slowdown": finite(self.congestion_slowdown),
+            **({"resources": list(self.resources)} if self.resources is not None else {}),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class BufferResult:
+    """What went by way of the buffers; arrays in the order of the workload, in bytes."""
+
+    shares: Floats | None
+    """S_k; None with a pool."""
+    pool: float | None
+    """S; None with shares."""
+    threshold: float
+    direct_written: Floats
+    """Bytes that went from the application straight to the I/O system."""
+    drained: Floats
+    """Bytes that went to the I/O system by way of the buffer."""
+    direct_read: Floats
+    """Bytes that came from the I/O system straight to the application."""
+    prefetched: Floats
+    """Bytes that came from the I/O system by way of the buffer."""
+    peaks: Floats
+    """The most bytes that each share held, or the pool."""
+    fill: Fill | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals as JSON has them."""
+        return {
+            "shares": None if self.shares is None else self.shares.tolist(),
+            "pool": self.pool if self.pool is None or math.isfinite(self.pool) else None,
+            "threshold": self.threshold,
+            **{
+                name: float(getattr(self, name).sum()) for name in ("direct_written", "drained", "direct_read", "prefetched")
+            },
+            "peaks": self.peaks.tolist(),
         }
 
 
@@ -88,7 +153,9 @@ class Result:
     makespan: float | None
     """Seconds from the begin to the last end; None if an application did not end."""
     events: int
-    """Operations posted, operations completed, periodic decisions."""
+    """Operations posted, operations completed, periodic decisions; with buffers: also shares or pools full, thresholds
+    reached, output drained, prefetched data used up, reads fetched ahead.
+    """
     decisions: int
     """How often the policy was asked."""
     seconds: float
@@ -96,12 +163,108 @@ class Result:
     applications: tuple[ApplicationResult, ...]
     ended_early: tuple[str, ...]
     """Applications that ended inside the window, which is then not a steady state (000 §3.2.1)."""
+    origin: float
+    """The date that counts as 0 for stretches by dates: the begin of the window, or 0 without one."""
+    valid: bool
+    """Whether every application that does I/O has completed an operation."""
+    occupancy: tuple[float, ...]
+    """O_i of every store, the link or each I/O resource: the part of the time that it moves data."""
+    idle_node_seconds: float
+    """Node-seconds spent in I/O."""
+    idle_time: float
+    """Machine-IdleTime: the part of the machine's node-seconds that it is (002 §III.C.2)."""
     trace: Trace | None = None
+    buffer: BufferResult | None = None
 
     @property
     def yields(self) -> Floats:
         """The yields in the order of the workload."""
-        return np.array([application.yield_ for application in self.applications])
+        return self._column(lambda application: application.yield_)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the begin to the end."""
+        return self.end - self.begin
+
+    @property
+    def slowdowns(self) -> Floats:
+        """ρ of the applications that have come to I/O, in the order of the workload."""
+        return np.array([a.slowdown for a in self.applications if a.slowdown is not None])
+
+    @property
+    def mean_slowdown(self) -> float:
+        """Mean-I/O-SlowDown (002 eq. 4); 1 if nobody does I/O."""
+        return float(self.slowdowns.mean()) if len(self.slowdowns) else 1.0
+
+    @property
+    def max_slowdown(self) -> float:
+        """Max-I/O-SlowDown; 1 if nobody does I/O."""
+        return float(self.slowdowns.max(initial=1.0))
+
+    @property
+    def mean_allocation_slowdown(self) -> float:
+        """The mean of ρ_io; 1 if nobody does I/O."""
+        parts = [a.allocation_slowdown for a in self.applications if a.allocation_slowdown is not None]
+        return float(np.mean(parts)) if parts else 1.0
+
+    @property
+    def mean_congestion_slowdown(self) -> float:
+        """The mean of ρ_con; 0 if nobody does I/O."""
+        parts = [a.congestion_slowdown for a in self.applications if a.congestion_slowdown is not None]
+        return float(np.mean(parts)) if parts else 0.0
+
+    @property
+    def spread(self) -> float:
+        """I/O-spread: the largest occupancy minus the smallest (002 eq. 5)."""
+        return max(self.occupancy) - min(self.occupancy)
+
+    @property
+    def releases(self) -> Floats:
+        """r_k in the order of the workload."""
+        return self._column(lambda application: application.release)
+
+    @property
+    def earliest(self) -> Floats:
+        """C_min in the order of the workload (004 eq. 2)."""
+        return self._column(lambda application: application.earliest)
+
+    @property
+    def ends(self) -> Floats:
+        """C_k in the order of the workload; NaN for who has not ended."""
+        return self._column(lambda application: math.nan if application.end is None else application.end)
+
+    @property
+    def stretches(self) -> Floats:
+        """C_k / C_min by dates (004 eq. 3)."""
+        return _ratio(self.ends - self.origin, self.earliest - self.origin)
+
+    @property
+    def duration_stretches(self) -> Floats:
+        """(C_k − r_k) / (C_min − r_k)."""
+        return _ratio(self.ends - self.releases, self.earliest - self.releases)
+
+    @property
+    def max_stretch(self) -> float:
+        """The largest stretch, by dates."""
+        return float(self.stretches.max())
+
+    @property
+    def mean_stretch(self) -> float:
+        """The mean stretch, by dates."""
+        return float(self.stretches.mean())
+
+    @property
+    def max_duration_stretch(self) -> float:
+        """The largest stretch, by durations."""
+        return float(self.duration_stretches.max())
+
+    @property
+    def mean_duration_stretch(self) -> float:
+        """The mean stretch, by durations."""
+        return float(self.duration_stretches.mean())
+
+    def _column(self, value: Callable[[ApplicationResult], float]) -> Floats:
+        return np.array([value(application) for application in self.applications])
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``--json`` prints it."""
@@ -110,74 +273,148 @@ class Result:
             **{name: getattr(self, name) for name in MEASURES},
             "window": [self.begin, self.end],
             "ended_early": list(self.ended_early),
+            "mean_slowdown": finite(self.mean_slowdown),
+            "max_slowdown": finite(self.max_slowdown),
+            "max_stretch_by_dates": finite(self.max_stretch),
+            "max_stretch_by_durations": finite(self.max_duration_stretch),
+            "idle_node_seconds": self.idle_node_seconds,
+            "occupancy": list(self.occupancy),
+            **({"buffer": self.buffer.to_dict()} if self.buffer is not None else {}),
             "applications": [application.to_dict() for application in self.applications],
         }
 
 
-def measure(workload: Workload, state: State, alone: Dedicated, policy: str, seconds: float, trace: Trace | None) -> Result:
-    """The result of a run in this state."""
-    now = float(state.clock[NOW])
-    books = accounts(state, now)
-    started = state.status != HELD
-    ended = state.status == ENDED
-    until = np.where(ended, state.end, now)
-    elapsed = until - state.release
-    # At the instant of release the yield is 1.
-    yields = np.where(elapsed > 0.0, books["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
-    node_seconds = float(state.nodes[started].sum()) * (now - workload.begin)
-    gained = np.where(started, books["progress"] - state.history, 0.0)
+def finite(number: float | None) -> float | None:
+    """The number as JSON has it: None if it is infinite or none."""
+    return number if number is not None and math.isfinite(number) else None
 
-    def weighted(values: Floats) -> float:
-        return float(np.dot(state.nodes, values)) / node_seconds if node_seconds > 0.0 else 1.0
 
-    applications = tuple(
-        ApplicationResult(
-            name=application.name,
-            end=float(state.end[index]) if ended[index] else None,
-            yield_=float(yields[index]),
-            operations=int(state.operations[index]),
-            **{name: float(column[index]) for name, column in books.items()},
+def _ratio(taken: Floats, alone: Floats) -> Floats:
+    """taken / alone; 1 where both are 0."""
+    nothing = alone <= 0.0
+    return np.where(nothing, np.where(taken > 0.0, math.inf, 1.0), taken / np.where(nothing, 1.0, alone))
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a run is measured with: its workload on the machine, and what it would do alone."""
+
+    workload: Workload
+    layout: Layout
+    alone: Dedicated
+    policy: str
+    windowed: bool
+
+    def result(self, state: State, seconds: float, trace: Trace | None, buffer: BufferResult | None) -> Result:
+        """The result of the run in this state."""
+        workload, now, own = self.workload, float(state.clock[NOW]), state.own
+        books = accounts(state, now)
+        started, ended = own["status"] != HELD, own["status"] == ENDED
+        elapsed = np.where(ended, own["end"], now) - own["release"]
+        # At the instant of release the yield is 1.
+        yields = np.where(elapsed > 0.0, books["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
+        window = workload.window if self.windowed else None
+        # What is drained after the last end is no application's time.
+        duration = (float(own["end"].max()) if ended.all() and not window else now) - workload.begin
+        node_seconds = float(own["nodes"][started].sum()) * duration
+        gained = np.where(started, books["progress"] - own["history"], 0.0)
+        idle = float(np.dot(own["nodes"], books["io_seconds"]))
+        machine = (workload.platform.nodes or float(own["nodes"].sum())) * (now - workload.begin)
+
+        def weighted(values: Floats) -> float:
+            return float(np.dot(own["nodes"], values)) / node_seconds if node_seconds > 0.0 else 1.0
+
+        applications = self._applications(state, books, yields)
+        return Result(
+            policy=self.policy,
+            begin=workload.begin,
+            end=now,
+            min_yield=float(yields[started].min()) if started.any() else 1.0,
+            efficiency=weighted(gained),
+            utilization=weighted(books["worked"]),
+            pressure=self.alone.pressure,
+            makespan=float(own["end"].max()) - workload.begin if ended.all() else None,
+            events=int(state.counts[EVENTS]),
+            decisions=int(state.counts[DECISIONS]),
+            seconds=seconds,
+            applications=applications,
+            ended_early=tuple(a.name for a in applications if window and a.end is not None and a.end < window[1]),
+            origin=workload.window[0] if workload.window else 0.0,
+            valid=int(state.counts[WITHOUT_TRANSFER]) == 0,
+            occupancy=self._occupancy(state, now - workload.begin),
+            idle_node_seconds=idle,
+            idle_time=idle / machine if machine > 0.0 else 0.0,
+            trace=trace,
+            buffer=buffer,
         )
-        for index, application in enumerate(workload.applications)
-    )
-    early = tuple(a.name for a in applications if workload.window and a.end is not None and a.end < workload.window[1])
-    return Result(
-        policy=policy,
-        begin=workload.begin,
-        end=now,
-        min_yield=float(yields[started].min()) if started.any() else 1.0,
-        efficiency=weighted(gained),
-        utilization=weighted(books["worked"]),
-        pressure=alone.pressure,
-        makespan=float(state.end.max()) - workload.begin if ended.all() else None,
-        events=int(state.counts[EVENTS]),
-        decisions=int(state.counts[DECISIONS]),
-        seconds=seconds,
-        applications=applications,
-        ended_early=early,
-        trace=trace,
-    )
+
+    def _occupancy(self, state: State, seconds: float) -> tuple[float, ...]:
+        busy = state.stores["now_busy"][: self.layout.stores]
+        return tuple((busy / seconds if seconds > 0.0 else busy).tolist())
+
+    def _applications(self, state: State, books: dict[str, Floats], yields: Floats) -> tuple[ApplicationResult, ...]:
+        own, layout = state.own, self.layout
+        ended = own["status"] == ENDED
+        allocation = layout.best / layout.bytes if layout.placement is not None else np.ones(len(own))
+        alone = own["io_alone"] + _alone_under_way(state)
+        begun = books["io_seconds"] > 0.0
+        # What is below 0 is rounding: nobody is faster than alone.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            congestion = np.where(alone > 0.0, np.maximum(0.0, allocation * (books["io_seconds"] / alone - 1.0)), math.inf)
+        columns = zip(
+            self.workload.applications,
+            *(column.tolist() for column in (*books.values(), yields, own["end"], ended, own["operations"])),
+            *(column.tolist() for column in (own["release"], self.earliest(state), allocation, congestion, begun)),
+            layout.placement or [None] * len(own),
+            strict=True,
+        )
+        made = []
+        for application, *values, y, end, has_ended, count, release, earliest, rho_io, rho_con, has_begun, used in columns:
+            made.append(
+                ApplicationResult(
+                    name=application.name,
+                    end=end if has_ended else None,
+                    yield_=y,
+                    operations=count,
+                    release=release,
+                    earliest=earliest,
+                    allocation_slowdown=rho_io if has_begun else None,
+                    congestion_slowdown=rho_con if has_begun else None,
+                    resources=used,
+                    **dict(zip(books, values, strict=True)),
+                )
+            )
+        return tuple(made)
+
+    def earliest(self, state: State) -> Floats:
+        """C_min of each application."""
+        own = state.own
+        leads = np.array([application.lead for application in self.workload.applications])
+        begin: Floats = np.maximum(own["release"], self.workload.begin) + leads + own["cycle"]
+        return begin
+
+
+def _alone_under_way(state: State) -> Floats:
+    """Seconds that what has been moved of the operations under way takes alone."""
+    own = state.own
+    reading = state.kinds[np.maximum(own["cursor"] - 1, 0)] == READ
+    speed = np.where(reading, own["read_speed"], own["write_speed"])
+    return np.where(own["status"] == ACTIVE, own["now_moved"] / speed, 0.0)
 
 
 def accounts(state: State, now: float) -> dict[str, Floats]:
     """Each application's amounts, what is under way included."""
-    worked, progress, moved = state.worked.copy(), state.done.copy(), state.moved.copy()
-    io_seconds, transferring = state.io_seconds.copy(), state.transfer_seconds.copy()
-    working = state.status == WORKING
-    under_way = np.clip(now - state.work_begin[working], 0.0, state.work_length[working])
-    worked[working] += under_way
-    progress[working] += under_way
-    slots = slice(0, int(state.counts[SLOTS]))
-    active = state.slot_index[slots]
-    assert np.all(state.status[active] == ACTIVE)
-    progress[active] = state.slot_progress[slots]
-    moved[active] += state.slot_volume[slots] - state.slot_remaining[slots]
-    io_seconds[active] += now - state.slot_began[slots]
-    transferring[active] = state.slot_transfer[slots]
+    own = state.own
+    working, active = own["status"] == WORKING, own["status"] == ACTIVE
+    under_way = np.where(working, np.clip(now - own["work_begin"], 0.0, own["work_length"]), 0.0)
+    io_seconds = own["io_seconds"] + np.where(active, now - own["began"], 0.0)
+    served = own["served_seconds"] + np.where(active, own["now_served"], 0.0)
+    moved = own["moved"] + np.where(active, own["now_moved"], 0.0)
     return {
-        "progress": progress,
-        "worked": worked,
-        "transferred": moved,
-        "waiting": np.maximum(0.0, io_seconds - transferring),
-        "transferring": transferring,
+        "progress": np.where(active, own["now_progress"], own["done"] + under_way),
+        "worked": own["worked"] + under_way,
+        "transferred": moved * own["bytes"],
+        "io_seconds": io_seconds,
+        "waiting": np.maximum(0.0, io_seconds - served),
+        "transferring": served,
     }

@@ -5,6 +5,8 @@ A decision that would pause a transfer inside a round waits for the end of that 
 had; nobody new begins, as they are to take its place; those who move already have what the policy gives them, or in
 proportion what is left. At the end of the round the policy is asked again. Rates may change inside a round. Round ends that
 nobody waits for are no events, so that rounds cost nothing where nothing is paused.
+
+Beside a buffer, what its application does not wait for has no rounds: draining, and fetching ahead.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.state import SLOTS, STALE, State
+from penstock.engine.slots import CAP, PROGRESS, RATE, REMAINING, VOLUME
+from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, ROUNDS, State
 from penstock.policies.compiled import part
+from penstock.policies.view import GIVEN
 
 ROUND_END: Final = 1e-9
 """A transfer within this part of a round of its end is between two rounds."""
@@ -24,14 +28,14 @@ KNOWN_TO: Final = 1e-15
 
 @part
 def _position(state: State, slot: int) -> float:
-    """How many rounds of the operation in the slot are done."""
-    rounds = state.rounds[state.slot_index[slot]]
-    return float((1.0 - state.slot_remaining[slot] / state.slot_volume[slot]) * rounds)
+    """How many rounds of the operation in the place are done."""
+    rounds = state.floats[ROUNDS, slot]
+    return float((1.0 - state.floats[REMAINING, slot] / state.floats[VOLUME, slot]) * rounds)
 
 
 @part
 def _inside(state: State, slot: int) -> bool:
-    """Whether the operation in the slot is inside a round."""
+    """Whether the operation in the place is inside a round."""
     done = _position(state, slot)
     return bool(abs(done - np.rint(done)) > _nearly(state, slot))
 
@@ -39,60 +43,85 @@ def _inside(state: State, slot: int) -> bool:
 @part
 def _nearly(state: State, slot: int) -> float:
     """The part of a round that does not count."""
-    return float(ROUND_END + KNOWN_TO * state.rounds[state.slot_index[slot]])
+    return float(ROUND_END + KNOWN_TO * state.floats[ROUNDS, slot])
 
 
 @part
-def without_breaking_rounds(state: State, bandwidth: float) -> None:
+def without_breaking_rounds(state: State, store: int) -> None:
     """Change the rates that the policy has just given, so that no transfer is paused inside a round."""
-    size = state.counts[SLOTS]
-    held = 0.0
-    for slot in range(size):
-        pausing = state.slot_before[slot] > 0.0 and state.slot_rate[slot] <= 0.0
-        state.slot_held[slot] = 1 if pausing and _inside(state, slot) else 0
-        if state.slot_held[slot] != 0:
-            state.slot_rate[slot] = state.slot_before[slot]
-            held += state.slot_rate[slot]
-    if held > 0.0:
-        others = 0.0
-        for slot in range(size):
-            if state.slot_before[slot] <= 0.0:
-                state.slot_rate[slot] = 0.0
-            elif state.slot_held[slot] == 0:
-                others += state.slot_rate[slot]
-        if others > bandwidth - held:
-            for slot in range(size):
-                if state.slot_held[slot] == 0:
-                    state.slot_rate[slot] *= max(0.0, bandwidth - held) / others
+    here, floats = state.stores[store], state.floats
+    held_written, held_read = 0.0, 0.0
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        pausing = floats[RATE, slot] > 0.0 and floats[GIVEN, slot] <= 0.0
+        floats[HOLDING, slot] = 1.0 if pausing and floats[ASIDE, slot] == 0.0 and _inside(state, slot) else 0.0
+        if floats[HOLDING, slot] != 0.0:
+            floats[GIVEN, slot] = floats[RATE, slot]
+            if slot < here.middle:
+                held_written += floats[RATE, slot]
+            else:
+                held_read += floats[RATE, slot]
+    if held_written + held_read > 0.0:
+        aside = 0.0
+        for slot in range(here.middle, here.middle + here.up):
+            if floats[ASIDE, slot] != 0.0:
+                aside += floats[GIVEN, slot]
+        total = here.total - aside
+        _make_way(state, here.middle - here.down, here.middle, min(here.write, total) - held_written)
+        _make_way(state, here.middle, here.middle + here.up, here.read - aside - held_read)
+        _lower(state, here.middle - here.down, here.middle + here.up, total - held_written - held_read)
 
 
 @part
-def next_round_end(state: State, before: float) -> tuple[int, float]:
-    """The held transfer whose round ends first and the seconds until then; −1 if none does `before` so many seconds."""
-    first = -1
-    for slot in range(state.counts[SLOTS]):
-        if state.slot_held[slot] != 0:
-            wait = max(0.0, state.slot_remaining[slot] - _left_after_round(state, slot)) / state.slot_rate[slot]
-            if wait < before:
-                first, before = slot, wait
-    return first, before
+def _make_way(state: State, begin: int, end: int, limit: float) -> None:
+    """Nobody new begins, and the others have no more than the limit of their direction leaves."""
+    for slot in range(begin, end):
+        if state.floats[RATE, slot] <= 0.0 and state.floats[ASIDE, slot] == 0.0:
+            state.floats[GIVEN, slot] = 0.0
+    _lower(state, begin, end, limit)
 
 
 @part
-def end_round(state: State, slot: int) -> None:
-    """The held transfer has just come to the end of its round, exactly; the policy is asked anew."""
-    left = _left_after_round(state, slot)
-    state.slot_remaining[slot] = left
-    state.slot_progress[slot] = state.slot_done[slot] + (state.slot_volume[slot] - left) / state.slot_cap[slot]
-    state.slot_held[slot] = 0
-    state.counts[STALE] = 1
+def _lower(state: State, begin: int, end: int, limit: float) -> None:
+    """Lower the rates of those that are neither held nor aside, in proportion, to the limit."""
+    floats = state.floats
+    others = 0.0
+    for slot in range(begin, end):
+        if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
+            others += floats[GIVEN, slot]
+    if others > limit:
+        for slot in range(begin, end):
+            if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
+                floats[GIVEN, slot] *= max(0.0, limit) / others
+
+
+@part
+def find_round_end(state: State, store: int) -> None:
+    """Find the first end of a round that a decision waits for, at the rates given."""
+    here, floats = state.stores[store], state.floats
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        if floats[HOLDING, slot] != 0.0:
+            left = max(0.0, floats[REMAINING, slot] - _left_after_round(state, slot))
+            here.round_end = min(here.round_end, state.clock[NOW] + left / floats[GIVEN, slot])
+
+
+@part
+def end_rounds(state: State, store: int, together: float) -> None:
+    """Let the held transfers whose round ends now be exactly there."""
+    here, floats = state.stores[store], state.floats
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        if floats[HOLDING, slot] != 0.0:
+            left = _left_after_round(state, slot)
+            if state.clock[NOW] + max(0.0, floats[REMAINING, slot] - left) / floats[RATE, slot] <= together:
+                floats[REMAINING, slot] = left
+                floats[PROGRESS, slot] = floats[DONE, slot] + (floats[VOLUME, slot] - left) / floats[CAP, slot]
+                floats[HOLDING, slot] = 0.0
 
 
 @part
 def _left_after_round(state: State, slot: int) -> float:
-    """Bytes of the operation in the slot that are left when its present round is over; one that is over to the last bits
+    """Units of the operation in the place that are left when its present round is over; one that is over to the last bits
     counts as the present one.
     """
-    rounds = state.rounds[state.slot_index[slot]]
+    rounds = state.floats[ROUNDS, slot]
     done = np.ceil(_position(state, slot) - _nearly(state, slot))
-    return float(state.slot_volume[slot] * (1.0 - done / rounds))
+    return float(state.floats[VOLUME, slot] * (1.0 - done / rounds))

@@ -4,31 +4,62 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine import loop
-from penstock.engine.dedicated import dedicated
+from penstock.engine.buffering import Buffering, buffered_layout, buffering_of
+from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
-from penstock.engine.loop import Terms, Trace, new_trace
-from penstock.engine.result import Result, accounts, measure
-from penstock.engine.state import ENDED, FAULT_SLOT, HELD, NOW, SEGMENTS, SLOTS, WORKING, fill_heap, new_state
-from penstock.engine.virtual_time import compiled_advance_together
+from penstock.engine.fill import Fill, as_fill, new_fill
+from penstock.engine.fill import joined as joined_fill
+from penstock.engine.kernel import Parts, compiled_advance
+from penstock.engine.machine import in_units, layout_of
+from penstock.engine.planned import Targets, fetch_from_origin
+from penstock.engine.result import BufferResult, Measured, Result, accounts
+from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
+from penstock.engine.slots import RATE
+from penstock.engine.state import (
+    COMING,
+    ENDED,
+    HELD,
+    INDEX,
+    NOW,
+    ROWS,
+    SEGMENT_BEGIN,
+    SEGMENTS,
+    TRANSFER,
+    UNIT,
+    WORKING,
+    Records,
+)
+from penstock.engine.terms import BREATH, LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, Terms, record_of
+from penstock.engine.tier import Tier, new_tier
+from penstock.engine.trace import Trace, as_trace, joined, new_segments
 from penstock.model import InputError, Workload
+from penstock.model.phases import READ, WRITE
 from penstock.policies.naming import find
-from penstock.policies.policy import STATIC, Policy
-from penstock.policies.view import Floats
+from penstock.policies.policy import STATIC, Need, Policy
+from penstock.policies.view import Floats, Ints
 
-_TRACE_ROWS = 65_536
+_TRACE_ROWS: Final = 65_536
+_DONE_SO_FAR: Final = {Need.PROGRESS, Need.TRANSFER, Need.REMAINING, Need.ITERATION}
+_FIRST_BREATH: Final = 20_000
+"""Turns of the kernel's first stretch."""
+_BREATH_SECONDS: Final = 0.1
+"""How long a stretch of the kernel may take, about: then an interruption is noticed, and progress told."""
 
 
 class Run:
     """A workload on its way under a policy.
 
-    `trace` records the rates, `check` the invariants after every event. The `held` applications do not start by themselves
-    but when `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on. ::
+    `placement` says which I/O resources each application uses (002); without one all share a link. `buffer` is what stands
+    before them (004): the platform's if not given, none if False. With `repeat`, chains begin anew at their ends. With
+    `to_the_end`, the end of the window is none. `trace` records the rates, `check` the invariants after every event.
+    `progress` is called about ten times a second with the date. The `held` applications do not start by themselves but when
+    `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on. `plan` says what
+    moves when in place of the policy. ::
 
         run = Run(workload, "greedy-yield", held={2})
         run.advance()          # to the first end of an application
@@ -41,26 +72,114 @@ class Run:
         workload: Workload,
         policy: Policy | str,
         *,
+        placement: Sequence[Sequence[int]] | None = None,
+        buffer: Buffering | bool | None = None,
+        repeat: bool = False,
+        to_the_end: bool = False,
+        horizon: float | None = None,
         trace: bool = False,
         check: bool = False,
         held: Iterable[int] = (),
+        plan: Targets | None = None,
+        lent: float = 0.0,
+        progress: Callable[[float], None] | None = None,
     ) -> None:
         self.workload = workload
         self.policy = find(policy) if isinstance(policy, str) else policy
         waiting = frozenset(held)
         if not waiting <= set(range(len(workload.applications))):
             raise InputError("held", f"{sorted(waiting)} are not all positions of applications in the workload")
-        if waiting and self.policy.family == STATIC:
-            raise InputError(
-                f"policy {self.policy.name}", "applications start later; expected all at the begin, for its order"
-            )
-        self._state = new_state(workload, waiting, self.policy.plan(workload))
-        self._alone = dedicated(workload)
+        self._buffering = buffering_of(workload, buffer)
+        self._refuse(waiting, placement, repeat)
+        if plan is not None and (placement is not None or self._buffering is None):
+            raise InputError("plan", "it is one for buffers before a link; expected a buffer and no placement")
+        self.layout = layout_of(workload, placement)
+        if self._buffering is not None:
+            self.layout = buffered_layout(self.layout)
+        speeds = self._buffering.speeds(self.layout) if self._buffering else (self.layout.write_cap, self.layout.read_cap)
+        self.chains = chains_of(workload, self.layout, *speeds)
+        if repeat and (self.chains.cycle == 0.0).any():
+            place = f"applications[{int(np.argmin(self.chains.cycle))}]"
+            raise InputError(place, "it neither works nor transfers; expected a chain that takes some time")
+        windowed = workload.window is not None and not to_the_end
+        self._limit = workload.window[1] if workload.window and windowed else math.inf
+        self._plan, self._lent = plan, lent
+        self._ordered = plan is None and self._keeps_order(waiting)
+        self._together = plan is None and self._all_together(placement)
+        self._state = new_state(
+            workload,
+            self.layout,
+            self.chains,
+            self.policy.plan(in_units(workload, self.layout)) if self.policy.planner else self.policy.plan(workload),
+            waiting,
+            speeds,
+            window_end=math.inf if repeat else self._limit,
+            parameter=self.policy.value,
+            directions=2 if self._buffering else 1,
+        )
+        self._alone = dedicated_on(workload, self.layout, self.chains, windowed=windowed and not repeat)
+        self._measured = Measured(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
+        self._repeats = repeat
+        self._horizon = horizon
         self._check = check
+        self._progress = progress
         self._segments: list[Trace] = []
-        # A decision closes at most one segment for each active application, a date at most one more.
-        self._trace = new_trace(max(_TRACE_ROWS, 4 * len(workload.applications) + 4) if trace else 0)
+        # A decision closes at most one segment for each place, a date at most one more.
+        # Under a plan the trace of the buffers has the rates.
+        rows = max(_TRACE_ROWS, 4 * self._state.floats.shape[1] + 4)
+        self._trace = new_segments(rows if trace and plan is None else 0)
+        self._turns = _FIRST_BREATH
         self._seconds = 0.0
+        self._tier, self._fill, self._fills = self._buffers(trace)
+
+    def _buffers(self, trace: bool) -> tuple[Tier | None, Records | None, list[Fill]]:
+        """The tier of buffers, and room for its trace."""
+        if self._buffering is None:
+            return None, None, []
+        buffer = self.workload.platform.buffer
+        inflow = buffer.bandwidth if buffer is not None and buffer.bandwidth is not None else math.inf
+        capacity = self._buffering.capacity(self.workload)
+        if self._plan is None:
+            wait_for_start(self._state)
+        tier = new_tier(self._state, capacity, self._buffering.threshold, inflow)
+        if self._plan is not None:
+            fetch_from_origin(self._state, tier, self.workload.window[0] if self.workload.window else 0.0)
+        return tier, new_fill(max(_TRACE_ROWS, 2 * len(self.workload.applications)) if trace else 0), []
+
+    def _refuse(self, waiting: frozenset[int], placement: Sequence[Sequence[int]] | None, repeat: bool) -> None:
+        """Refuse what has no meaning together."""
+        place = f"policy {self.policy.name}"
+        if self.policy.family != STATIC:
+            return
+        if waiting:
+            raise InputError(place, "applications start later; expected all at the begin, for its order")
+        if repeat:
+            raise InputError(place, "chains repeat without end; expected a policy without an order of them all")
+        if placement is not None:
+            raise InputError(place, "its order is one of a link, not of I/O resources; expected a policy without one")
+        if self._buffering is not None:
+            raise InputError(place, "its order knows no buffer; expected a sharing or an exclusive policy")
+
+    @property
+    def _coarse(self) -> bool:
+        return any(application.rounds is not None for application in self.workload.applications)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether what a policy gives is what moves, on one side of each store."""
+        return not (self._coarse or self.layout.directed or self._buffering)
+
+    def _all_together(self, placement: Sequence[Sequence[int]] | None) -> bool:
+        """Whether everyone has the same fraction of its cap, in virtual time."""
+        return self.policy.proportional and not self.policy.periodic and placement is None and self._plain
+
+    def _keeps_order(self, waiting: frozenset[int]) -> bool:
+        """Whether the policy's order can be kept, which needs plain transfers, and one release where it divides by age."""
+        order = self.policy.order
+        if order is None or not self._plain or self.workload.platform.degradation is not None:
+            return False
+        releases = {application.release for application in self.workload.applications}
+        return order.grain == 0.0 or (len(releases) == 1 and not waiting)
 
     @property
     def now(self) -> float:
@@ -71,96 +190,191 @@ class Run:
         """Go on to the next end of an application, at most to the date `until`; returns the positions of the ended."""
         if until < self.now:
             raise InputError("until", f"{until} s is past; expected {self.now} s or later")
-        before = self._state.status == ENDED
-        self._go(until, stop_at_end=True)
-        return tuple(int(index) for index in np.flatnonzero((self._state.status == ENDED) & ~before))
+        before = self._state.own["status"] == ENDED
+        self.go(until, ONE_ENDED)
+        return tuple(int(index) for index in np.flatnonzero((self._state.own["status"] == ENDED) & ~before))
 
     def finish(self) -> Result:
         """Go on to the end of the window, or of the last application, and measure."""
-        self._go(math.inf, stop_at_end=False)
+        self.go(math.inf, NEVER)
         return self.result()
 
     def start(self, index: int) -> None:
         """Start a held application now: its release and the begin of its phases."""
-        state = self._state
-        if not 0 <= index < len(state.status) or state.status[index] != HELD:
+        own = self._state.own
+        if not 0 <= index < len(own) or own["status"][index] != HELD:
             raise InputError(f"applications[{index}]", "is not held; only a held application can be started")
-        state.status[index] = WORKING
-        state.release[index] = state.work_begin[index] = self.now
-        state.history[index] = state.done[index] = 0.0
-        fill_heap(state)
+        own["status"][index] = WORKING if self._tier is None else COMING
+        own["release"][index] = own["work_begin"][index] = self.now
+        own["history"][index] = own["done"][index] = 0.0
+        fill_heap(self._state)
 
     def result(self) -> Result:
         """The measures at the present date."""
-        trace = self._whole_trace() if len(self._trace.application) else None
-        return measure(self.workload, self._state, self._alone, self.policy.name, self._seconds, trace)
+        trace = self._whole_trace() if len(self._trace) else None
+        return self._measured.result(self._state, self._seconds, trace, self._buffer_result())
+
+    def _buffer_result(self) -> BufferResult | None:
+        if self._tier is None or self._buffering is None or self._fill is None:
+            return None
+        self._flush_fill()
+        strands, size = self._tier.strands, len(self.workload.applications)
+
+        def by_application(name: str) -> Floats:
+            sums: Floats = np.bincount(strands["index"], strands[name] * strands["unit"], minlength=size).astype(np.float64)
+            return sums
+
+        capacity = self._tier.spaces["capacity"].copy()
+        return BufferResult(
+            shares=capacity if self._buffering.shares is not None else None,
+            pool=float(capacity[0]) if self._buffering.shares is None else None,
+            threshold=self._buffering.threshold,
+            direct_written=by_application("direct_written"),
+            drained=by_application("drained"),
+            direct_read=by_application("direct_read"),
+            prefetched=by_application("prefetched"),
+            peaks=self._tier.spaces["peak"].copy(),
+            fill=joined_fill([*self._fills, self._present_fill()]) if len(self._fill) else None,
+        )
+
+    def _present_fill(self) -> Fill:
+        """What is in the buffer now, a row for each application that has had anything there."""
+        assert self._tier is not None
+        strands, size = self._tier.strands, len(self.workload.applications)
+        seen = np.unique(np.concatenate([fill.application for fill in self._fills]))
+        contents = [
+            np.bincount(strands["index"], strands[name] * strands["unit"], minlength=size)[seen]
+            for name in ("outgoing", "incoming")
+        ]
+        rates = [strands[name][self._state.own["first_use"][seen]] for name in ("seen_write", "seen_read")]
+        return Fill(seen, np.full(len(seen), self.now), *contents, *rates)
 
     def accounts(self) -> dict[str, Floats]:
         """What each application has done so far, by position: progress and work in seconds, bytes, seconds in I/O."""
         return accounts(self._state, self.now)
 
-    def _go(self, until: float, *, stop_at_end: bool) -> None:
-        policy: tuple[Any, ...] = ()
-        if self.policy.proportional and not self.policy.periodic:
-            function = compiled_advance_together()
-        else:
-            function, policy = loop.compiled_advance(), (self.policy.compiled(),)
-        terms = self._terms(until, stop_at_end)
-        while True:
+    def go(self, until: float, stop: int) -> None:
+        """Go on to the date, the end of the window, or what else to stop at."""
+        parts = self._parts()
+        function = compiled_advance(parts)
+        outcome = BREATH
+        while outcome in (BREATH, TRACE_FULL):
+            terms = record_of(self._terms(until, stop))
             begun = time.perf_counter()
-            outcome = function(self._state, terms, self._trace, *policy)
-            self._seconds += time.perf_counter() - begun
-            if outcome != loop.TRACE_FULL:
-                break
-            self._flush()
-        if outcome not in (loop.LIMIT, loop.APPLICATION_ENDED, loop.NOTHING_LEFT):
-            application = self.workload.applications[int(self._state.slot_index[self._state.counts[FAULT_SLOT]])]
-            raise fault(outcome, self._state, terms, self.policy, f"application {application.name!r}")
+            outcome = function(self._state, terms, self._trace, *parts)
+            taken = time.perf_counter() - begun
+            self._seconds += taken
+            if outcome == TRACE_FULL:
+                self._flush()
+                self._flush_fill()
+            elif outcome == BREATH:
+                self._breathe(taken)
+        if outcome not in (LIMIT, STOPPED, NOTHING_LEFT):
+            raise fault(outcome, self._state, self.workload, self.policy)
 
-    def _terms(self, until: float, stop_at_end: bool) -> Terms:
-        window_end = self.workload.window[1] if self.workload.window else math.inf
-        delta = 0.0
-        if self.policy.periodic:
-            delta = self.policy.delta or self._alone.default_delta
+    def _parts(self) -> Parts:
+        """What the kernel is made of, and given."""
+        if self._together:
+            return Parts(together=1)
+        if self._ordered:
+            return Parts(stores=1, key=self.policy.compiled_key())
+        restraints = None if self._plain and self.workload.platform.degradation is None else 1
+        policy = self.policy.compiled() if self._plan is None else None
+        if self._tier is None:
+            return Parts(stores=1, policy=policy, restraints=restraints)
+        return Parts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
+
+    def _breathe(self, seconds: float) -> None:
+        """Tell the progress, and see to it that stretches of the kernel are neither long nor many."""
+        if seconds < _BREATH_SECONDS / 2.0:
+            self._turns *= 2
+        elif seconds > 2.0 * _BREATH_SECONDS:
+            self._turns = max(1, self._turns // 2)
+        if self._progress is not None:
+            self._progress(self.now)
+
+    def _terms(self, until: float, stop: int) -> Terms:
+        order = self.policy.order if self._ordered else None
         return Terms(
-            bandwidth=self.workload.platform.bandwidth,
-            window_end=window_end,
-            parameter=self.policy.value,
-            limit=min(window_end, until),
-            delta=delta,
+            limit=min(self._limit, until),
+            delta=self._delta if self.policy.periodic else 0.0,
             origin=self.workload.begin,
-            stop_at_end=stop_at_end,
+            grain=order.grain if order else 0.0,
+            common_release=self.workload.applications[0].release,
+            lent=self._lent,
+            serves=order.serves if order else 0,
+            stop=stop,
+            turns=self._turns,
             check=self._check,
-            grained=any(application.rounds is not None for application in self.workload.applications),
+            coarse=self._coarse,
             degrading=self.workload.platform.degradation is not None,
+            directed=self.layout.directed or self._tier is not None,
+            striped=self._tier is None and bool((self.layout.counts > 1).any()),
+            repeats=self._repeats,
+            shows=not self.policy.built_in or bool(_DONE_SO_FAR & set(self.policy.needs)),
         )
 
+    @property
+    def _delta(self) -> float:
+        """δ of periodic decisions, by default as many as there are I/O events (000 eq. 5)."""
+        if self.policy.delta is not None:
+            return self.policy.delta
+        if self._horizon is None:
+            return self._alone.default_delta
+        within = float(np.dot(self.chains.operations, np.maximum(1.0, self._horizon / self.chains.cycle)))
+        return self._horizon / (2.0 * within) if within > 0.0 else 0.0
+
+    def _directions(self, places: Ints) -> Ints:
+        """READ or WRITE of the transfers in these places."""
+        state = self._state
+        if self._tier is not None:
+            writes = state.integers[TRANSFER, places] >= len(self._tier.strands)
+        else:
+            writes = state.kinds[state.own["cursor"][state.integers[INDEX, places]] - 1] != READ
+        return np.where(writes, WRITE, READ)
+
     def _flush(self) -> None:
-        rows = int(self._state.counts[SEGMENTS])
-        self._segments.append(self._trace.rows(slice(rows)))
+        self._segments.append(as_trace(self._trace, int(self._state.counts[SEGMENTS])))
         self._state.counts[SEGMENTS] = 0
+
+    def _flush_fill(self) -> None:
+        if self._tier is not None and self._fill is not None:
+            self._fills.append(as_fill(self._fill, int(self._state.counts[ROWS])))
+            self._state.counts[ROWS] = 0
 
     def _whole_trace(self) -> Trace:
         """All segments so far, those still open closed at the present date, ordered by begin."""
         self._flush()
         state = self._state
-        active = np.flatnonzero(state.slot_segment_begin[: state.counts[SLOTS]] < self.now)
+        stores = state.stores[: self.layout.stores]
+        ranges = zip(stores["middle"] - stores["down"], stores["middle"] + stores["up"], strict=True)
+        places = np.concatenate([np.arange(begin, end) for begin, end in ranges])
+        places = places[state.floats[SEGMENT_BEGIN, places] < self.now]
         still_open = Trace(
-            state.slot_index[active],
-            state.slot_segment_begin[active],
-            np.full(len(active), self.now),
-            state.slot_segment_rate[active],
+            state.integers[INDEX, places],
+            state.floats[SEGMENT_BEGIN, places],
+            np.full(len(places), self.now),
+            state.floats[RATE, places] * state.floats[UNIT, places],
+            state.transfers["store"][state.integers[TRANSFER, places]],
+            self._directions(places),
         )
-        parts = [*self._segments, still_open]
-        trace = Trace(
-            np.concatenate([part.application for part in parts]),
-            np.concatenate([part.begin for part in parts]),
-            np.concatenate([part.end for part in parts]),
-            np.concatenate([part.rate for part in parts]),
-        )
-        return trace.rows(np.lexsort((trace.application, trace.begin)))
+        return joined([*self._segments, still_open])
 
 
-def simulate(workload: Workload, policy: Policy | str, *, trace: bool = False, check: bool = False) -> Result:
-    """Run the workload under the policy, given by name or as an object, to the end of its window or of its applications."""
-    return Run(workload, policy, trace=trace, check=check).finish()
+def prepare(policy: Policy) -> None:
+    """Compile, or load from the cache, what plain runs under the policy need, so that none of them waits for it."""
+    if policy.proportional and not policy.periodic:
+        compiled_advance(Parts(together=1))
+        return
+    if policy.order is not None:
+        compiled_advance(Parts(stores=1, key=policy.compiled_key()))
+    if policy.order is None or policy.order.grain > 0.0:
+        compiled_advance(Parts(stores=1, policy=policy.compiled()))
+
+
+def simulate(workload: Workload, policy: Policy | str, **options: Any) -> Result:
+    """Run the workload under the policy, given by name or as an object, to the end of its window or of its applications.
+
+    The options are those of `Run`.
+    """
+    return Run(workload, policy, **options).finish()

@@ -1,7 +1,4 @@
-"""The slots of the active applications: an operation moves in, the policy is shown some of them, its rates are looked at.
-
-Shared by the loops, which lay out the slots: all in one row, or one row for each I/O resource.
-"""
+"""The places of the transfers under way: one is entered, one leaves and the last of its side takes its place."""
 
 from __future__ import annotations
 
@@ -9,122 +6,125 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.state import COMPLETED, FAULT_SLOT, FAULT_VALUE, NOW, State
-from penstock.policies.compiled import part, read_only, subroutine
+from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.state import (
+    ASIDE,
+    BEGAN,
+    DONE,
+    FLOAT_ROWS,
+    HOLDING,
+    INDEX,
+    INTEGER_ROWS,
+    NOW,
+    ROUNDS,
+    SEGMENT_BEGIN,
+    SEGMENT_RATE,
+    SLOTS,
+    TRANSFER,
+    UNIT,
+    State,
+)
+from penstock.policies.compiled import part
 from penstock.policies.order import TIME_GRAIN
-from penstock.policies.view import View
+from penstock.policies.view import GIVEN, ROW
 
-SLACK: Final = 1e-9
-"""Relative tolerance on caps and on B before a policy's rates are refused."""
-
-# Why the rates of a policy are refused.
-RATE_NOT_A_NUMBER: Final = 4
-RATE_NEGATIVE: Final = 5
-RATE_ABOVE_CAP: Final = 6
-RATES_ABOVE_BANDWIDTH: Final = 7
-
-
-@part
-def occupy(state: State, slot: int, index: int, volume: float, now: float) -> None:
-    """Put an operation of this volume, which the application posts now, into the slot."""
-    state.slot_index[slot] = index
-    state.slot_remaining[slot] = volume
-    state.slot_volume[slot] = volume
-    state.slot_cap[slot] = state.cap[index]
-    state.slot_posted[slot] = np.rint(now * TIME_GRAIN) / TIME_GRAIN
-    state.slot_began[slot] = now
-    state.slot_done[slot] = state.done[index]
-    state.slot_progress[slot] = state.done[index]
-    state.slot_release[slot] = state.release[index]
-    state.slot_nodes[slot] = state.nodes[index]
-    iterations = state.iterations[index]
-    state.slot_mean_iteration[slot] = state.in_iterations[index] / iterations if iterations > 0 else 0.0
-    state.slot_whole[slot] = state.whole[index]
-    state.slot_rank[slot] = state.rank[index]
-    state.slot_turn[slot] = state.turns[state.cursor[index] - 1] if len(state.turns) > 0 else -1
-    state.slot_rate[slot] = 0.0
-    state.slot_held[slot] = 0
-    state.slot_transfer[slot] = state.transfer_seconds[index]
-    state.slot_segment_begin[slot] = now
-    state.slot_segment_rate[slot] = 0.0
+REMAINING: Final = ROW["remaining"]
+CAP: Final = ROW["cap"]
+POSTED: Final = ROW["posted"]
+PROGRESS: Final = ROW["progress"]
+RELEASE: Final = ROW["release"]
+NODES: Final = ROW["nodes"]
+MEAN_ITERATION: Final = ROW["mean_iteration"]
+VOLUME: Final = ROW["volume"]
+RATE: Final = ROW["rate"]
+TRANSFERRING: Final = ROW["transferring"]
+WHOLE: Final = ROW["whole"]
+RANK: Final = ROW["rank"]
+APPLICATION: Final = ROW["application"]
+TURN: Final = ROW["turn"]
+SCRATCH: Final = ROW["scratch"]
+"""From here to before GIVEN the rows are room for the policy, and mean nothing when it is not asked."""
 
 
 @part
-def relocate(state: State, slot: int, free: int) -> None:
-    """Move what is in the slot to a free one."""
-    state.slot_index[free] = state.slot_index[slot]
-    state.slot_remaining[free] = state.slot_remaining[slot]
-    state.slot_volume[free] = state.slot_volume[slot]
-    state.slot_cap[free] = state.slot_cap[slot]
-    state.slot_posted[free] = state.slot_posted[slot]
-    state.slot_began[free] = state.slot_began[slot]
-    state.slot_done[free] = state.slot_done[slot]
-    state.slot_progress[free] = state.slot_progress[slot]
-    state.slot_release[free] = state.slot_release[slot]
-    state.slot_nodes[free] = state.slot_nodes[slot]
-    state.slot_mean_iteration[free] = state.slot_mean_iteration[slot]
-    state.slot_whole[free] = state.slot_whole[slot]
-    state.slot_rank[free] = state.slot_rank[slot]
-    state.slot_turn[free] = state.slot_turn[slot]
-    state.slot_rate[free] = state.slot_rate[slot]
-    state.slot_held[free] = state.slot_held[slot]
-    state.slot_transfer[free] = state.slot_transfer[slot]
-    state.slot_segment_begin[free] = state.slot_segment_begin[slot]
-    state.slot_segment_rate[free] = state.slot_segment_rate[slot]
-
-
-def view_of(state: State, begin: int, end: int, bandwidth: float, window_end: float, parameter: float) -> View:
-    """What the policy sees of the slots from `begin` to before `end`."""
-    return View(
-        read_only(state.slot_index[begin:end]),
-        read_only(state.slot_remaining[begin:end]),
-        read_only(state.slot_cap[begin:end]),
-        read_only(state.slot_posted[begin:end]),
-        read_only(state.slot_progress[begin:end]),
-        read_only(state.slot_release[begin:end]),
-        read_only(state.slot_nodes[begin:end]),
-        read_only(state.slot_mean_iteration[begin:end]),
-        read_only(state.slot_volume[begin:end]),
-        read_only(state.slot_before[begin:end]),
-        read_only(state.slot_transfer[begin:end]),
-        read_only(state.slot_whole[begin:end]),
-        read_only(state.slot_rank[begin:end]),
-        read_only(state.slot_turn[begin:end]),
-        read_only(state.degradation[: end - begin]),
-        state.slot_scratch[begin:end],
-        state.slot_order[begin:end],
-        state.clock[NOW],
-        bandwidth,
-        window_end,
-        parameter,
-        state.counts[COMPLETED],
-    )
-
-
-compiled_view = subroutine(view_of)
+def to_the_grain(seconds: float) -> float:
+    """A date as orders compare it, to the nanosecond."""
+    return float(np.rint(seconds * TIME_GRAIN) / TIME_GRAIN)
 
 
 @part
-def keep_rates(state: State, begin: int, end: int) -> None:
-    """Keep the rates apart from those that the policy is going to write: it is shown them."""
-    for slot in range(begin, end):
-        state.slot_before[slot] = state.slot_rate[slot]
+def enter(state: State, store: int, transfer: int, down: bool) -> int:
+    """A free place of the store, now the transfer's: below the middle or above it."""
+    here = state.stores[store]
+    if down:
+        here.down += 1
+        slot = here.middle - here.down
+    else:
+        slot = here.middle + here.up
+        here.up += 1
+    state.counts[SLOTS] += 1
+    state.transfers[transfer].place = slot
+    state.integers[TRANSFER, slot] = transfer
+    return int(slot)
 
 
 @part
-def refused(state: State, begin: int, end: int, bandwidth: float) -> int:
-    """Why the rates cannot be, or 0; the slot and the value go into the state."""
-    total = 0.0
-    for slot in range(begin, end):
-        rate = state.slot_rate[slot]
-        if not 0.0 <= rate <= state.slot_cap[slot] * (1.0 + SLACK):
-            state.counts[FAULT_SLOT] = slot
-            state.clock[FAULT_VALUE] = rate
-            if rate < 0.0:
-                return RATE_NEGATIVE
-            return RATE_ABOVE_CAP if rate > 0.0 else RATE_NOT_A_NUMBER
-        total += rate
-    if total > bandwidth * (1.0 + SLACK):
-        state.clock[FAULT_VALUE] = total
-        return RATES_ABOVE_BANDWIDTH
-    return 0
+def leave(state: State, store: int, slot: int) -> None:
+    """Free the place; the last of its side moves there."""
+    here = state.stores[store]
+    state.counts[SLOTS] -= 1
+    if slot >= here.middle:
+        here.up -= 1
+        last = here.middle + here.up
+    else:
+        last = here.middle - here.down
+        here.down -= 1
+    state.transfers[state.integers[TRANSFER, slot]].place = -1
+    if slot != last:
+        for row in range(SCRATCH):
+            state.floats[row, slot] = state.floats[row, last]
+        for row in range(GIVEN, FLOAT_ROWS):
+            state.floats[row, slot] = state.floats[row, last]
+        for row in range(INTEGER_ROWS):
+            state.integers[row, slot] = state.integers[row, last]
+        state.transfers[state.integers[TRANSFER, slot]].place = slot
+
+
+@part
+def swap(state: State, one: int, other: int) -> None:
+    """Exchange the places of two transfers."""
+    for row in range(FLOAT_ROWS):
+        state.floats[row, one], state.floats[row, other] = state.floats[row, other], state.floats[row, one]
+    for row in range(INTEGER_ROWS):
+        state.integers[row, one], state.integers[row, other] = state.integers[row, other], state.integers[row, one]
+    state.transfers[state.integers[TRANSFER, one]].place = one
+    state.transfers[state.integers[TRANSFER, other]].place = other
+
+
+@part
+def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> None:
+    """Put an operation of this volume, which the application posts now, into the place."""
+    floats, own, now = state.floats, state.own[index], state.clock[NOW]
+    state.integers[INDEX, slot] = index
+    state.integers[APPLICATION, slot] = index
+    state.integers[TURN, slot] = state.turns[own.cursor - 1] if len(state.turns) > 0 else -1
+    floats[REMAINING, slot] = volume
+    floats[VOLUME, slot] = volume
+    floats[CAP, slot] = cap
+    floats[POSTED, slot] = to_the_grain(now)
+    floats[BEGAN, slot] = now
+    floats[DONE, slot] = own.done
+    floats[PROGRESS, slot] = own.done
+    floats[RELEASE, slot] = own.release
+    floats[NODES, slot] = own.nodes
+    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[WHOLE, slot] = own.whole
+    floats[RANK, slot] = own.rank
+    floats[RATE, slot] = 0.0
+    floats[HOLDING, slot] = 0.0
+    floats[ASIDE, slot] = 0.0
+    floats[ROUNDS, slot] = own.rounds
+    floats[TRANSFERRING, slot] = own.transfer_seconds
+    floats[SEGMENT_BEGIN, slot] = now
+    floats[SEGMENT_RATE, slot] = 0.0
+    floats[UNIT, slot] = own.bytes / own.uses

@@ -1,221 +1,264 @@
-"""The state of a run as a struct of arrays, shared between Python and the compiled loop without copies.
+"""The state of a run as records and tables, shared between Python and the compiled kernel without copies.
 
-Applications are numbered by their position in the workload. An application is working, active (an I/O operation posted and
-not complete) or has ended. Active applications occupy the slots 0 … n − 1, so that the work of an event depends on how
-many are active and not on how many there are; working ones wait in a binary heap by the end of their work.
+Applications are numbered by their position in the workload. One is working, active (an I/O operation posted and not
+complete) or has ended. It has a *strand* on every store it uses: one on a link, one on each of its I/O resources. What a
+strand moves is a *transfer*, and the transfers under way of a store occupy places that follow each other in the tables of
+`penstock.policies.view`: reads from the middle of the store's part upwards, writes downwards where directions are told
+apart, so that policies can be shown both or either. Working applications wait in a binary heap by the end of their work.
+
+Amounts are in units: bytes on a link, resource-seconds on I/O resources.
+
+Records, not one array a field: with a hundred arrays the kernel took 25 s to compile.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from penstock.model import Workload
-from penstock.policies.plan import Plan
+from penstock.policies import view
 from penstock.policies.view import Floats, Ints
+
+Records: TypeAlias = "np.recarray[Any, Any]"
+Record: TypeAlias = Any
+"""One entry of `Records`."""
 
 WORKING: Final = 0
 ACTIVE: Final = 1
 ENDED: Final = 2
 HELD: Final = 3
 """Not started yet: the caller says when."""
+COMING: Final = 4
+"""Not started yet: at the date `work_begin`. Only with buffers, where what comes then may prefetch."""
 
-# Positions in `State.clock`.
-NOW: Final = 0
-TICKS: Final = 1
+# Positions in `State.clock`; the first ones are `penstock.policies.view.MOMENT`, as policies see it.
+NOW: Final = view.ROW["now"]
+BANDWIDTH: Final = view.ROW["bandwidth"]
+COMPLETED: Final = view.ROW["completed"]
+"""I/O operations completed."""
+TICKS: Final = len(view.MOMENT)
 """Periodic decisions so far."""
-FAULT_VALUE: Final = 2
-VIRTUAL: Final = 3
+FAULT_VALUE: Final = TICKS + 1
+VIRTUAL: Final = TICKS + 2
 """Virtual time: see `penstock.engine.virtual_time`."""
-CAPS: Final = 4
+CAPS: Final = TICKS + 3
 """Sum of the caps of the active applications, in virtual time."""
-SHARE: Final = 5
+SHARE: Final = TICKS + 4
 """Fraction of its cap that every active application has, in virtual time."""
-CLOCKS: Final = 6
+INFLOW: Final = TICKS + 5
+"""B_BB, what can go into the buffers, in bytes/s."""
+WAIT: Final = TICKS + 6
+"""Seconds to the next date of the buffers."""
+CLOCKS: Final = TICKS + 7
 
 # Positions in `State.counts`.
 SLOTS: Final = 0
+"""Transfers under way."""
 HEAP: Final = 1
+"""Applications at work."""
 EVENTS: Final = 2
-"""I/O operations posted, I/O operations completed, periodic decisions."""
+"""I/O operations posted, I/O operations completed, periodic decisions; with buffers, their events too."""
 DECISIONS: Final = 3
 """How often the policy was asked."""
 ENDS: Final = 4
 SEGMENTS: Final = 5
-STALE: Final = 6
-"""1 while the rates do not answer the latest events."""
+"""Rows of the trace in use."""
+TOUCHED: Final = 6
+"""Stores that wait for new rates."""
 FAULT_SLOT: Final = 7
-COMPLETED: Final = 8
-"""I/O operations completed."""
-COUNTS: Final = 9
+WITHOUT_TRANSFER: Final = 8
+"""Applications that do I/O and have not completed an operation."""
+OVER: Final = 9
+"""Applications whose operation is over and that have not gone on."""
+STORES: Final = 10
+STRANDS: Final = 11
+STALE: Final = 12
+"""With buffers: 1 while the rates do not answer the latest events."""
+ROWS: Final = 13
+"""With buffers: rows of their trace in use."""
+DATES: Final = 14
+"""With buffers: dates so far."""
+NEXT: Final = 15
+"""With buffers: what the next date is that of, and of which space."""
+WHICH: Final = 16
+STIRRED: Final = 17
+"""With buffers: strands to which something happened."""
+COUNTS: Final = 18
+
+_OWN: Final = np.dtype(
+    [
+        # What every event touches comes first: a record is six lines of the processor's cache.
+        ("cursor", np.int64),  # the phase that comes next
+        ("last", np.int64),
+        ("upcoming", np.float64),  # the amount of that phase
+        ("done", np.float64),  # progress by finished phases and before the run, in seconds of the dedicated run
+        ("work_begin", np.float64),
+        ("work_length", np.float64),
+        ("worked", np.float64),  # work finished in this run
+        ("since_operation", np.float64),  # work of the iteration under way, the lead left out
+        ("in_iterations", np.float64),  # seconds of finished iterations: work and dedicated I/O
+        ("iterations", np.int64),
+        ("operations", np.int64),  # operations finished
+        ("moved", np.float64),  # units of finished operations, of one strand
+        ("io_seconds", np.float64),  # from posting to completion, of finished operations
+        ("io_alone", np.float64),  # what it would have been alone
+        ("transfer_seconds", np.float64),  # the part of it with a rate above 0, as policies see it
+        ("served_seconds", np.float64),  # the part of it in which the application itself moved data
+        ("began", np.float64),  # when the operation under way was posted
+        ("status", np.int64),
+        ("write_cap", np.float64),  # the most a strand can use of its store, in units/s
+        ("read_cap", np.float64),
+        ("alone", np.float64),  # in virtual time: seconds that the operation under way takes alone
+        ("release", np.float64),
+        ("nodes", np.float64),
+        ("whole", np.float64),  # progress at its end
+        ("rank", np.float64),  # place in the order that the policy has planned
+        ("first", np.int64),  # its chain: phases first … last − 1
+        ("laps", np.int64),  # how often the chain has been repeated
+        ("pending", np.int64),  # strands of the operation under way that are not over
+        ("first_use", np.int64),  # its strands: first_use … first_use + uses − 1
+        ("uses", np.int64),
+        ("write_speed", np.float64),  # how fast a strand writes and reads where nothing holds it up
+        ("read_speed", np.float64),
+        ("rounds", np.float64),  # rounds of an operation; 0 for one that can be interrupted anywhere
+        ("history", np.float64),  # progress before the run
+        ("cycle", np.float64),  # seconds of the chain alone
+        ("end", np.float64),  # NaN until it has ended
+        ("bytes", np.float64),  # bytes of a unit, over all strands
+        # Of an operation on several strands: units moved up to `counted`, the sum of rates, seconds with a rate.
+        ("part_moved", np.float64),
+        ("part_rate", np.float64),
+        ("counted", np.float64),
+        ("part_served", np.float64),
+        # What has come of the operation under way when the kernel came back.
+        ("now_progress", np.float64),
+        ("now_moved", np.float64),
+        ("now_served", np.float64),
+        ("over", np.int64),  # entry of the list of applications whose operation is over
+    ]
+)
+_STORE: Final = np.dtype(
+    [
+        ("middle", np.int64),  # its places: middle − down … middle + up − 1
+        ("down", np.int64),
+        ("up", np.int64),
+        ("row", np.int64),  # where its part of the lists of movers and of those in order begins
+        ("moving", np.int64),  # transfers with a rate
+        ("waiting", np.int64),  # transfers in the order that is kept
+        ("stale", np.int64),  # 1 where something has happened since rates were decided
+        ("finisher", np.int64),  # the transfer that is complete first
+        ("since", np.float64),  # the date that its transfers are up to
+        ("wait", np.float64),  # seconds from then to the first completion
+        ("finish", np.float64),  # the date of it
+        ("round_end", np.float64),  # when the first round ends that a decision waits for
+        ("busy", np.float64),  # seconds with a transfer at some rate, up to `since`
+        ("now_busy", np.float64),  # the same when the kernel came back
+        ("total", np.float64),  # what it carries, in units/s: in all, of writes, of reads
+        ("write", np.float64),
+        ("read", np.float64),
+        ("touched", np.int64),  # entry of the list of stores that wait for new rates
+        ("node", np.float64),  # entry of the tree of next dates; the root is entry 1
+    ]
+)
+_TRANSFER: Final = np.dtype(
+    [
+        ("place", np.int64),  # where it is in the tables, −1 if it is not
+        ("store", np.int64),
+        # Entries of lists that begin with the `row` of each store.
+        ("mover", np.int64),  # the transfers with a rate
+        ("mover_key", np.float64),
+        ("waiting", np.int64),  # those that wait in an order that is kept, as a binary heap
+        ("waiting_key", np.float64),
+        ("chosen", np.int64),  # room for a decision
+        ("stack", np.int64),
+    ]
+)
+_ENTRY: Final = np.dtype([("time", np.float64), ("index", np.int64)])
+
+OWN_FLOATS: Final = ("done", "began", "segment_begin", "segment_rate", "held", "unit", "aside", "rounds")
+"""Rows of the engine behind those of the view: progress when it was posted; when that was, not rounded; the segment of the
+trace under way; 1 while a transfer goes on to the end of its round though the policy would pause it; bytes of a unit; 1
+for a prefetch that the policy is not asked about; rounds, 0 for what can be interrupted anywhere.
+"""
+OWN_INTEGERS: Final = ("index", "transfer")
+"""The application, and the number of the transfer."""
+_FIRST: Final = view.GIVEN + 1
+DONE, BEGAN, SEGMENT_BEGIN, SEGMENT_RATE, HOLDING, UNIT, ASIDE, ROUNDS = range(_FIRST, _FIRST + len(OWN_FLOATS))
+INDEX, TRANSFER = range(len(view.INTEGERS), len(view.INTEGERS) + len(OWN_INTEGERS))
+FLOAT_ROWS: Final = view.GIVEN + 1 + len(OWN_FLOATS)
+INTEGER_ROWS: Final = len(view.INTEGERS) + len(OWN_INTEGERS)
 
 
 class State(NamedTuple):
-    """All arrays of a run; units are seconds and bytes."""
+    """All of a run; seconds and units.
 
+    As few arrays as may be: every function of the kernel is given all of them, and they made most of its compilation.
+    """
+
+    own: Records
+    """One an application."""
+    stores: Records
+    """One a store, and behind them room for the tree."""
+    transfers: Records
+    """One for each strand, or with buffers for its reads and behind those for its writes."""
+    queue: Records
+    """Ends of the work phases under way, as a binary heap."""
+    finishes: Records
+    """Virtual dates of completion, as a binary heap. Only in virtual time."""
     kinds: NDArray[np.uint8]
     amounts: Floats
-    first: Ints
-    """Chain of application i: kinds[first[i] : first[i + 1]]."""
-
-    cap: Floats
-    nodes: Floats
-    release: Floats
-    rounds: Floats
-    """Rounds of an operation, between which it can be interrupted; 0 for one that can be anywhere."""
-    degradation: Floats
-    """Part of B that is left for 1, 2, … transfers together."""
-    status: NDArray[np.int8]
-    cursor: Ints
-    """The phase that comes next."""
-    done: Floats
-    """Progress made by finished phases and before the run, in seconds of the dedicated run."""
-    history: Floats
-    """Progress before the run."""
-    whole: Floats
-    """Progress at its end."""
-    rank: Floats
-    """Place in the order that the policy has planned."""
+    """The phases of all applications."""
     turns: Ints
     """Place of each phase's operation in the planned order of all operations; empty without such a plan."""
-    worked: Floats
-    """Work finished in this run."""
-    moved: Floats
-    """Bytes of operations finished in this run."""
-    work_begin: Floats
-    work_length: Floats
-    since_operation: Floats
-    """Work since the last finished operation, the lead left out: the work of the iteration under way."""
-    in_iterations: Floats
-    """Seconds of finished iterations: work and dedicated I/O."""
-    iterations: Ints
-    operations: Ints
-    """Operations finished."""
-    io_seconds: Floats
-    """From posting to completion, of finished operations."""
-    transfer_seconds: Floats
-    """The part of it with a rate above 0."""
-    end: Floats
-    """NaN until it has ended."""
-
-    slot_index: Ints
-    slot_remaining: Floats
-    slot_volume: Floats
-    slot_cap: Floats
-    slot_posted: Floats
-    slot_began: Floats
-    """When it was posted, not rounded."""
-    slot_done: Floats
-    """Progress when it was posted."""
-    slot_progress: Floats
-    slot_release: Floats
-    slot_nodes: Floats
-    slot_mean_iteration: Floats
-    slot_scratch: Floats
-    slot_order: Ints
-    slot_whole: Floats
-    slot_rank: Floats
-    slot_turn: Ints
-    slot_rate: Floats
-    slot_before: Floats
-    """The rates before the latest decision."""
-    slot_transfer: Floats
-    """Transfer time so far, of all operations."""
-    slot_held: Ints
-    """1 while a transfer goes on to the end of its round though the policy would pause it."""
-    slot_segment_begin: Floats
-    slot_segment_rate: Floats
-
-    heap_time: Floats
-    heap_index: Ints
-    """Ends of the work phases under way, as a binary heap."""
-
-    finish_time: Floats
-    finish_index: Ints
-    """Virtual dates of completion, as a binary heap; the next two are by application. Only in virtual time."""
-    posted: Floats
-    segment_begin: Floats
-
+    degradation: Floats
+    """Part of what a store carries that is left for 1, 2, … transfers together."""
+    floats: Any
+    integers: Any
+    """The tables; the places behind those of the stores are room for what a question leaves out."""
     clock: Floats
     counts: Ints
 
 
-_INTEGERS: Final = frozenset(
-    {
-        "first",
-        "turns",
-        "cursor",
-        "iterations",
-        "operations",
-        "slot_index",
-        "slot_order",
-        "slot_turn",
-        "slot_held",
-        "heap_index",
-        "finish_index",
-        "counts",
-    }
-)
-_TYPES: Final = {"kinds": types.uint8[::1], "status": types.int8[::1], **dict.fromkeys(_INTEGERS, types.int64[::1])}
+ENTRIES_TYPE: Final[Any] = numba.from_dtype(_ENTRY)[::1]
+_TYPES: Final[dict[str, Any]] = {
+    "own": numba.from_dtype(_OWN)[::1],
+    "stores": numba.from_dtype(_STORE)[::1],
+    "transfers": numba.from_dtype(_TRANSFER)[::1],
+    "queue": ENTRIES_TYPE,
+    "finishes": ENTRIES_TYPE,
+    "kinds": types.uint8[::1],
+    "floats": types.float64[:, ::1],
+    "integers": types.int64[:, ::1],
+    "turns": types.int64[::1],
+    "counts": types.int64[::1],
+}
 STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) for name in State._fields], State)
 
 
-def new_state(workload: Workload, held: frozenset[int], plan: Plan, slots: int | None = None) -> State:
-    """The state at the begin of a run; the `held` applications wait for their start, the `plan` is the policy's.
-
-    There are as many `slots` as applications unless told otherwise.
-    """
-    applications = workload.applications
-    size = len(applications)
-    lengths = [len(application.phases) for application in applications]
-    degradation = workload.platform.degradation
-    transfers = size if slots is None else slots
-
-    def of(values: Any, dtype: type[np.generic] = np.float64) -> NDArray[Any]:
-        return np.fromiter(values, dtype, size)
-
-    columns: dict[str, Any] = dict.fromkeys(State._fields)
-    columns.update(
-        kinds=np.concatenate([application.phases.kinds for application in applications]),
-        amounts=np.concatenate([application.phases.amounts for application in applications]),
-        first=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        cap=of(application.cap(workload.platform) for application in applications),
-        nodes=of(application.nodes for application in applications),
-        release=of(application.release for application in applications),
-        rounds=of(application.rounds or 0 for application in applications),
-        degradation=np.ones(transfers) if degradation is None else degradation.upto(transfers),
-        status=of((HELD if index in held else WORKING for index in range(size)), np.int8),
-        done=of(workload.history(application) for application in applications),
-        work_begin=of(workload.start(application) for application in applications),
-        work_length=of(application.lead for application in applications),
-        rank=plan.rank if plan.rank is not None else np.zeros(size),
-        turns=plan.turns if plan.turns is not None else np.zeros(0, np.int64),
-        end=np.full(size, np.nan),
-        clock=np.zeros(CLOCKS),
-        counts=np.zeros(COUNTS, np.int64),
-    )
-    columns["cursor"] = columns["first"][:-1].copy()
-    columns["history"] = columns["done"].copy()
-    columns["whole"] = columns["done"] + of(a.seconds_alone(a.cap(workload.platform)) for a in applications)
-    for name, column in columns.items():
-        if column is None:
-            room = transfers if name.startswith("slot_") else size
-            columns[name] = np.zeros(room, np.int64 if name in _INTEGERS else np.float64)
-    state = State(**columns)
-    state.clock[NOW] = workload.begin
-    state.counts[STALE] = 1
-    fill_heap(state)
-    return state
+def new_records(size: int, kind: np.dtype[Any]) -> Records:
+    """So many records of zeros."""
+    return np.zeros(size, kind).view(np.recarray)
 
 
-def fill_heap(state: State) -> None:
-    """Put the ends of all work phases under way into the heap; sorted, they are one."""
-    started = np.flatnonzero(state.status == WORKING)
-    ends = (state.work_begin + state.work_length)[started]
-    order = np.argsort(ends, kind="stable")
-    state.heap_time[: len(started)] = ends[order]
-    state.heap_index[: len(started)] = started[order]
-    state.counts[HEAP] = len(started)
+def new_own(size: int) -> Records:
+    """The records of so many applications."""
+    return new_records(size, _OWN)
+
+
+def new_stores(size: int) -> Records:
+    """The records of so many stores."""
+    return new_records(size, _STORE)
+
+
+def new_transfers(size: int) -> Records:
+    """The records of so many transfers."""
+    return new_records(size, _TRANSFER)
+
+
+def new_entries(size: int) -> Records:
+    """Room for a heap of so many entries."""
+    return new_records(size, _ENTRY)

@@ -20,11 +20,11 @@ class Application:
     no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
     dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1). `nominal` is
     what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
-    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction, for a burst buffer (004 §3.2). `curve`
+    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction (004 §3.2). `curve`
     is its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest,
     where that is all that is known; `directory` is where its files lie, for placing them. `rounds` is how many equal rounds
     of collective buffering, or files, an operation is made of: it can be interrupted between two only (003 §III.C), and
-    anywhere if not given.
+    anywhere if not given. `placement` lists the I/O resources it uses, numbered from 0.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Application:
     best_count: int | None = None
     directory: str | None = None
     rounds: int | None = None
+    placement: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -57,6 +58,14 @@ class Application:
             object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
         if self.nominal is not None:
             object.__setattr__(self, "nominal", _checked_couple(self.nominal))
+        self._check_resources()
+        if self.rounds is not None:
+            units.count(self.rounds, "rounds", "rounds")
+        if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
+            raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
+
+    def _check_resources(self) -> None:
+        """What it does on I/O resources."""
         if self.curve is not None:
             try:
                 object.__setattr__(self, "curve", Curve.of(self.curve))
@@ -64,10 +73,8 @@ class Application:
                 raise error.within("curve") from None
         if self.best_count is not None:
             units.count(self.best_count, "best_count", "I/O resources")
-        if self.rounds is not None:
-            units.count(self.rounds, "rounds", "rounds")
-        if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
-            raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
+        if self.placement is not None:
+            object.__setattr__(self, "placement", units.positions(self.placement, "placement", "I/O resources"))
 
     @classmethod
     def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:

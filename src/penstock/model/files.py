@@ -59,6 +59,7 @@ _APPLICATION_KEYS: Final = (
     "best_count",
     "directory",
     "rounds",
+    "placement",
 )
 
 
@@ -225,9 +226,14 @@ def _object(document: object, place: str, known: tuple[str, ...], needed: tuple[
 def _given(thing: object, keys: tuple[str, ...]) -> dict[str, Any]:
     """The fields of the object that have a value; a file leaves out the others."""
     given = {key: value for key in keys if (value := getattr(thing, key)) is not None}
-    return {
-        key: value.document() if isinstance(value, Buffer | Curve | Degradation) else value for key, value in given.items()
-    }
+    return {key: _document(value) for key, value in given.items()}
+
+
+def _document(value: Any) -> Any:
+    """The value as JSON and YAML have it."""
+    if isinstance(value, Buffer | Curve | Degradation):
+        return value.document()
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _check_readable(path: Path) -> None:

@@ -3,40 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 from penstock.model import units
 from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, short
 
+_BUFFER_KEYS: Final = ("size", "bandwidth", "resources")
+
 
 @dataclass(frozen=True)
 class Buffer:
     """A burst buffer between the nodes and the I/O system: its `size` S in bytes, and the `bandwidth` B_BB in bytes/s at
-    which it can be filled, unbounded if not given (004 §3.1).
+    which it can be filled, unbounded if not given (004 §3.1). `resources` are the I/O resources it stands before, which can
+    only be all of them.
     """
 
     size: float | None = None
     bandwidth: float | None = None
+    resources: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.size is not None:
             object.__setattr__(self, "size", units.volume(self.size, "size"))
         if self.bandwidth is not None:
             object.__setattr__(self, "bandwidth", units.bandwidth(self.bandwidth, "bandwidth"))
+        if self.resources is not None:
+            object.__setattr__(self, "resources", units.positions(self.resources, "resources", "I/O resources"))
 
     @classmethod
     def of(cls, fields: object) -> Buffer:
         """A buffer from a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``."""
         if isinstance(fields, Buffer):
             return fields
-        if not isinstance(fields, dict) or not set(fields) <= {"size", "bandwidth"}:
-            raise InputError("", f"{short(fields)} is not a buffer; expected an object with the keys size, bandwidth")
+        if not isinstance(fields, dict) or not set(fields) <= set(_BUFFER_KEYS):
+            expected = f"expected an object with the keys {', '.join(_BUFFER_KEYS)}"
+            raise InputError("", f"{short(fields)} is not a buffer; {expected}")
         return cls(**fields)
 
-    def document(self) -> dict[str, float]:
+    def document(self) -> dict[str, Any]:
         """The buffer as a file has it."""
-        fields = {"size": self.size, "bandwidth": self.bandwidth}
+        fields = {"size": self.size, "bandwidth": self.bandwidth, "resources": self.resources and list(self.resources)}
         return {key: value for key, value in fields.items() if value is not None}
+
+    def require_before(self, resources: int | None) -> None:
+        """Refuse a buffer that some of the platform's I/O resources bypass."""
+        if self.resources is None:
+            return
+        given = short(list(self.resources))
+        if resources is None:
+            raise InputError("resources", f"{given} on a platform without I/O resources; expected it to be left out")
+        if set(self.resources) != set(range(resources)):
+            raise InputError(
+                "resources",
+                f"{given} are not the {resources} I/O resources of the platform: some bypass the buffer; "
+                "expected all of them, or leave it out",
+            )
 
 
 @dataclass(frozen=True)
@@ -45,7 +67,7 @@ class Platform:
 
     Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or
     storage targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound
-    each direction, B if not given, and `buffer` is the burst buffer (004 §3.1); the planning of buffers reads these three.
+    each direction, B if not given, and `buffer` is the burst buffer (004 §3.1).
     `degradation` is what is left of B when several transfers share it, all of it if not given (001 §I.A.4).
     """
 
@@ -70,6 +92,7 @@ class Platform:
         if self.buffer is not None:
             try:
                 object.__setattr__(self, "buffer", Buffer.of(self.buffer))
+                self.buffer.require_before(self.resources)
             except InputError as error:
                 raise error.within("buffer") from None
         if self.degradation is not None:

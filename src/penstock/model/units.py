@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from penstock.model.errors import InputError
+from penstock.model.errors import InputError, short
 
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _BYTES = {"B": 1.0}
@@ -71,6 +71,15 @@ def count(value: object, place: str, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
         raise InputError(place, f"{value!r} is not a number of {what}; expected a whole number, 1 or more")
     return value
+
+
+def positions(value: object, place: str, what: str) -> tuple[int, ...]:
+    """Different whole numbers from 0 on, at least one: positions of `what`."""
+    given = tuple(value) if isinstance(value, list | tuple) else ()
+    whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**53 for one in given)
+    if not given or not whole or len(set(given)) != len(given):
+        raise InputError(place, f"{short(value)} are no {what}; expected a list of different whole numbers from 0 on")
+    return given
 
 
 def _from_number(value: float) -> float:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from penstock.model import units
 from penstock.model.application import Application
-from penstock.model.errors import InputError
+from penstock.model.errors import InputError, short
 from penstock.model.platform import Platform
 
 
@@ -51,6 +51,27 @@ class Workload:
             return application.progress
         return self.start(application) - application.release
 
+    @cached_property
+    def on_resources(self) -> bool:
+        """Whether it runs on I/O resources: the platform has some, and all applications have a curve, or some a placement;
+        else on one link.
+        """
+        curves = all(application.curve is not None for application in self.applications)
+        placed = any(application.placement is not None for application in self.applications)
+        return self.platform.resources is not None and (curves or placed)
+
+    @cached_property
+    def placement(self) -> tuple[tuple[int, ...], ...] | None:
+        """The I/O resources that each application uses; None if none of them says so."""
+        given = [application.placement for application in self.applications]
+        if not any(given):
+            return None
+        for index, used in enumerate(given):
+            if used is None:
+                expected = "expected it for every application, or for none"
+                raise InputError(f"applications[{index}]", f"the key 'placement' is missing; {expected}")
+        return tuple(used for used in given if used is not None)
+
     def require_plain_link(self, what: str) -> None:
         """Refuse degradation and rounds, of which `what` know nothing."""
         if self.platform.degradation is not None:
@@ -66,6 +87,12 @@ class Workload:
         if self.window and application.release >= self.window[1]:
             end = self.window[1]
             raise InputError("release", f"{application.release} is not before the end of the window; expected under {end}")
+        resources = self.platform.resources
+        if application.placement and resources is not None and max(application.placement) >= resources:
+            used = short(list(application.placement))
+            raise InputError(
+                "placement", f"{used} on a platform of {resources} I/O resources; expected numbers from 0 to {resources - 1}"
+            )
         elapsed = self.start(application) - application.release
         if application.progress is not None and application.progress > elapsed:
             raise InputError(

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.engine import Run, Trace
-from penstock.engine.loop import compiled_advance
-from penstock.engine.virtual_time import compiled_advance_together
+from penstock.engine.run import prepare
 from penstock.model import InputError, Workload
 from penstock.planning.jobs import Jobs
 from penstock.planning.list_scheduling import ListScheduler
@@ -87,11 +86,7 @@ def _compile(policy: Policy) -> None:
     """Have all compiled code at hand, so that times leave out compilation."""
     compiled_make_packs()
     compiled_reserve()
-    if policy.proportional and not policy.periodic:
-        compiled_advance_together()
-    else:
-        compiled_advance()
-        policy.compiled()
+    prepare(policy)
 
 
 def _execute(
@@ -140,7 +135,9 @@ class EngineWorlds:
         self.seconds += result.seconds
         if self._traces is not None and result.trace is not None:
             own = result.trace
-            self._traces.append(Trace(self._here[own.application], since + own.begin, since + own.end, own.rate))
+            self._traces.append(
+                own._replace(application=self._here[own.application], begin=since + own.begin, end=since + own.end)
+            )
 
     def progress(self) -> Progress:
         """What all I/O nodes have done."""

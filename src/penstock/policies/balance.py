@@ -14,19 +14,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.order import MOMENT, NO_LOSS, YIELD_GRAIN, fill
+from penstock.policies.order import MOMENT, NO_LOSS, YIELD_GRAIN, fill_rest, first, serve
 from penstock.policies.policy import Need, Parameter, Policy
+from penstock.policies.roughly import LOG2_ERROR, log2
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
 
 
 def balance(view: View, rates: Floats) -> None:
-    """Fill the link in the order of (1 − u_i)^p / d_i, largest first; compared by logarithms. Time n."""
+    """Fill the link in the order of (1 − u_i)^p / d_i, largest first; compared by logarithms. Time n.
+
+    Two logarithms take 15 ns. They are first taken roughly, and exactly only where that leaves open who is the first.
+    """
     for i in range(len(rates)):
-        elapsed = max(view.now - view.release[i], MOMENT)
-        length = view.remaining[i] / view.bandwidth
-        lost = max(elapsed - view.progress[i], NO_LOSS * elapsed) / (elapsed + length)
-        view.scratch[i] = np.rint((np.log(length) - view.parameter * np.log(lost)) * YIELD_GRAIN)
-    fill(view, view.scratch, rates)
+        length, lost = _length_and_loss(view, i)
+        view.scratch[i] = log2(length) - view.parameter * log2(lost)
+    lowest = np.inf  # in a loop of its own: the one above runs on several at once then, which takes a third
+    for i in range(len(rates)):
+        lowest = min(lowest, view.scratch[i])
+    highest = lowest + 2.0 * LOG2_ERROR * (1.0 + view.parameter)
+    leader, candidates = 0, 0
+    for i in range(len(rates)):
+        if view.scratch[i] <= highest:
+            leader = i
+            candidates += 1
+    if candidates > 1:
+        for i in range(len(rates)):
+            view.scratch[i] = _key(view, i) if view.scratch[i] <= highest else np.inf
+        leader = first(view, view.scratch)
+    serve(view, leader, rates)
+    if view.cap[leader] < view.bandwidth:
+        for i in range(len(rates)):
+            view.scratch[i] = _key(view, i)
+        fill_rest(view, view.scratch, rates, view.bandwidth - view.cap[leader])
+
+
+@step
+def _length_and_loss(view: View, i: int) -> tuple[float, float]:
+    """d_i and 1 − u_i."""
+    elapsed = max(view.now - view.release[i], MOMENT)
+    length = view.remaining[i] / view.bandwidth
+    return length, max(elapsed - view.progress[i], NO_LOSS * elapsed) / (elapsed + length)
+
+
+@step
+def _key(view: View, i: int) -> float:
+    """log d_i − p·log(1 − u_i), rounded."""
+    length, lost = _length_and_loss(view, i)
+    return float(np.rint((np.log(length) - view.parameter * np.log(lost)) * YIELD_GRAIN))
 
 
 BALANCE = Policy(

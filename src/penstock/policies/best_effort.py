@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from penstock.policies.order import sort
 from penstock.policies.policy import Policy
 from penstock.policies.view import Floats, View
 
 
 def best_effort(view: View, rates: Floats) -> None:
-    """B / k each, whatever the nodes; what someone's cap leaves over is shared between the others. Time n log n."""
-    for i in range(len(rates)):
-        view.scratch[i] = view.cap[i]
-    sort(view, view.scratch)
-    left = view.bandwidth
-    others = len(rates)
-    for i in view.order:
-        rates[i] = min(view.cap[i], left / others)
-        left -= rates[i]
-        others -= 1
+    """B / k each, whatever the nodes; what someone's cap leaves over is shared between the others.
+
+    The level rises with every set of caps that turns out to be below it. Time n for each: two or three, n at worst.
+    """
+    size = len(rates)
+    level = view.bandwidth / size
+    below = 0
+    while True:
+        left, count = view.bandwidth, 0
+        for i in range(size):
+            if view.cap[i] <= level:
+                left -= view.cap[i]
+                count += 1
+        if count in (below, size):
+            break
+        below = count
+        level = max(level, left / (size - count))
+    for i in range(size):
+        rates[i] = min(view.cap[i], level)
 
 
 BEST_EFFORT = Policy(

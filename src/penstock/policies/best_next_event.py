@@ -26,13 +26,12 @@ Time n an evaluation; n² a decision at worst, and about n log n where most are 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from penstock.policies.compiled import part, subroutine
-from penstock.policies.order import rounded_yield, sort
+from penstock.policies.order import rounded_yield, sort_few
 from penstock.policies.policy import Need, Policy
+from penstock.policies.steps import routine, step
 from penstock.policies.view import Floats, View
 
 TIE = 1e-12
@@ -52,53 +51,47 @@ def best_next_event(view: View, rates: Floats) -> None:
     if size == 1:  # alone: full speed is best whatever the horizon
         rates[0] = view.cap[0]
         return
-    best_h, best_k = _best_event(view)
-    _allocate(view, best_k, best_h, rates)
-    for i in range(size):
-        rates[i] = min(view.cap[i], rates[i] / best_h)
-
-
-@subroutine
-def _best_event(view: View) -> tuple[float, int]:
-    """The horizon and who completes there."""
-    size = len(view.cap)
     for i in range(size):
         view.scratch[i] = rounded_yield(view, i)
-    sort(view, view.scratch)
+    sort_few(view, view.scratch)
     latest = view.window_end - view.now
     best_h, best_k, best_level = latest, NOBODY, -1.0
     if latest < np.inf:
-        best_level = _lowest_yield(view, NOBODY, latest)[0]
+        best_level = _lowest_yield(view, best_k, latest)[0]
     for k in view.order:
         if view.remaining[k] / view.cap[k] <= latest:
             needy = view.order[1] if k == view.order[0] else view.order[0]
             h, level = _best_horizon(view, k, needy, latest, best_level - TIE)
             better = level > best_level + TIE
             if not better and level >= best_level - TIE:
-                better = _leximin_better(view, k, h, best_k, best_h)
+                _sorted_yields(view, k, h, view.scratch, rates)
+                _sorted_yields(view, best_k, best_h, view.spare, rates)
+                better = _leximin_better(view.scratch, view.spare)
             if better:
                 best_h, best_k, best_level = h, k, level
-    return best_h, best_k
+    _allocate(view, best_k, best_h, rates, view.scratch)
+    for i in range(size):
+        rates[i] = min(view.cap[i], rates[i] / best_h)
 
 
-@part
+@step
 def _value(bound: Bound, h: float) -> float:
     return (bound[0] + bound[1] * h) / (bound[2] + bound[3] * h)
 
 
-@part
+@step
 def _rises(bound: Bound) -> bool:
     """Whether the bound grows with h: the sign of its derivative, B·C − A·D, beyond rounding."""
     return bound[1] * bound[2] - bound[0] * bound[3] > CONSTANT * abs(bound[0] * bound[3])
 
 
-@part
+@step
 def _is_constant(bound: Bound) -> bool:
     """Whether the bound does not change with h, up to rounding."""
     return abs(bound[1] * bound[2] - bound[0] * bound[3]) <= CONSTANT * abs(bound[0] * bound[3])
 
 
-@part
+@step
 def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float) -> tuple[float, float]:
     """The best horizon for k to complete at, and the lowest yield there; given up once that cannot be `to_reach`.
 
@@ -134,7 +127,7 @@ def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float
     return best_h, best_level
 
 
-@part
+@step
 def _crossing(rising: Bound, falling: Bound) -> float:
     """Where the rising bound passes the falling one; infinite if it never does.
 
@@ -151,7 +144,7 @@ def _crossing(rising: Bound, falling: Bound) -> float:
     return numerator / denominator if denominator != 0.0 else np.inf
 
 
-@part
+@routine
 def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
     """The highest possible lowest yield at t + h if k completes there, and the bound that is active there."""
     level, bound = _filling_level(view, k, h)
@@ -168,7 +161,7 @@ def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
     return level, bound
 
 
-@part
+@step
 def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
     """The level to which B·h − V_k lifts the others, no one limited from above, and the bound of those lifted.
 
@@ -195,52 +188,54 @@ def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
         level = _value(bound, h)
 
 
-@subroutine
-def _allocate(view: View, k: int, h: float, volumes: Floats) -> None:
+@routine
+def _allocate(view: View, k: int, h: float, volumes: Floats, free: Floats) -> None:
     """Write the volumes x_i that are best at the horizon: the water-filling of B·h within [0, min(b_i·h, V_i)], x_k = V_k.
+    In `free` it notes with 1 whose are not at a limit.
 
     Bitran and Hax's pegging: solve without limits, fix at their limits those beyond, on the side where more is beyond,
     and repeat with the rest.
     """
     size = len(volumes)
-    free = np.ones(size, np.bool_)
+    for i in range(size):
+        free[i] = 1.0
     budget = view.bandwidth * h
     if k != NOBODY:
         volumes[k] = view.remaining[k]
         budget = max(0.0, budget - volumes[k])
-        free[k] = False
+        free[k] = 0.0
     while True:
         above, below, total = _lift(view, h, budget, free, volumes)
         if above == 0.0 and below == 0.0:
             break
         for i in range(size):
-            if free[i] and above >= below and volumes[i] > _most(view, i, h):
+            if free[i] > 0.0 and above >= below and volumes[i] > _most(view, i, h):
                 # No more than is left: with little left, the rounding of long times can be more than that.
                 volumes[i] = min(_most(view, i, h), budget)
                 budget -= volumes[i]
-                free[i] = False
-            elif free[i] and above < below and volumes[i] < 0.0:
+                free[i] = 0.0
+            elif free[i] > 0.0 and above < below and volumes[i] < 0.0:
                 volumes[i] = 0.0
-                free[i] = False
+                free[i] = 0.0
     # A volume is the small difference of two long times: let them add up to the budget exactly.
     for i in range(size):
-        if free[i] and total > 0.0:
+        if free[i] > 0.0 and total > 0.0:
             volumes[i] = min(volumes[i] * (budget / total), _most(view, i, h))
 
 
-@part
-def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tuple[float, float, float]:
+@step
+def _lift(view: View, h: float, budget: float, free: Floats, volumes: Floats) -> tuple[float, float, float]:
     """Lift the free to one level with the budget, no limits; returns how far volumes are above and below their limits in
     sum, and their total.
     """
     weight, done = 0.0, 0.0
     for i in range(len(volumes)):
-        if free[i]:
+        if free[i] > 0.0:
             weight += view.cap[i] * (view.now - view.release[i] + h)
             done += view.cap[i] * view.progress[i]
     above, below, total = 0.0, 0.0, 0.0
     for i in range(len(volumes)):
-        if free[i]:
+        if free[i] > 0.0:
             level = (budget + done) / weight
             volumes[i] = view.cap[i] * (level * (view.now - view.release[i] + h) - view.progress[i])
             above += max(0.0, volumes[i] - _most(view, i, h))
@@ -249,31 +244,31 @@ def _lift(view: View, h: float, budget: float, free: Any, volumes: Floats) -> tu
     return above, below, total
 
 
-@part
+@step
 def _most(view: View, i: int, h: float) -> float:
     """What i can move until the horizon."""
     return float(min(view.cap[i] * h, view.remaining[i]))
 
 
-@subroutine
-def _leximin_better(view: View, k: int, h: float, other_k: int, other_h: float) -> bool:
-    """Whether the sorted yields of (k, h) are better than those of the other: at the first that differ, higher."""
-    mine, others = np.empty(len(view.cap)), np.empty(len(view.cap))
-    _allocate(view, k, h, mine)
-    _allocate(view, other_k, other_h, others)
-    for i in range(len(view.cap)):
-        elapsed = view.now - view.release[i]
-        mine[i] = (view.progress[i] + mine[i] / view.cap[i]) / (elapsed + h)
-        others[i] = (view.progress[i] + others[i] / view.cap[i]) / (elapsed + other_h)
-    _sort(mine)
-    _sort(others)
+@step
+def _leximin_better(mine: Floats, others: Floats) -> bool:
+    """Whether sorted yields are better than others: at the first that differ, higher."""
     for i in range(len(mine)):
         if abs(mine[i] - others[i]) > TIE:
             return bool(mine[i] > others[i])
     return False
 
 
-@part
+@routine
+def _sorted_yields(view: View, k: int, h: float, yields: Floats, room: Floats) -> None:
+    """Write the yields at the horizon, lowest first."""
+    _allocate(view, k, h, yields, room)
+    for i in range(len(yields)):
+        yields[i] = (view.progress[i] + yields[i] / view.cap[i]) / (view.now - view.release[i] + h)
+    _sort(yields)
+
+
+@step
 def _sort(values: Floats) -> None:
     """Insertion sort: ties are rare and vectors short, and NumPy's sort would double the time to compile."""
     for i in range(1, len(values)):

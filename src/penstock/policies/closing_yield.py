@@ -31,15 +31,18 @@ def closing_yield(view: View, rates: Floats) -> None:
     most_lost = NO_LOSS
     longest = 0.0
     for i in range(len(rates)):
-        most_lost = max(most_lost, 1.0 - yield_now(view, i))
-        longest = max(longest, view.remaining[i])
+        view.spare[i] = 1.0 - yield_now(view, i)
     for i in range(len(rates)):
-        lost = (1.0 - yield_now(view, i)) / most_lost
-        to_come = 0.0
-        if view.window_end < np.inf:
-            to_come = (view.window_end - view.now) / (view.window_end - view.release[i])
-        weight = view.parameter + max(0.0, 1.0 - view.parameter) * to_come
-        view.scratch[i] = np.rint((weight * view.remaining[i] / longest - lost) * YIELD_GRAIN)
+        most_lost = max(most_lost, view.spare[i])
+        longest = max(longest, view.remaining[i])
+    # Divisions are what this takes its time for, 1.5 ns each: two an application, by what all have in common only once.
+    per_length, per_loss = YIELD_GRAIN / longest, YIELD_GRAIN / most_lost
+    to_come = max(0.0, 1.0 - view.parameter) * (view.window_end - view.now) if view.window_end < np.inf else 0.0
+    for i in range(len(rates)):
+        weight = view.parameter
+        if to_come > 0.0:
+            weight += to_come / (view.window_end - view.release[i])
+        view.scratch[i] = np.rint(weight * (view.remaining[i] * per_length) - view.spare[i] * per_loss)
     fill(view, view.scratch, rates)
 
 

@@ -4,8 +4,8 @@ The event loop is compiled once, with an explicit signature in which the policy 
 compiled apart from it, so that a new policy compiles alone and a cached loop is never recompiled for it. With
 NUMBA_DISABLE_JIT=1 everything runs as plain Python.
 
-Views are handed to a policy as arrays without an owner (`unowned`): numba counts references with atomic operations, two an
-array and call, which made a call with nine arrays cost 170 ns; without an owner it costs 20 ns.
+Tables are handed to a policy by their addresses: numba counts references of arrays with atomic operations, two an array and
+call, which made a call with nine arrays cost 170 ns; without an owner (`unowned`) 20 ns; by address 1 ns.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ import hashlib
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final, TypeVar
 
 import numba
 import numpy as np
 from numba import types
 from numba.core import cgutils
+from numba.core.event import Listener, install_listener
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
+
+from penstock.policies.merging import MergedCompiler
 
 FLAGS: Final[dict[str, Any]] = {"error_model": "numpy", "boundscheck": False, "nogil": True}
 """No fastmath: results must not depend on how a sum was vectorised."""
 
 JIT: Final = not numba.config.DISABLE_JIT
-PATIENCE_SECONDS: Final = 2.0
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,12 +49,21 @@ def helper(function: F) -> F:
 
 
 def part(function: F) -> F:
-    """A `helper` of a kernel, not to be called from Python: without the code for that it compiles in half the time."""
+    """A `helper` of compiled code, not to be called from Python; kept on disk by itself."""
     if not JIT:
         return function
     with _cache_in(cache_folder()) as cached:
-        flags = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-        return numba.njit(cache=cached, forceinline=True, _nrt=False, **flags, **FLAGS)(function)  # type: ignore[no-any-return]
+        return without_literals(merged(function, cache=cached, _nrt=False))  # type: ignore[no-any-return]
+
+
+def without_literals(compiled: Any) -> Any:
+    """The compiled function, to which a number that is written down, as 0, is like any other.
+
+    To numba it has a type of its own, for which all would be compiled once more.
+    """
+    template = compiled.get_call_template
+    compiled.get_call_template = lambda arguments, keywords: template([types.unliteral(a) for a in arguments], keywords)
+    return compiled
 
 
 def subroutine(function: F) -> F:
@@ -90,6 +101,59 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
     def signature(self) -> Any:
         """numba asks for it when the object is passed to a kernel."""
         return self._signature
+
+
+def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The template with this function in place of its stand-in ``function``.
+
+    By other globals and a name of its own, after which numba names its file: a closure is compiled anew in every process.
+    """
+    name = f"{template.__name__}_{function.__module__}_{function.__qualname__}".replace(".", "_")
+    made = FunctionType(template.__code__, {**template.__globals__, "function": function}, name)
+    made.__qualname__ = name
+    return made
+
+
+def merged(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
+    """The function compiled to be merged into its callers, and for nothing else."""
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {"forceinline": True, "pipeline_class": MergedCompiler, **wrappers, **FLAGS, **flags}
+    return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def address(array: Any) -> Any:
+    """Where the numbers of the array are; without the compiler, the array itself."""
+    return array
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _address(_: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, cgutils.intp_t)
+
+    return types.intp(array), generate
+
+
+@overload(address, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_address(array: Any) -> Any:
+    return lambda array: _address(array)
+
+
+def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size: Any) -> Any:
+    """Code for an array of this kind, `size` long, from the place `start` of what is at the address `base`."""
+    array = context.make_array(kind)(context, builder)
+    width = cgutils.intp_t(8)
+    data = builder.inttoptr(builder.add(base, builder.mul(start, width)), array.data.type)
+    context.populate_array(array, data=data, shape=[size], strides=[width], itemsize=width, meminfo=None)
+    return array._getvalue()
+
+
+def number_at(context: Any, builder: Any, kind: Any, base: Any, place: int) -> Any:
+    """Code for one number of the array at the address `base`; a whole number is rounded down."""
+    pointer = builder.inttoptr(builder.add(base, base.type(8 * place)), context.get_value_type(types.float64).as_pointer())
+    number = builder.load(pointer)
+    return number if kind == types.float64 else builder.fptosi(number, context.get_value_type(kind))
 
 
 def unowned(arrays: Any) -> Any:
@@ -203,17 +267,25 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def announcing(what: str, *, once: bool = True) -> Iterator[None]:
-    """Say on standard error what is being compiled if it takes longer than a moment, and whether it is done only once."""
+    """Say on standard error what is compiled inside the block, as soon as anything is; what the cache has is not."""
     line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
-    timer = threading.Timer(PATIENCE_SECONDS, _say, [line])
-    timer.daemon = True
-    timer.start()
-    try:
+    listener = _Announcement(line)
+    with install_listener("numba:compile", listener):
         yield
-    finally:
-        timer.cancel()
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+class _Announcement(Listener):  # type: ignore[misc]
+    """Says its line when something is first compiled."""
+
+    def __init__(self, line: str) -> None:
+        self._line: str | None = line
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        """Something is about to be compiled."""
+        if self._line is not None:
+            sys.stderr.write(self._line + "\n")
+            sys.stderr.flush()
+            self._line = None
+
+    def on_end(self, event: Any) -> None:
+        """It has been compiled."""

@@ -24,10 +24,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.policies.compiled import helper, part
+import numpy as np
+
 from penstock.policies.interfering import level_of
-from penstock.policies.order import precedes, sort
+from penstock.policies.order import precedes, sort_few
 from penstock.policies.policy import Need, Parameter, Policy
+from penstock.policies.steps import routine, step
 from penstock.policies.view import Floats, View
 
 IMPROVEMENT: Final = 1e-12
@@ -42,69 +44,77 @@ MAX_INTERFERENCE: Final = 3
 def coordinating(view: View, rates: Floats) -> None:
     """Give the link to the group of the best plan. Time n² for n active, and g² more for each who waits where g fill the
     link together; where they do not fill it, g.
-    """
-    coordinate(view, rates)
-
-
-@helper
-def coordinate(view: View, rates: Floats) -> None:
-    """Decide for one application after the other.
 
     In view.order stand the queue, then the group, then those to be decided upon: `queued` and `decided` are where the first
-    two end. `end` is when the group will have ended, and `value` its metric.
+    two end. `end` is when the group will have ended, and `value` its metric. In view.spare is what a second costs each one.
     """
     size = len(rates)
+    largest = view.parameter >= MAX_INTERFERENCE
     holders = 0
     for i in range(size):
         moves = view.rate[i] > 0.0
         view.scratch[i] = 0.0 if moves else 1.0
+        view.spare[i] = _weight(view, i)
         holders += 1 if moves else 0
-    sort(view, view.scratch)
-    metric = min(int(view.parameter), MAX_INTERFERENCE)
+    sort_few(view, view.scratch)
     queued, decided = 0, max(1, holders)
-    end, value = _shared(view, metric, queued, decided)
+    end, value = _shared(view, largest, queued, decided)
     while decided < size:
-        queued, end, value = _decide(view, metric, queued, decided, end, value)
+        queued, end, value = _decide(view, largest, queued, decided, end, value)
         decided += 1
     level = level_of(view, queued, decided)
-    for i in range(size):
-        rates[i] = 0.0
-    for place in range(queued, decided):
+    for place in range(size):
         i = view.order[place]
-        rates[i] = min(view.cap[i], level * view.nodes[i])
+        rates[i] = min(view.cap[i], level * view.nodes[i]) if queued <= place < decided else 0.0
 
 
-@part
-def _decide(view: View, metric: int, queued: int, decided: int, end: float, value: float) -> tuple[int, float, float]:
+@step
+def _weight(view: View, i: int) -> float:
+    """What a second of its I/O time adds to the metric."""
+    if view.parameter < INTERFERENCE:
+        return float(view.nodes[i])
+    if IO_TIME <= view.parameter < MAX_INTERFERENCE:
+        return 1.0
+    return float(view.cap[i] / view.volume[i])
+
+
+@step
+def _decide(view: View, largest: bool, queued: int, decided: int, end: float, value: float) -> tuple[int, float, float]:
     """Put the application after those decided upon into the plan; returns where the queue ends then, when the group will
     have ended, and its metric.
     """
     newcomer = view.order[decided]
-    place, best = _best_place(view, metric, queued, newcomer, end, value)
-    shared_end, shared = _shared(view, metric, queued, decided + 1)
+    place, best = _best_place(view, largest, queued, newcomer, end, value)
+    shared_end, shared = _shared(view, largest, queued, decided + 1)
     _put_in_order(view, queued, decided, newcomer)
-    together = _both(metric, shared, _served(view, metric, 0, queued, shared_end))
-    if together < best - IMPROVEMENT * abs(best):
-        place, best = -1, together
     own = _alone(view, newcomer)
-    own_cost = _cost(view, metric, newcomer, own)
-    alone = _both(metric, own_cost, _served(view, metric, queued, decided, own))
-    resumed = own
+    own_cost = _cost(view, newcomer, own)
+    # The queue if all share, and the group and the queue if the newcomer is alone before them.
+    together, alone, resumed = shared, own_cost, own
     for after in range(queued, decided):
         resumed += _alone(view, view.order[after])
-    alone = _both(metric, alone, _served(view, metric, 0, queued, resumed))
+        alone = _both(largest, alone, _cost(view, view.order[after], resumed))
+    later = shared_end
+    for waiting in range(queued):
+        i = view.order[waiting]
+        later += _alone(view, i)
+        resumed += _alone(view, i)
+        together = _both(largest, together, _cost(view, i, later))
+        alone = _both(largest, alone, _cost(view, i, resumed))
+    if together < best - IMPROVEMENT * abs(best):
+        place, best = -1, together
     if alone < best - IMPROVEMENT * abs(best):
         _interrupt(view, queued, decided)
         return decided, own, own_cost
     if place < 0:
         return queued, shared_end, shared
-    for later in range(decided, place, -1):
-        view.order[later] = view.order[later - 1]
+    for moved in range(decided, place, -1):
+        view.order[moved] = view.order[moved - 1]
     view.order[place] = newcomer
     return queued + 1, end, value
 
 
-@part
+@step
 def _put_in_order(view: View, queued: int, decided: int, newcomer: int) -> None:
     """Put the newcomer after the group, and the group into the order of posting."""
     for place in range(queued, decided):
@@ -120,7 +130,7 @@ def _put_in_order(view: View, queued: int, decided: int, newcomer: int) -> None:
         view.order[place] = member
 
 
-@part
+@step
 def _interrupt(view: View, queued: int, decided: int) -> None:
     """Let the group go to the head of the queue, in its own order."""
     for place in range(queued, decided):
@@ -131,8 +141,8 @@ def _interrupt(view: View, queued: int, decided: int) -> None:
         view.order[ahead] = member
 
 
-@part
-def _best_place(view: View, metric: int, queued: int, newcomer: int, begin: float, before: float) -> tuple[int, float]:
+@step
+def _best_place(view: View, largest: bool, queued: int, newcomer: int, begin: float, before: float) -> tuple[int, float]:
     """The place in the queue that is best for the newcomer, the last of equals, and the metric with it there; the queue
     begins when the group has ended, with the metric of the group.
     """
@@ -142,55 +152,39 @@ def _best_place(view: View, metric: int, queued: int, newcomer: int, begin: floa
         view.scratch[place] = before
         i = view.order[place]
         begin += _alone(view, i)
-        before = _both(metric, before, _cost(view, metric, i, begin))
-    best_place, best = queued, _both(metric, before, _cost(view, metric, newcomer, begin + own))
+        before = _both(largest, before, _cost(view, i, begin))
+    best_place, best = queued, _both(largest, before, _cost(view, newcomer, begin + own))
     after = 0.0
     for place in range(queued - 1, -1, -1):
         i = view.order[place]
-        after = _both(metric, after, _cost(view, metric, i, begin + own))
+        after = _both(largest, after, _cost(view, i, begin + own))
         begin -= _alone(view, i)
-        value = _both(metric, view.scratch[place], _cost(view, metric, newcomer, begin + own))
-        value = _both(metric, value, after)
+        value = _both(largest, view.scratch[place], _cost(view, newcomer, begin + own))
+        value = _both(largest, value, after)
         if value < best - IMPROVEMENT * abs(best):
             best_place, best = place, value
     return best_place, best
 
 
-@part
+@step
 def _alone(view: View, i: int) -> float:
     """Seconds that the rest of its operation takes alone."""
     return float(view.remaining[i] / view.cap[i])
 
 
-@part
-def _cost(view: View, metric: int, i: int, end: float) -> float:
+@step
+def _cost(view: View, i: int, end: float) -> float:
     """What it adds to the metric if its operation ends in so many seconds; no less than 0."""
-    seconds = view.now - view.posted[i] + end
-    if metric == CPU_SECONDS:
-        return float(view.nodes[i] * seconds)
-    if metric == IO_TIME:
-        return float(seconds)
-    return float(seconds * view.cap[i] / view.volume[i])
+    return float((view.now - view.posted[i] + end) * view.spare[i])
 
 
-@part
-def _both(metric: int, one: float, other: float) -> float:
+@step
+def _both(largest: bool, one: float, other: float) -> float:
     """The metric of two parts of a plan."""
-    return max(one, other) if metric == MAX_INTERFERENCE else one + other
+    return max(one, other) if largest else one + other
 
 
-@part
-def _served(view: View, metric: int, begin: int, end: int, seconds: float) -> float:
-    """The metric of those in view.order from `begin` to before `end`, served one after the other in so many seconds."""
-    value = 0.0
-    for place in range(begin, end):
-        i = view.order[place]
-        seconds += _alone(view, i)
-        value = _both(metric, value, _cost(view, metric, i, seconds))
-    return value
-
-
-@part
+@step
 def _have_room(view: View, begin: int, end: int) -> bool:
     """Whether those in view.order from `begin` to before `end` can all have their caps, however many of them are left."""
     total = 0.0
@@ -201,8 +195,8 @@ def _have_room(view: View, begin: int, end: int) -> bool:
     return bool(total <= kept * view.bandwidth)
 
 
-@part
-def _shared(view: View, metric: int, begin: int, end: int) -> tuple[float, float]:
+@routine
+def _shared(view: View, largest: bool, begin: int, end: int) -> tuple[float, float]:
     """When those in view.order from `begin` to before `end`, which share the link, have all ended, and their metric.
 
     In view.scratch is what is left of each. They are put into the order in which they end, or left as they are where nobody
@@ -213,24 +207,22 @@ def _shared(view: View, metric: int, begin: int, end: int) -> tuple[float, float
         for place in range(begin, end):
             i = view.order[place]
             seconds = max(seconds, _alone(view, i))
-            value = _both(metric, value, _cost(view, metric, i, _alone(view, i)))
+            value = _both(largest, value, _cost(view, i, _alone(view, i)))
         return seconds, value
     for place in range(begin, end):
         view.scratch[view.order[place]] = view.remaining[view.order[place]]
-    going = begin
-    while going < end:
+    for going in range(begin, end):
         level = level_of(view, going, end)
         total = 0.0
         for place in range(going, end):
             i = view.order[place]
             total += min(view.cap[i], level * view.nodes[i])
-        carried = view.bandwidth * view.degradation[end - going - 1]
-        kept = min(1.0, carried / total)
-        wait, next_place = -1.0, going
+        kept = min(1.0, view.bandwidth * view.degradation[end - going - 1] / total)
+        wait, next_place = np.inf, going
         for place in range(going, end):
             i = view.order[place]
             left = view.scratch[i] / (kept * min(view.cap[i], level * view.nodes[i]))
-            if wait < 0.0 or left < wait:
+            if left < wait:
                 wait, next_place = left, place
         seconds += wait
         for place in range(going, end):
@@ -238,10 +230,9 @@ def _shared(view: View, metric: int, begin: int, end: int) -> tuple[float, float
             moved = wait * kept * min(view.cap[i], level * view.nodes[i])
             view.scratch[i] = max(0.0, view.scratch[i] - moved)
         ended = view.order[next_place]
-        value = _both(metric, value, _cost(view, metric, ended, seconds))
+        value = _both(largest, value, _cost(view, ended, seconds))
         view.order[next_place] = view.order[going]
         view.order[going] = ended
-        going += 1
     return seconds, value
 
 

@@ -16,16 +16,22 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.policies.order import MOMENT, YIELD_GRAIN, fill
-from penstock.policies.policy import Need, Parameter, Policy
+from penstock.policies.policy import FILL, Need, Order, Parameter, Policy
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
+
+
+@step
+def progress_due(view: View, i: int) -> float:
+    """P_i + c·V_i / B."""
+    return float(view.progress[i] + view.parameter * view.remaining[i] / view.bandwidth)
 
 
 def due_yield(view: View, rates: Floats) -> None:
     """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i). Time n."""
     for i in range(len(rates)):
         elapsed = max(view.now - view.release[i], MOMENT)
-        due = view.progress[i] + view.parameter * view.remaining[i] / view.bandwidth
-        view.scratch[i] = np.rint(due / elapsed * YIELD_GRAIN)
+        view.scratch[i] = np.rint(progress_due(view, i) / elapsed * YIELD_GRAIN)
     fill(view, view.scratch, rates)
 
 
@@ -35,5 +41,6 @@ DUE_YIELD = Policy(
     summary="the lowest yield at the end of the pending transfer first",
     needs=(Need.PROGRESS, Need.VOLUME),
     reference="beyond 000",
+    order=Order(progress_due, FILL, YIELD_GRAIN),
     parameter=Parameter("c", 2.0, "how much the length of the transfer counts; 0 is greedy-yield"),
 )

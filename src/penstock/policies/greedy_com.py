@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from penstock.policies.order import TIME_GRAIN, fill
-from penstock.policies.policy import Need, Policy
+from penstock.policies.order import fill, rounded_time
+from penstock.policies.policy import FILL, Need, Order, Policy
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
+
+
+@step
+def time_alone(view: View, i: int) -> float:
+    """V_i / b_i, in nanoseconds."""
+    return rounded_time(view.remaining[i] / view.cap[i])
 
 
 def greedy_com(view: View, rates: Floats) -> None:
     """Fill the link in the order of V_i / b_i, the time the pending operation still takes alone. Time n."""
     for i in range(len(rates)):
-        view.scratch[i] = np.rint(view.remaining[i] / view.cap[i] * TIME_GRAIN)
+        view.scratch[i] = time_alone(view, i)
     fill(view, view.scratch, rates)
 
 
@@ -22,4 +27,5 @@ GREEDY_COM = Policy(
     summary="the shortest remaining transfer first",
     needs=(Need.VOLUME,),
     reference="000 §4.1",
+    order=Order(time_alone, FILL),
 )

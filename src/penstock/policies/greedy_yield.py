@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.policies.order import fill, rounded_yield
-from penstock.policies.policy import Need, Policy
+from penstock.policies.order import YIELD_GRAIN, fill, progressed, rounded_yield
+from penstock.policies.policy import FILL, Need, Order, Policy
 from penstock.policies.view import Floats, View
 
 
@@ -14,12 +14,15 @@ def greedy_yield(view: View, rates: Floats) -> None:
     fill(view, view.scratch, rates)
 
 
+_BY_PROGRESS = Order(progressed, FILL, YIELD_GRAIN)
+
 GREEDY_YIELD = Policy(
     name="greedy-yield",
     rates=greedy_yield,
     summary="the lowest yield first",
     needs=(Need.PROGRESS,),
     reference="000 §4.1",
+    order=_BY_PROGRESS,
 )
 
 PERIODIC_GREEDY_YIELD = Policy(
@@ -29,4 +32,5 @@ PERIODIC_GREEDY_YIELD = Policy(
     needs=(Need.PROGRESS,),
     reference="000 §4.1, §3.2.2",
     periodic=True,
+    order=_BY_PROGRESS,
 )

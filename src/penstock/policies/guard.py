@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numba
 import numpy as np
 
 from penstock.model import InputError
-from penstock.policies.compiled import FLAGS, JIT, ByAddress
-from penstock.policies.view import RATES_SIGNATURE, Floats, RatesFunction, View
+from penstock.policies.compiled import JIT, ByAddress, merged, retargeted
+from penstock.policies.view import RATES_SIGNATURE, Floats, RatesFunction, View, asked
 
 
 def guarded(function: RatesFunction, name: str) -> Any:
     """The user's function as the engine calls it; InputError in one line if it cannot be compiled."""
     if not JIT:
-        return _guard(function)
+        return retargeted(asked, _guard(function))
     try:
         # Without counting references a call costs half; what makes arrays needs it.
         return _compiled(function, name, _nrt=False)
@@ -29,9 +28,9 @@ def guarded(function: RatesFunction, name: str) -> Any:
 
 
 def _compiled(function: RatesFunction, name: str, **flags: Any) -> ByAddress:
-    checked = numba.njit(forceinline=True, **{**FLAGS, "boundscheck": True}, **flags)(function)
+    guarded = merged(_guard(merged(function, boundscheck=True, **flags)))
     try:
-        return ByAddress(_guard(checked), RATES_SIGNATURE, f"the policy {name}", cached=False)
+        return ByAddress(retargeted(asked, guarded), RATES_SIGNATURE, f"the policy {name}", cached=False)
     except Exception as error:  # numba has errors of many classes for what it cannot compile
         raise InputError(f"policy {name}", f"it cannot be compiled: {_reason(str(error))}") from None
 

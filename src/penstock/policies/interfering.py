@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.policies.compiled import helper
 from penstock.policies.policy import Need, Policy
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
 
 
@@ -19,7 +19,7 @@ def interfering(view: View, rates: Floats) -> None:
         rates[i] = min(view.cap[i], level * view.nodes[i])
 
 
-@helper
+@step
 def level_of(view: View, begin: int, end: int) -> float:
     """The bandwidth of a node, in bytes/s, at which the applications in view.order from `begin` to before `end` fill the
     link, each up to its cap; a level that is above all caps if they cannot.

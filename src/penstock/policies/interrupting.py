@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from penstock.policies.order import rounded_time, serve_first
-from penstock.policies.policy import Need, Policy
+from penstock.policies.policy import FIRST, Need, Order, Policy
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
+
+
+@step
+def latest(view: View, i: int) -> float:
+    """−R_i, in nanoseconds."""
+    return -rounded_time(view.posted[i])
 
 
 def interrupting(view: View, rates: Floats) -> None:
     """The latest posted operation, alone at its cap; the interrupted ones resume last in, first out. Time n."""
     for i in range(len(rates)):
-        view.scratch[i] = -rounded_time(view.posted[i])
+        view.scratch[i] = latest(view, i)
     serve_first(view, view.scratch, rates)
 
 
@@ -21,4 +28,5 @@ INTERRUPTING = Policy(
     needs=(Need.POSTING,),
     reference="003 §III.A",
     idles=True,
+    order=Order(latest, FIRST),
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.compiled import helper, part
-from penstock.policies.order import fill_after, rounded_yield, sort
+from penstock.policies.order import fill_after, rounded_yield, serve, sort
 from penstock.policies.policy import Need, Policy
+from penstock.policies.steps import routine, step
 from penstock.policies.view import Floats, View
 
 IMPROVEMENT = 1e-12
@@ -17,10 +17,14 @@ def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
     """Try every active application as the one served first, the others following in the order of greedy-yield; keep the
     allocation whose lowest yield at its horizon, the earliest completion under it, is highest.
 
-    Candidates are tried in the order of greedy-yield. A candidate is given up as soon as one application falls to the best
-    score so far; as the lowest yields come first, that is after one or two of them, so that the time is n log n in practice
-    and n² at worst.
+    Candidates are tried in the order of greedy-yield, which decides between those whose scores are as good as equal. A
+    candidate is given up as soon as one application falls to the best score so far; as the lowest yields come first, that is
+    after one or two of them, so that the time is n log n in practice and n² at worst.
     """
+    best = _best_alone(view)
+    if best >= 0:
+        serve(view, best, rates)
+        return
     for i in range(len(rates)):
         view.scratch[i] = rounded_yield(view, i)
     sort(view, view.scratch)
@@ -30,12 +34,54 @@ def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
         score = _score(view, candidate, best_score + IMPROVEMENT)
         if score > best_score + IMPROVEMENT:
             best, best_score = candidate, score
-    for i in range(len(rates)):
-        rates[i] = 0.0
     fill_after(view, best, rates)
 
 
-@helper
+@step
+def _best_alone(view: View) -> int:
+    """The best candidate, where everyone can use the whole link and no other is nearly as good; −1 elsewhere. Time n mostly.
+
+    Here no order is needed, the sorting of which takes longer than all the rest. The shorter the horizon, the better for who
+    is behind: so the shortest transfer comes first, and who is lowest then tells for most others that they are worse.
+    """
+    shortest = 0
+    for i in range(len(view.cap)):
+        if view.cap[i] < view.bandwidth:
+            return -1
+        if view.remaining[i] < view.remaining[shortest]:
+            shortest = i
+    best, close = shortest, False
+    score, lowest = _lowest_at(view, shortest, -np.inf)
+    for i in range(len(view.cap)):
+        passed = score - 2.0 * IMPROVEMENT
+        horizon = view.remaining[i] / view.bandwidth
+        hopeless = i != lowest and view.progress[lowest] < passed * (view.now - view.release[lowest] + horizon)
+        if hopeless or i == shortest:
+            continue
+        found, _ = _lowest_at(view, i, passed)
+        if found > score + 1.5 * IMPROVEMENT:
+            best, score, close = i, found, False
+        elif found >= score - 1.5 * IMPROVEMENT:
+            score, close = max(score, found), True
+    return -1 if close else best
+
+
+@routine
+def _lowest_at(view: View, candidate: int, passed: float) -> tuple[float, int]:
+    """The lowest yield at the end of the candidate's transfer, and whose it is; or the first found below `passed`."""
+    horizon = view.remaining[candidate] / view.bandwidth
+    yielded = (view.progress[candidate] + horizon) / (view.now - view.release[candidate] + horizon)
+    lowest = candidate
+    for i in range(len(view.cap)):
+        if yielded < passed:
+            break
+        other = view.progress[i] / (view.now - view.release[i] + horizon)
+        if other < yielded and i != candidate:
+            yielded, lowest = other, i
+    return float(yielded), lowest
+
+
+@step
 def _score(view: View, candidate: int, to_beat: float) -> float:
     """The lowest yield at the candidate's horizon; some value up to `to_beat` if it does not pass that."""
     horizon = _horizon(view, candidate)
@@ -52,7 +98,7 @@ def _score(view: View, candidate: int, to_beat: float) -> float:
     return float(lowest)
 
 
-@part
+@step
 def _horizon(view: View, candidate: int) -> float:
     """Seconds to the earliest completion if the candidate is served first."""
     horizon = view.remaining[candidate] / view.cap[candidate]

@@ -65,7 +65,8 @@ def _own(text: str, module_name: str, name: str) -> Policy:
     module = _load_file(text, module_name) if module_name.endswith(".py") else _import(text, module_name)
     thing = getattr(module, name, None)
     if isinstance(thing, Policy):
-        return replace(thing, built_in=False, proportional=False, _compiled={})  # it runs as written, and guarded
+        # It runs as written, and guarded.
+        return replace(thing, built_in=False, proportional=False, order=None, _compiled={})
     if not inspect.isfunction(thing):
         functions = [key for key, value in vars(module).items() if inspect.isfunction(value) or isinstance(value, Policy)]
         raise InputError(f"policy {text}", f"no function {name!r} there; expected one of {', '.join(functions) or 'none'}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.compiled import helper, part
+from penstock.policies.steps import step
 from penstock.policies.view import Floats, View
 
 YIELD_GRAIN = 1e12
@@ -20,64 +20,54 @@ MOMENT = 1e-9
 """The shortest time since a release, in seconds, that a policy divides by."""
 NO_LOSS = 1e-9
 """An application that has lost no more than this part of its time counts as having lost just that."""
+SHORT = 24
+"""Up to so many are sorted by insertion: 10 take 70 ns then, and 150 ns in a heap."""
 
 
-@helper
+@step
+def progressed(view: View, i: int) -> float:
+    """P_i, the order of the yields where all are released at once."""
+    return float(view.progress[i])
+
+
+@step
 def yield_now(view: View, i: int) -> float:
     """y_i(t) = progress / (t − τ_i) (000 eq. 6); 1 at the instant of release."""
     elapsed = view.now - view.release[i]
     if elapsed <= 0.0:
         return 1.0
-    return float(view.progress[i] / elapsed)
+    return float(progressed(view, i) / elapsed)
 
 
-@helper
+@step
 def rounded_yield(view: View, i: int) -> float:
     """The yield as orders compare it, in units of 1e-12."""
     return float(np.rint(yield_now(view, i) * YIELD_GRAIN))
 
 
-@part
+@step
+def rounded_time(seconds: float) -> float:
+    """A time as orders compare it, in nanoseconds."""
+    return float(np.rint(seconds * TIME_GRAIN))
+
+
+@step
 def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
     """Whether i comes before j: lower key, then earlier posting, then lower index."""
     if keys[i] != keys[j]:
         return bool(keys[i] < keys[j])
+    return earlier(view, i, j)
+
+
+@step
+def earlier(view: View, i: int, j: int) -> bool:
+    """Whether i has posted before j; of those at the same time the lower index has."""
     if view.posted[i] != view.posted[j]:
         return bool(view.posted[i] < view.posted[j])
     return bool(view.application[i] < view.application[j])
 
 
-@part
-def _sift_down(view: View, keys: Floats, root: int, size: int) -> None:
-    """Restore the heap in view.order, last in order on top, below `root`."""
-    heap = view.order
-    moved = heap[root]
-    child = 2 * root + 1
-    while child < size:
-        if child + 1 < size and precedes(view, keys, heap[child], heap[child + 1]):
-            child += 1
-        if not precedes(view, keys, moved, heap[child]):
-            break
-        heap[root] = heap[child]
-        root = child
-        child = 2 * root + 1
-    heap[root] = moved
-
-
-@helper
-def sort(view: View, keys: Floats) -> None:
-    """Write all applications, first in order first, to view.order. Heapsort: time n log n."""
-    size = len(keys)
-    for i in range(size):
-        view.order[i] = i
-    for root in range(size // 2 - 1, -1, -1):
-        _sift_down(view, keys, root, size)
-    for last in range(size - 1, 0, -1):
-        view.order[0], view.order[last] = view.order[last], view.order[0]
-        _sift_down(view, keys, 0, last)
-
-
-@part
+@step
 def first(view: View, keys: Floats) -> int:
     """The application that comes first."""
     best = 0
@@ -87,55 +77,131 @@ def first(view: View, keys: Floats) -> int:
     return best
 
 
-@helper
+@step
+def _sift_down(view: View, keys: Floats, root: int, size: int) -> None:
+    """Restore the heap in view.order, first in order on top, below `root`."""
+    heap = view.order
+    moved = heap[root]
+    child = 2 * root + 1
+    while child < size:
+        if child + 1 < size and precedes(view, keys, heap[child + 1], heap[child]):
+            child += 1
+        if not precedes(view, keys, heap[child], moved):
+            break
+        heap[root] = heap[child]
+        root = child
+        child = 2 * root + 1
+    heap[root] = moved
+
+
+@step
+def sort(view: View, keys: Floats) -> None:
+    """Write all applications, first in order first, to view.order. Heapsort: time n log n; few are inserted one by one."""
+    size = len(keys)
+    if size <= SHORT:
+        sort_few(view, keys)
+        return
+    for i in range(size):
+        view.order[i] = i
+    # The first in order goes behind the heap, again and again, so that the last comes first in the end.
+    root, last = size // 2, size
+    while last > 1:
+        if root > 0:  # the heap is being made
+            root -= 1
+        else:
+            last -= 1
+            view.order[0], view.order[last] = view.order[last], view.order[0]
+        _sift_down(view, keys, root, last)
+    for place in range(size // 2):
+        view.order[place], view.order[size - 1 - place] = view.order[size - 1 - place], view.order[place]
+
+
+@step
+def sort_few(view: View, keys: Floats) -> None:
+    """The same, all of them inserted one by one: time n², and half the time to compile."""
+    for moved in range(len(keys)):
+        place = moved
+        while place > 0 and precedes(view, keys, moved, view.order[place - 1]):
+            view.order[place] = view.order[place - 1]
+            place -= 1
+        view.order[place] = moved
+
+
+@step
 def serve_one(view: View, keys: Floats, rates: Floats) -> None:
     """Give the link to one application until its operation is complete: who holds it, or else the first in the order of the
     keys. Time n.
     """
-    served = -1
+    if not keep_holder(view, rates):
+        serve_first(view, keys, rates)
+
+
+@step
+def keep_holder(view: View, rates: Floats) -> bool:
+    """Leave the link to who holds it; False, and no rates, if nobody does."""
     for i in range(len(rates)):
-        rates[i] = 0.0
         if view.rate[i] > 0.0:
-            served = i
-    if served < 0:
-        served = first(view, keys)
-    rates[served] = view.cap[served]
+            serve(view, i, rates)
+            return True
+    return False
 
 
-@helper
+@step
 def serve_first(view: View, keys: Floats, rates: Floats) -> None:
     """Give the link to the first in the order of the keys, whoever has it now. Time n."""
+    serve(view, first(view, keys), rates)
+
+
+@step
+def serve(view: View, served: int, rates: Floats) -> None:
+    """Give the link to this one alone."""
     for i in range(len(rates)):
         rates[i] = 0.0
-    served = first(view, keys)
     rates[served] = view.cap[served]
 
 
-@helper
-def rounded_time(seconds: float) -> float:
-    """A time as orders compare it, in nanoseconds."""
-    return float(np.rint(seconds * TIME_GRAIN))
-
-
-@helper
+@step
 def fill(view: View, keys: Floats, rates: Floats) -> None:
     """Give each application in the order of the keys its cap, until the link is full (000 §4.1, FCFS).
 
-    Time n for the first, which is all there is to do where one application can use the whole link; n log n otherwise.
+    Time n, and log n for each but the first: where one can use the whole link, nobody else is looked at.
     """
-    for i in range(len(rates)):
-        rates[i] = 0.0
     leader = first(view, keys)
-    rates[leader] = view.cap[leader]
-    if view.cap[leader] < view.bandwidth and len(rates) > 1:
-        sort(view, keys)
-        fill_after(view, leader, rates)
+    serve(view, leader, rates)
+    left = view.bandwidth - view.cap[leader]
+    if left > 0.0:
+        fill_rest(view, keys, rates, left)
 
 
-@helper
+@step
+def fill_rest(view: View, keys: Floats, rates: Floats, left: float) -> None:
+    """Give what is left to those without a rate, in the order of the keys. Time n for a heap, and log n for each.
+
+    To look for the first few one by one is quicker by 10 ns for 10 applications, and takes half as long again to compile.
+    """
+    size = len(rates)
+    waiting = 0
+    for i in range(size):
+        if rates[i] == 0.0:
+            view.order[waiting] = i
+            waiting += 1
+    root = waiting // 2
+    while left > 0.0 and waiting > 0:
+        if root > 0:  # the heap is being made
+            root -= 1
+        else:
+            following = view.order[0]
+            rates[following] = min(view.cap[following], left)
+            left -= rates[following]
+            waiting -= 1
+            view.order[0] = view.order[waiting]
+        _sift_down(view, keys, root, waiting)
+
+
+@step
 def fill_after(view: View, leader: int, rates: Floats) -> None:
-    """Give the leader its cap and what is left to the others in the order of view.order; all rates are 0 before."""
-    rates[leader] = view.cap[leader]
+    """Give the leader its cap and what is left to the others in the order of view.order."""
+    serve(view, leader, rates)
     left = view.bandwidth - view.cap[leader]
     for i in view.order:
         if left <= 0.0:

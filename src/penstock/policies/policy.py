@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.model import InputError, Workload, units
-from penstock.policies.compiled import JIT, ByAddress
+from penstock.policies.compiled import JIT, ByAddress, merged, retargeted
 from penstock.policies.plan import Plan, Planner
-from penstock.policies.view import RATES_SIGNATURE, RatesFunction
+from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, RatesFunction, asked, keyed
 
 
 class Need(StrEnum):
@@ -85,6 +85,28 @@ class Parameter:
         return self.choices[int(self.default)] if self.choices else f"{self.default:g}"
 
 
+FILL: Final = 0
+"""Each has its cap, in the order of the keys, until the link is full."""
+HOLD: Final = 1
+"""Who has the link keeps it to the end of its operation; then the first in order has it, alone."""
+FIRST: Final = 2
+"""The first in order has the link alone, whoever had it before."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of the waiting applications in which none of them changes its place by waiting: the `key` of one, lowest
+    first, changes only while its own operation moves. `serves` says who moves: FILL, HOLD or FIRST.
+
+    Where `grain` is above 0 the policy compares key / (t − τ), rounded to that, which is the order of the keys where all are
+    released at once, and there only.
+    """
+
+    key: KeyFunction
+    serves: int
+    grain: float = 0.0
+
+
 @dataclass(frozen=True)
 class Policy:
     """A bandwidth-sharing strategy.
@@ -93,7 +115,8 @@ class Policy:
     every `delta` seconds; without a `delta`, as often as the workload has I/O events (000 §3.2.2: E(+) = E). A
     `proportional` one gives everyone the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual time.
     `setting` is what its `parameter`, 0 or more, is set to where that is not the default. `family` is SHARING, EXCLUSIVE or
-    STATIC. A `planner` makes the plan of a workload that the view then shows.
+    STATIC. A `planner` makes the plan of a workload that the view then shows. An `order` that the engine may keep from one
+    event to the next saves it from asking; `rates` remains what the policy is. `makes_arrays` says that the function does.
     """
 
     name: str
@@ -109,23 +132,42 @@ class Policy:
     setting: float | None = None
     family: str = SHARING
     planner: Planner | None = None
+    order: Order | None = None
+    makes_arrays: bool = False
     built_in: bool = True
     _compiled: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def compiled(self) -> Any:
-        """What the engine's loop calls: the function by its address, or as it is where numba is switched off."""
-        if self.built_in and not JIT:
-            return self.rates
+        """What the engine asks: the function by its address, or as it is where numba is switched off."""
         if "rates" not in self._compiled:
             self._compiled["rates"] = self._compile()
         return self._compiled["rates"]
 
     def _compile(self) -> Any:
-        if self.built_in:
-            return ByAddress(self.rates, RATES_SIGNATURE, f"the policy {self.name}", cached=True)
-        from penstock.policies.guard import guarded
+        if not self.built_in:
+            from penstock.policies.guard import guarded
 
-        return guarded(self.rates, self.name)
+            return guarded(self.rates, self.name)
+        if not JIT:
+            return retargeted(asked, self.rates)
+        return ByAddress(
+            retargeted(asked, merged(self.rates, _nrt=self.makes_arrays)),
+            RATES_SIGNATURE,
+            f"the policy {self.name}",
+            cached=True,
+        )
+
+    def compiled_key(self) -> Any:
+        """The same for the key of its order."""
+        assert self.order is not None
+        if "key" not in self._compiled:
+            key = self.order.key
+            self._compiled["key"] = (
+                ByAddress(retargeted(keyed, merged(key, _nrt=False)), KEY_SIGNATURE, f"the policy {self.name}", cached=True)
+                if JIT
+                else retargeted(keyed, key)
+            )
+        return self._compiled["key"]
 
     def plan(self, workload: Workload) -> Plan:
         """What it plans for the workload before it runs."""

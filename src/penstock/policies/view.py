@@ -1,78 +1,266 @@
-"""What a policy sees and what it writes.
+"""What a policy sees and what it writes: the one table of columns.
 
 At every event the engine (or the live coordinator) shows a policy the active applications, those with an I/O operation
 posted and not complete (000 §4), and asks for a rate for each.
+
+Engine and coordinator keep the active operations in two tables, one row a column and one place an operation: `FLOATS` and
+`INTEGERS` are the first rows of both, in the order in which `View` declares its columns, and the row behind them, `GIVEN`,
+takes the rates. A view is a range of places. Compiled policies are called with the addresses of the tables and make the
+view by themselves, so that columns they do not read cost nothing: a call costs 1 ns, where handing over a view of seventeen
+arrays costs 20.
 """
+
+# ruff: noqa: ARG001, ARG002
+# numba prescribes these signatures.
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
 from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, overload, register_model
 from numpy.typing import NDArray
+
+from penstock.policies.compiled import array_at, number_at, read_only
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+
+POSTING: Final = "posting"
+"""Filled when an operation is posted, and then kept."""
+MOVING: Final = "moving"
+"""Kept up to date while the operation moves."""
+DECIDING: Final = "deciding"
+"""Filled by the decision before."""
+POLICY: Final = "policy"
+"""Room that is the policy's own while it is asked."""
+ASKING: Final = "asking"
+"""The same for all operations: filled when the policy is asked."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The unit of a column of the view, and who fills it."""
+
+    unit: str
+    filled: str
 
 
 class View(NamedTuple):
     """The active applications at an event, one entry each in every array; the order of the entries means nothing."""
 
-    application: Ints
+    application: Annotated[Ints, Column("position", POSTING)]
     """Position in the workload; the last resort to break ties."""
-    remaining: Floats
+    remaining: Annotated[Floats, Column("bytes", MOVING)]
     """V_i: bytes of the pending operation that are still to move."""
-    cap: Floats
+    cap: Annotated[Floats, Column("bytes/s", POSTING)]
     """b_i: the most the application can use, in bytes/s; never above `bandwidth`."""
-    posted: Floats
+    posted: Annotated[Floats, Column("s", POSTING)]
     """R_i: when the pending operation was posted, in seconds, to the nanosecond."""
-    progress: Floats
+    progress: Annotated[Floats, Column("s", MOVING)]
     """Work done plus volume moved over cap since release, in seconds: the numerator of the yield (000 eq. 6)."""
-    release: Floats
+    release: Annotated[Floats, Column("s", POSTING)]
     """τ_i, in seconds."""
-    nodes: Floats
+    nodes: Annotated[Floats, Column("nodes", POSTING)]
     """p_i."""
-    mean_iteration: Floats
+    mean_iteration: Annotated[Floats, Column("s", POSTING)]
     """ω_i: mean seconds of work and dedicated I/O of the finished iterations; 0 before the first one."""
-    volume: Floats
+    volume: Annotated[Floats, Column("bytes", POSTING)]
     """Bytes of the pending operation when it was posted."""
-    rate: Floats
+    rate: Annotated[Floats, Column("bytes/s", DECIDING)]
     """Bytes/s that it had until now: above 0 for who holds the link."""
-    transferring: Floats
+    transferring: Annotated[Floats, Column("s", MOVING)]
     """Seconds with some bandwidth so far, over all its operations in this run."""
-    whole: Floats
+    whole: Annotated[Floats, Column("s", POSTING)]
     """Its progress, in seconds, when it will have ended: minus `progress` it is the work and I/O left at full bandwidth."""
-    rank: Floats
+    rank: Annotated[Floats, Column("place", POSTING)]
     """Its place in the order that the policy has planned for the workload; 0 without a plan."""
-    turn: Ints
+    turn: Annotated[Ints, Column("place", POSTING)]
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
-    degradation: Floats
+    degradation: Annotated[Floats, Column("part", ASKING)]
     """Parts of `bandwidth` that 1, 2, … n transfers have together; rates are given as if all were 1."""
-    scratch: Floats
+    scratch: Annotated[Floats, Column("", POLICY)]
     """Room for one number an application; its contents mean nothing and may be overwritten."""
-    order: Ints
+    spare: Annotated[Floats, Column("", POLICY)]
+    """The same once more."""
+    order: Annotated[Ints, Column("", POLICY)]
     """Room for one index an application, likewise."""
-    now: float
+    now: Annotated[float, Column("s", ASKING)]
     """t, in seconds."""
-    bandwidth: float
+    bandwidth: Annotated[float, Column("bytes/s", ASKING)]
     """B: what the link carries, in bytes/s."""
-    window_end: float
+    window_end: Annotated[float, Column("s", ASKING)]
     """T_end, in seconds; infinite without a window."""
-    parameter: float
+    parameter: Annotated[float, Column("", ASKING)]
     """What the policy's parameter is set to; 0 if it has none."""
-    completed: int
+    completed: Annotated[int, Column("operations", ASKING)]
     """Operations completed so far, of all applications."""
 
 
 RatesFunction: TypeAlias = Callable[[View, Floats], None]
 """A policy: reads the view, writes ``rates[i]`` in bytes/s for every i; keeps no state and draws no random number."""
+KeyFunction: TypeAlias = Callable[[View, int], float]
+"""Where application i comes in an order, lowest first."""
 
-_column: Final = types.Array(types.float64, 1, "C", readonly=True)
-_indices: Final = types.Array(types.int64, 1, "C", readonly=True)
-VIEW_TYPE: Final[Any] = types.NamedTuple(
-    [_indices, *[_column] * 12, _indices, _column, types.float64[::1], types.int64[::1], *[types.float64] * 4, types.int64],
-    View,
-)
-RATES_SIGNATURE: Final[Any] = types.void(VIEW_TYPE, types.float64[::1])
+
+_HINTS: Final = get_type_hints(View, include_extras=True)
+COLUMNS: Final[dict[str, Column]] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
+"""All columns of the view by name."""
+
+
+def _of(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name, hint in _HINTS.items() if hint.__origin__ == kind and name != "degradation")
+
+
+FLOATS: Final = _of(Floats)
+"""Names of the columns of numbers, in the order of their rows."""
+INTEGERS: Final = _of(Ints)
+"""Names of the columns of whole numbers, likewise."""
+MOMENT: Final = (*_of(float), *_of(int))
+"""Names of what is the same for all operations, in the order in which it is handed over."""
+ROW: Final[dict[str, int]] = {name: row for names in (FLOATS, INTEGERS, MOMENT) for row, name in enumerate(names)}
+"""The row of each column in its table."""
+GIVEN: Final = len(FLOATS)
+"""The row that policies write rates to, behind the columns of numbers."""
+
+_number_column: Final = types.Array(types.float64, 1, "C", readonly=True)
+_index_column: Final = types.Array(types.int64, 1, "C", readonly=True)
+
+
+def _compiled_type(name: str) -> Any:
+    own = COLUMNS[name].filled == POLICY
+    if name in FLOATS or name == "degradation":
+        return types.float64[::1] if own else _number_column
+    if name in INTEGERS:
+        return types.int64[::1] if own else _index_column
+    return types.int64 if name in _of(int) else types.float64
+
+
+class ViewType(types.Type):  # type: ignore[misc]
+    """The view in compiled code: where it is, from which a column is made where it is read.
+
+    As a tuple of eighteen arrays it would be 130 numbers, handed over at every call, and policies took a fifth longer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="View")
+
+
+VIEW_TYPE: Final = ViewType()
+RATES_SIGNATURE: Final[Any] = types.void(*[types.intp] * 7)
+"""How compiled policies are called: the addresses of both tables, of `MOMENT` and of the degradation, the length of a row,
+the first place and the number of places.
+"""
+KEY_SIGNATURE: Final[Any] = types.float64(*[types.intp] * 6)
+"""The same for one place: its key."""
+
+
+def view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> View:
+    """The view of `size` places from `begin` on. Compiled code hands over addresses, and the length of a row in `stride`."""
+    places = slice(begin, begin + size)
+
+    def column(name: str) -> Any:
+        if name in MOMENT:
+            return moment[ROW[name]].item()
+        if name == "degradation":
+            return read_only(degradation[:size])
+        found = (floats if name in FLOATS else integers)[ROW[name], places]
+        return found if COLUMNS[name].filled == POLICY else read_only(found)
+
+    values = {name: column(name) for name in View._fields}
+    return View(**{**values, "completed": int(values["completed"])})
+
+
+def given_at(floats: Any, stride: int, begin: int, size: int) -> Any:
+    """Where the rates of these places go."""
+    return floats[GIVEN, begin : begin + size]
+
+
+_PLACE: Final = ("floats", "integers", "moment", "degradation", "stride", "begin", "size")
+
+
+@register_model(ViewType)
+class _ViewModel(models.StructModel):  # type: ignore[misc]
+    """The arguments of a compiled policy as they are, and what is the same for all operations."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        addresses = [(name, types.intp) for name in _PLACE]
+        super().__init__(manager, kind, addresses + [(name, _compiled_type(name)) for name in MOMENT])
+
+
+@infer_getattr
+class _Columns(AttributeTemplate):  # type: ignore[misc]
+    """The types of the columns."""
+
+    key = ViewType
+
+    def generic_resolve(self, view: Any, name: str) -> Any:
+        """numba asks for it; None for what is no column."""
+        return _compiled_type(name) if name in COLUMNS else None
+
+
+@lower_getattr_generic(ViewType)  # type: ignore[untyped-decorator]
+def _column(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    view = cgutils.create_struct_proxy(kind)(context, builder, value)
+    wanted = _compiled_type(name)
+    if name in MOMENT:
+        return getattr(view, name)
+    if name == "degradation":
+        return array_at(context, builder, wanted, view.degradation, view.begin.type(0), view.size)
+    start = builder.add(builder.mul(view.stride, view.stride.type(ROW[name])), view.begin)
+    return array_at(context, builder, wanted, view.floats if name in FLOATS else view.integers, start, view.size)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _view_at(_: Any, floats: Any, integers: Any, moment: Any, degradation: Any, stride: Any, begin: Any, size: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+        for name, argument in zip(_PLACE, arguments, strict=True):
+            setattr(view, name, argument)
+        for name in MOMENT:
+            setattr(view, name, number_at(context, builder, _compiled_type(name), arguments[2], ROW[name]))
+        return view._getvalue()
+
+    return VIEW_TYPE(floats, integers, moment, degradation, stride, begin, size), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _given_at(_: Any, floats: Any, stride: Any, begin: Any, size: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        floats, stride, begin, size = arguments
+        start = builder.add(builder.mul(stride, stride.type(GIVEN)), begin)
+        return array_at(context, builder, signature.return_type, floats, start, size)
+
+    return types.float64[::1](floats, stride, begin, size), generate
+
+
+@overload(view_at, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: Any, begin: Any, size: Any) -> Any:
+    return lambda floats, integers, moment, degradation, stride, begin, size: _view_at(
+        floats, integers, moment, degradation, stride, begin, size
+    )
+
+
+@overload(given_at, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_given_at(floats: Any, stride: Any, begin: Any, size: Any) -> Any:
+    return lambda floats, stride, begin, size: _given_at(floats, stride, begin, size)
+
+
+def asked(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> None:
+    """A policy as the engine calls it: `function`, here a stand-in, makes the rates."""
+    function(view_at(floats, integers, moment, degradation, stride, begin, size), given_at(floats, stride, begin, size))
+
+
+def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, place: int) -> float:
+    """The key of one place as the engine asks for it: `function`, here a stand-in, makes it."""
+    return function(view_at(floats, integers, moment, degradation, stride, place, 1), 0)  # type: ignore[no-any-return]
+
+
+function: Any = None
+"""Stands for the policy's own function in `asked` and `keyed`; `penstock.policies.compiled.retargeted` puts it there."""

@@ -70,6 +70,34 @@ def means(row: Ints, rows: int, trace: Trace, bins: Bins) -> tuple[Floats, Float
     return moved / bins.seconds, waited / bins.seconds
 
 
+def united(trace: Trace) -> Trace:
+    """The trace with one segment of an application at a time: those on several stores, or of several ways through a buffer,
+    added. An application waits where none of them moves anything.
+    """
+    order = np.lexsort((trace.begin, trace.application))
+    one, other = order[:-1], order[1:]
+    if not np.any((trace.application[one] == trace.application[other]) & (trace.end[one] > trace.begin[other])):
+        return trace
+    owner = np.tile(trace.application, 2)
+    dates = np.concatenate([trace.begin, trace.end])
+    sign = np.repeat([1, -1], len(trace.begin))
+    keys, index = np.unique(np.column_stack([owner.astype(np.float64), dates]), axis=0, return_inverse=True)
+    index = index.reshape(-1)
+
+    def running(values: Floats) -> Floats:
+        """The sum of what goes on after each date."""
+        return np.cumsum(np.bincount(index, sign * np.tile(values, 2), len(keys)))
+
+    there, moving = (
+        np.rint(running(values)) for values in (np.ones(len(trace.rate)), (trace.rate > 0.0).astype(np.float64))
+    )
+    rate = np.where(moving > 0.0, running(trace.rate), 0.0)
+    kept = np.flatnonzero(there[:-1] > 0.0)
+    rest = {name: np.zeros(len(kept), np.int64) for name in trace._fields}
+    shown = {"application": keys[kept, 0].astype(np.int64), "begin": keys[kept, 1], "end": keys[kept + 1, 1]}
+    return trace._replace(**{**rest, **shown, "rate": rate[kept]})
+
+
 def total(trace: Trace, begin: float, end: float) -> tuple[Floats, Floats]:
     """The sum of the rates as a step function: dates from `begin` to `end`, and the bytes/s between each and the next."""
     dates, index = np.unique(np.concatenate([[begin, end], trace.begin, trace.end]), return_inverse=True)

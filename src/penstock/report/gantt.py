@@ -183,7 +183,7 @@ def _stacked(trace: Trace, bandwidth: float) -> Iterator[tuple[int, float, float
     order = np.lexsort((trace.application, trace.begin))
     rows = zip(*(column[order].tolist() for column in trace), strict=True)
     piles: list[tuple[float, float, float]] = []  # end, from, to
-    for job, begin, end, rate in rows:
+    for job, begin, end, rate, *_ in rows:
         piles = [pile for pile in piles if pile[0] > begin]
         low, share = 0.0, rate / bandwidth
         for _, bottom, top in sorted(piles, key=lambda pile: pile[1]):

@@ -49,9 +49,9 @@ def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bo
     return Template(_asset("report.html")).substitute(
         title=escape(title),
         facts="\n".join(_facts(workload, results)),
-        headings="\n".join(_headings(bounds)),
+        headings="\n".join(_headings(results, bounds)),
         rows="\n".join(_rows(results, bounds)),
-        **_bound_parts(bounds),
+        **_bound_parts(results, bounds),
         ended=_ended_early(results),
         style=style,
         style_hash=_hash(style),
@@ -77,11 +77,20 @@ def _facts(workload: Workload, results: Sequence[Result]) -> Iterator[str]:
         "applications": f"{len(workload.applications):,}",
         "window" if workload.window else "duration, to the last end": _window(workload.begin, end),
         "I/O pressure": f"{results[0].pressure:.3g}",
-        "bandwidth": units.rate(workload.platform.bandwidth),
+        **_machine(workload, results),
         "policies": f"{len(results):,}",
     }
     for term, value in facts.items():
         yield f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def _machine(workload: Workload, results: Sequence[Result]) -> dict[str, str]:
+    """The link or the I/O resources, and the buffer."""
+    stores = len(results[0].occupancy)
+    placed = results[0].applications[0].resources is not None
+    facts = {"I/O resources": f"{stores:,}"} if placed else {"bandwidth": units.rate(workload.platform.bandwidth)}
+    pool = results[0].buffer.pool if results[0].buffer else None
+    return facts if pool is None else {**facts, "buffer": units.volume(pool)}
 
 
 def _window(begin: float, end: float) -> str:
@@ -89,13 +98,14 @@ def _window(begin: float, end: float) -> str:
     return length if begin == 0.0 else f"{length} from {units.duration(begin)}"
 
 
-def _headings(bounds: Bounds | None) -> Iterator[str]:
+def _headings(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
     """The headings of the table, each a button that sorts; `data-descending` says that the largest come first."""
     yield _heading("policy")
     for objective, name in objectives.OBJECTIVES.items():
         yield _heading(name, " data-descending")
         if bounds is not None and objective in objectives.BOUNDED:
             yield _heading("gap", f' aria-label="gap to the bound in {name}"', to_bound=True)
+    yield from (_heading(objectives.COSTS[cost]) for cost in objectives.costs(results))
     yield _heading("events")
     yield _heading("engine time" if bounds is None else "time")
 
@@ -107,7 +117,8 @@ def _heading(text: str, attributes: str = "", *, to_bound: bool = False) -> str:
 
 def _rows(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
     """The rows of the table; a cell's `data-value` is what sorting compares."""
-    best = {objective: objectives.best(results, objective) for objective in objectives.OBJECTIVES}
+    more = objectives.costs(results)
+    best = {objective: objectives.best(results, objective) for objective in (*objectives.OBJECTIVES, *more)}
     for index, result in enumerate(results):
         name, gaps = escape(result.policy), objectives.gaps(result, bounds)
         cells = [f'<th scope="row" data-value="{name}"><button type="button" data-policy="{index}">{name}</button></th>']
@@ -116,6 +127,9 @@ def _rows(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
             cells.append(_cell(value, objectives.text(value), best=index in best[objective]))
             if objective in gaps:
                 cells.append(_gap_cell(gaps[objective]))
+        for cost in more:
+            value = getattr(result, cost)
+            cells.append(_cell(value, objectives.text(value), best=index in best[cost]))
         cells.append(_cell(result.events, f"{result.events:,}"))
         cells.append(_cell(result.seconds, units.duration(result.seconds)))
         yield f"<tr>{''.join(cells)}</tr>"
@@ -132,13 +146,13 @@ def _gap_cell(gap: float) -> str:
     return f'<td data-value="{gap!r}" class="to-bound">{objectives.text(gap)}</td>'
 
 
-def _bound_parts(bounds: Bounds | None) -> dict[str, str]:
+def _bound_parts(results: Sequence[Result], bounds: Bounds | None) -> dict[str, str]:
     """What the page has more if there are bounds: a last row that stays last, notes, and a line through the yields."""
     if bounds is None:
         return dict.fromkeys(("foot", "bound_note", "bounded", "line_note", "line"), "")
     lowest = objectives.text(bounds.min_yield)
     return {
-        "foot": f'\n<tfoot><tr id="bound">{"".join(_bound_cells(bounds))}</tr></tfoot>',
+        "foot": f'\n<tfoot><tr id="bound">{"".join(_bound_cells(results, bounds))}</tr></tfoot>',
         "bound_note": '<p class="note">Bound: no schedule, even one that knows the future, has more. '
         "Gap: how far below the bound a policy stays.</p>\n",
         "bounded": " bounded",
@@ -148,13 +162,14 @@ def _bound_parts(bounds: Bounds | None) -> dict[str, str]:
     }
 
 
-def _bound_cells(bounds: Bounds) -> Iterator[str]:
+def _bound_cells(results: Sequence[Result], bounds: Bounds) -> Iterator[str]:
     yield '<th scope="row">bound</th>'
     for objective in objectives.OBJECTIVES:
         if objective in objectives.BOUNDED:
             yield f'<td>{objectives.text(getattr(bounds, objective))}</td><td class="to-bound"></td>'
         else:
             yield "<td>–</td>"
+    yield from ("<td>–</td>" for _ in objectives.costs(results))
     yield f"<td>–</td><td>{escape(units.duration(bounds.seconds))}</td>"
 
 

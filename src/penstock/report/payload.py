@@ -37,11 +37,12 @@ def payload(workload: Workload, results: Sequence[Result]) -> dict[str, Any]:
     # If nothing takes any time, a second of nothing is drawn.
     end = max(result.end for result in results) if any(result.end > begin for result in results) else begin + 1.0
     rows = rows_to_draw(results[0])
-    caps = np.array([application.cap(workload.platform) for application in workload.applications])
+    caps = _caps(workload, results[0], traces)
+    placed = results[0].applications[0].resources is not None
     document: dict[str, Any] = {
         "begin": begin,
         "end": end,
-        "bandwidth": workload.platform.bandwidth,
+        "bandwidth": float(caps.sum()) if placed else workload.platform.bandwidth,
         "applications": [
             {"name": application.name, "nodes": application.nodes, "cap": cap, "start": workload.start(application)}
             for application, cap in zip(workload.applications, caps.tolist(), strict=True)
@@ -63,12 +64,25 @@ def to_json(document: dict[str, Any]) -> str:
 
 
 def traced(workload: Workload, result: Result) -> Trace:
-    """The trace of the result, which must be one of this workload."""
+    """The trace of the result, which must be one of this workload, with what an application moves in all."""
     if result.trace is None:
         raise ValueError(f"the result of {result.policy} has no trace; expected one of simulate(…, trace=True)")
     if [a.name for a in result.applications] != [a.name for a in workload.applications]:
         raise ValueError(f"the result of {result.policy} is of other applications; expected those of the workload")
-    return result.trace
+    return binning.united(result.trace)
+
+
+def _caps(workload: Workload, result: Result, traces: Sequence[Trace]) -> Floats:
+    """What each application can use in bytes/s: of the link, or of the I/O resources it is placed on; or what it has used,
+    where that is more.
+    """
+    caps = np.array([application.cap(workload.platform) for application in workload.applications])
+    for index, (application, outcome) in enumerate(zip(workload.applications, result.applications, strict=True)):
+        if outcome.resources is not None and application.curve is not None:
+            caps[index] = application.curve.upto(len(outcome.resources))[-1]
+    for trace in traces:
+        np.maximum.at(caps, trace.application, trace.rate)
+    return caps
 
 
 def rows_to_draw(result: Result) -> Ints:

@@ -14,12 +14,17 @@ import numpy as np
 from numba import types
 
 from penstock.engine.chain import pop, push
+from penstock.engine.state import ENTRIES_TYPE, Records, new_entries
 from penstock.policies.compiled import kernel
 from penstock.policies.view import Floats, Ints
 from penstock.theory.demand import Demand
 
 LATE: Final = 1e-9
-"""What counts as late: this part of the largest date, or of a second if that is more."""
+"""What counts as late: this part of the largest date, or of a second if that is more; and the slack of a buffer on top.
+
+The rule is late by the most that is asked of any interval over what that interval offers: where every interval offers some
+slack more, nobody is late who is late by no more than that.
+"""
 
 
 def _late(
@@ -27,15 +32,14 @@ def _late(
     head: Floats,
     offset: Floats,
     length: Floats,
+    share: Floats,
     target: Floats,
     due: Floats,
-    share: Floats,
-    due_heap: Floats,
-    index_heap: Ints,
+    heap: Records,
     left: Floats,
     tolerance: float,
 ) -> bool:
-    """Whether some piece is late; pieces in the order of their heads, the last three arrays are room for one entry a piece.
+    """Whether some piece is late; pieces in the order of their heads, the last two arrays are room for one entry a piece.
 
     Application i must have done the first `target[i]` dedicated seconds of its chain at the date `due[i]`. Time n log n.
     """
@@ -44,23 +48,23 @@ def _late(
     for k in range(len(head) + 1):
         until = head[k] if k < len(head) else np.inf
         while size > 0 and now < until:
-            top = index_heap[0]
+            top = heap[0].index
             if now + left[top] > until:
                 left[top] -= until - now
                 now = until
             else:
                 now += left[top]
-                if now > due_heap[0] + tolerance:
+                if now > heap[0].time + tolerance:
                     return True
-                pop(due_heap, index_heap, size)
+                pop(heap, size)
                 size -= 1
         if k < len(head):
             now = max(now, until)
             i = application[k]
             part = min(length[k], target[i] - offset[k])
             if part > 0.0:
-                left[k] = part * share[i]
-                push(due_heap, index_heap, size, due[i] - (target[i] - offset[k] - part), k)
+                left[k] = part * share[k]
+                push(heap, size, due[i] - (target[i] - offset[k] - part), k)
                 size += 1
     return False
 
@@ -69,7 +73,7 @@ def _late(
 def compiled_late() -> Callable[..., Any]:
     """`_late`, compiled."""
     floats, ints = types.float64[::1], types.int64[::1]
-    arrays = (ints, *[floats] * 6, floats, ints, floats)
+    arrays = (ints, *[floats] * 6, ENTRIES_TYPE, floats)
     return kernel(_late, types.boolean(*arrays, types.float64), "the bound on yields")
 
 
@@ -79,9 +83,9 @@ class DueDates:
     def __init__(self, wanted: Demand) -> None:
         self._wanted = wanted
         order = np.argsort(wanted.head, kind="stable")
-        columns = (wanted.application, wanted.head, wanted.offset, wanted.length)
+        columns = (wanted.application, wanted.head, wanted.offset, wanted.length, wanted.share)
         self._pieces = tuple(np.ascontiguousarray(column[order]) for column in columns)
-        self._room = np.zeros(len(order)), np.zeros(len(order), np.int64), np.zeros(len(order))
+        self._room = new_entries(len(order)), np.zeros(len(order))
         self._tolerance = LATE * max(1.0, float(np.abs(wanted.start + wanted.chain).max()))
 
     def can_be_met(self, target: Floats, due: Floats) -> bool:
@@ -93,7 +97,7 @@ class DueDates:
         wanted = self._wanted
         if np.any((target >= 0.0) & (wanted.start + target > due + self._tolerance)):
             return False
-        return not compiled_late()(*self._pieces, target, due, wanted.share, *self._room, self._tolerance)
+        return not compiled_late()(*self._pieces, target, due, *self._room, self._tolerance + wanted.slack)
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, precision: float) -> tuple[float, float]:

@@ -38,7 +38,7 @@ PRECISION: Final = 1e-9
 
 @part
 def _hull(
-    offset: Floats, length: Floats, pieces: tuple[int, int], span: tuple[float, float], share: float, x: Floats, y: Floats
+    offset: Floats, length: Floats, pieces: tuple[int, int], span: tuple[float, float], share: Floats, x: Floats, y: Floats
 ) -> int:
     """The corners (x, y) of the lower convex envelope of the seconds of the link between the offsets of a span; how many.
 
@@ -61,7 +61,7 @@ def _hull(
         corners += 1
         if here >= high:
             break
-        moved += (min(offset[k] + length[k], high) - here) * share
+        moved += (min(offset[k] + length[k], high) - here) * share[k]
     return corners
 
 
@@ -88,7 +88,7 @@ def _least_loss(
         if highest[i] <= lowest[i]:
             continue
         pieces, span = (first[i], first[i + 1]), (lowest[i], highest[i])
-        corners = _hull(offset, length, pieces, span, share[i], corner_x, corner_y)
+        corners = _hull(offset, length, pieces, span, share, corner_x, corner_y)
         excess += corner_y[corners - 1]
         for corner in range(1, corners):
             rise = corner_y[corner] - corner_y[corner - 1]
@@ -131,7 +131,7 @@ class Intervals:
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
         columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.nodes
-        return float(compiled_least_loss()(*columns, end - begin, *self._room))
+        return float(compiled_least_loss()(*columns, end - begin + wanted.slack, *self._room))
 
 
 def efficiency_bound(wanted: Demand) -> float:
@@ -157,7 +157,7 @@ def _bound_to_the_end(wanted: Demand) -> float:
     """Without a window: what all gain, over the shortest time in which all can end."""
     dates = DueDates(wanted)
     alone = float((wanted.start + wanted.chain).max())
-    one_by_one = alone + float(np.dot(wanted.length, wanted.share[wanted.application]))
+    one_by_one = alone + float(np.dot(wanted.length, wanted.share))
 
     def too_short(end: float) -> bool:
         return not dates.can_be_met(wanted.chain, np.full(len(wanted.nodes), end))

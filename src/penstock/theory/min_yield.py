@@ -33,8 +33,8 @@ from penstock.theory.due_dates import DueDates, bisect
 PRECISION = 1e-9
 
 
-def min_yield_bound(wanted: Demand, precision: float = PRECISION) -> float:
-    """No schedule has a minimum yield above this."""
+def min_yield_bound(wanted: Demand, precision: float = PRECISION, most: float = 1.0) -> float:
+    """No schedule has a minimum yield above this; `most` is a bound that is known already."""
     dates = DueDates(wanted)
 
     def reachable(lowest: float) -> bool:
@@ -42,6 +42,6 @@ def min_yield_bound(wanted: Demand, precision: float = PRECISION) -> float:
         target = np.minimum(wanted.total, lowest * (wanted.end - wanted.release)) - wanted.history
         return dates.can_be_met(target, due)
 
-    if reachable(1.0):
-        return 1.0
-    return bisect(reachable, 0.0, 1.0, precision)[1]
+    if reachable(most):
+        return most
+    return bisect(reachable, 0.0, most, precision)[1]

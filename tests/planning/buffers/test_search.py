@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.buffered import replay
+from penstock.engine.replay import replay
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.buffers.advice import MORE, advise
 from penstock.planning.buffers.bound import size_bound, stretch_bound

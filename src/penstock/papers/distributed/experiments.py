@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.placed import FIRST_END, simulate_placement
+from penstock.engine.steady import FIRST_END, simulate_placement
 from penstock.model import Curve, Workload
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.characteristics import Characteristics

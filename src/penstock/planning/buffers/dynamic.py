@@ -26,14 +26,18 @@ def dynamic_program(question: Question) -> Sizing:
     return transfers.sizing(np.array([transfers.size]), NO_SHARES)
 
 
-def least_inflow_program(question: Question) -> Sizing:
-    """Minimise the bandwidth that the buffer must have, the last column, in bytes/s, whatever its size."""
+def least_inflow_program(question: Question, most: float) -> Sizing:
+    """Minimise the bandwidth that the buffer must have, the last column, in parts of the `most` that can ever flow in,
+    whatever its size.
+
+    In bytes/s, the numbers would be so small in the units of the program that HiGHS takes them for 0.
+    """
     transfers = Transfers(replace(question, inflow=None))
     transfers.add_contents(*low_points(question))
     transfers.bound_bandwidths()
     rows = transfers.bound_inflow(0.0)
     bandwidth = transfers.assembly.add_columns(np.zeros(1), np.full(1, np.inf))
-    transfers.assembly.upper.put(rows, bandwidth[0], -question.demand.spans / transfers.unit)
+    transfers.assembly.upper.put(rows, bandwidth[0], -most * question.demand.spans / transfers.unit)
     return transfers.sizing(bandwidth, NO_SHARES)
 
 

@@ -47,23 +47,28 @@ def late_read(demand: Demand) -> Obstacle | None:
 
 def inflow_that_matters(demand: Demand) -> float | None:
     """B_BB, or None if it is not given or more than can ever flow in."""
-    platform = demand.workload.platform
-    inflow = platform.buffer.bandwidth if platform.buffer else None
+    buffer = demand.workload.platform.buffer
+    inflow = buffer.bandwidth if buffer else None
     if inflow is None:
         return None
+    return inflow if inflow < _most_inflow(demand) else None
+
+
+def _most_inflow(demand: Demand) -> float:
+    """The most that can ever flow in, in bytes/s."""
     most = float((arriving(demand.writes) / demand.lengths).max()) if len(demand.lengths) else 0.0
-    most += platform.read_limit if len(demand.reads) else 0.0
-    return inflow if inflow < most else None
+    return most + (demand.workload.platform.read_limit if len(demand.reads) else 0.0)
 
 
 def narrow_buffer(question: Question) -> Obstacle:
     """What is to be said where the buffer's own bandwidth leaves no solution: how much would do, and when it is needed."""
-    found = solve(least_inflow_program(question).program)
     demand = question.demand
+    most = _most_inflow(demand)
+    found = solve(least_inflow_program(question, most).program)
     # Its rows of inflow are the last ones, one an interval.
     tight = found.upper_duals[-len(demand.lengths) :] < -ROUNDING
     date = float(demand.events[int(np.argmax(tight))])
-    needed = float(found.x[-1])
+    needed = most * float(found.x[-1])
     message = (
         f"the buffer takes {question.inflow:.6g} bytes/s, too few from date {date:.6g} on; expected at least {needed:.6g}"
     )

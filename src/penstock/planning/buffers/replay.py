@@ -4,39 +4,31 @@ An application emits what it writes at b_w, and takes what it reads at b_r, as l
 there. Where its share is full it emits what the file system takes, and where nothing of what it reads is in the buffer it
 takes what the file system gives; for those held up in this way that is as much as it can. If it is not full speed they are
 slowed down, and all that follows comes later. A full share is not prefetched into faster than data leave it, and not at all
-while its application writes.
+while its application writes. That is the engine's run with buffers, with the plan in place of a policy
+(`penstock.engine.planned`).
 
-The file system goes by the amounts that the plan wants moved at its dates: what it moves for an application is what is
-missing to the next of these amounts, evenly over the time until then. Rates from the plan would add up their rounding
-errors; amounts do not. It never moves what is not there, never more than min(b, B) for one application, and where all
-together want more than B, B_w or B_r all get less in proportion. After the last date it moves what is left in the buffer.
-
-Events are the dates of the plan, releases, the ends of phases, and the moments at which a content becomes 0 or a share
-full. Shares have a slack of 1e-8 of themselves and of the largest operation, and data may be read that much before they are
+Shares have a slack of 1e-8 of themselves and of the largest operation, and data may be read that much before they are
 there, and what moves in the microseconds by which dates and events are apart: else a rounding error would delay somebody,
-and delays grow. A dynamic buffer has no shares; that its pool is large
+and delays grow. For the same reason B_BB is a millionth larger. A dynamic buffer has no shares; that its pool is large
 enough is seen from the `peak`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from penstock.model import Application, InputError
-from penstock.model.phases import READ, WORK
-from penstock.planning.buffers.executor import Course, Jobs, Limits, compiled_execute
-from penstock.planning.buffers.flow import Flow
+from penstock.engine import Buffering, Fill, Result, Run
+from penstock.engine.planned import Targets
+from penstock.model import InputError, Workload
 from penstock.planning.buffers.plan import Plan
 from penstock.policies.view import Floats, Ints
 
 SLACK: Final = 1e-8
-NOTHING: Final = 1e-10
-"""Bytes that count as none, in parts of the largest operation."""
+FASTER: Final = 1e-6
+"""Part by which more may flow into the buffer than B_BB."""
 MOMENT: Final = 1e-6
 """Seconds that do not count: an application may start a rounding error before another ends."""
 
@@ -73,78 +65,92 @@ def replay(plan: Plan, shares: Floats | None = None) -> Replay:
         shares = plan.shares
     elif plan.shares is None or shares.shape != plan.shares.shape:
         raise InputError("shares", "do not fit the plan; expected one an application, for a static buffer")
-    asked, platform = plan.demand, plan.workload.platform
-    jobs = _jobs(plan, shares)
-    course = _begin(jobs)
-    bounds = platform.bandwidth, platform.write_limit, platform.read_limit
-    lent = SLACK * asked.unit + 2.0 * asked.rounding * (platform.bandwidth + float(asked.read_speed.max()))
-    limits = Limits(*bounds, NOTHING * asked.unit, lent, MOMENT)
-    drained, peak, events = compiled_execute()(jobs, course, limits, asked.origin)
+    result = _carried_out(plan, shares)
+    assert result.buffer is not None and result.buffer.fill is not None
+    if shares is None:
+        peaks, peak = _peaks(result.buffer.fill, len(result.ends)), float(result.buffer.peaks[0])
+    else:
+        peaks, peak = result.buffer.peaks, _peak(result.buffer.fill, shares, result.releases, result.ends)
     return Replay(
-        end=course.end,
-        stretch=_ratio(course.end - asked.origin, asked.least_end - asked.origin),
-        duration_stretch=_ratio(course.end - jobs.release, asked.least_end - jobs.release),
-        peaks=course.peaks,
+        end=result.ends,
+        stretch=result.stretches,
+        duration_stretch=result.duration_stretches,
+        peaks=peaks,
         peak=peak,
-        drained=drained,
-        events=events,
+        drained=result.end,
+        events=result.events,
     )
 
 
-def _ratio(seconds: Floats, least: Floats) -> Floats:
-    return np.divide(seconds, least, out=np.ones(len(least)), where=least > 0.0)
+def _carried_out(plan: Plan, shares: Floats | None) -> Result:
+    """The engine's run of the workload in which the plan says what moves."""
+    asked, bandwidth = plan.demand, plan.workload.platform.bandwidth
+    lent = SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
+    if shares is None:
+        buffer = Buffering(pool=np.inf, capped=asked.capped)
+    else:
+        slack = SLACK * (asked.unit + shares) + 2.0 * asked.rounding * (bandwidth + asked.write_speed + asked.read_speed)
+        buffer = Buffering(shares=shares + slack, capped=asked.capped)
+    written, read = ([(flow.dates, flow.amounts) for flow in flows] for flows in (plan.written, plan.read))
+    targets = Targets.of(written, read, asked.origin)
+    workload = _with_faster_buffer(plan.workload)
+    return Run(workload, "best-effort", buffer=buffer, plan=targets, lent=lent, to_the_end=True, trace=True).finish()
 
 
-def _jobs(plan: Plan, shares: Floats | None) -> Jobs:
-    asked, applications = plan.demand, plan.workload.applications
-    count = len(applications)
-    slack = SLACK * (asked.unit + (0.0 if shares is None else shares))
-    slack += 2.0 * asked.rounding * (plan.workload.platform.bandwidth + asked.write_speed + asked.read_speed)
-    return Jobs(
-        kinds=np.concatenate([application.phases.kinds for application in applications]),
-        amounts=np.concatenate([application.phases.amounts for application in applications]),
-        ends=np.concatenate(
-            [_ends(a, *speeds) for a, *speeds in zip(applications, asked.write_speed, asked.read_speed, strict=True)]
-        ),
-        first=_edges([len(application.phases) for application in applications]),
-        release=np.array([application.release for application in applications]),
-        lead=np.array([application.lead for application in applications]),
-        write_speed=asked.write_speed,
-        read_speed=asked.read_speed,
-        write_cap=asked.write_cap,
-        read_cap=asked.read_cap,
-        room=np.full(count, np.inf) if shares is None else shares + slack,
-        share=np.full(count, np.nan) if shares is None else shares,
-        **_knots("write", plan.written),
-        **_knots("read", plan.read),
-    )
+def _with_faster_buffer(workload: Workload) -> Workload:
+    buffer = workload.platform.buffer
+    if buffer is None or buffer.bandwidth is None:
+        return workload
+    faster = replace(buffer, bandwidth=(1.0 + FASTER) * buffer.bandwidth)
+    return replace(workload, platform=replace(workload.platform, buffer=faster))
 
 
-def _ends(application: Application, write_speed: float, read_speed: float) -> Floats:
-    """The date at which each phase ends at full speed."""
-    kinds, amounts = application.phases.kinds, application.phases.amounts
-    speed = np.where(kinds == WORK, 1.0, np.where(kinds == READ, read_speed, write_speed))
-    return application.release + application.lead + np.cumsum(amounts / speed)
+def _peaks(fill: Fill, count: int) -> Floats:
+    """The most of each application in the buffer: contents are lines from row to row."""
+    peaks = np.zeros(count)
+    np.maximum.at(peaks, fill.application, fill.outgoing + fill.incoming)
+    return peaks
 
 
-def _knots(direction: str, flows: tuple[Flow, ...]) -> dict[str, Any]:
-    return {
-        f"{direction}_first": _edges([len(flow.dates) for flow in flows]),
-        f"{direction}_dates": np.concatenate([flow.dates for flow in flows]),
-        f"{direction}_amounts": np.concatenate([flow.amounts for flow in flows]),
-    }
+def _peak(fill: Fill, shares: Floats, release: Floats, end: Floats) -> float:
+    """The most that is taken for longer than a moment, of shares from release to end and contents before and after."""
+    rows = _rows_outside(fill, release, end)
+    owner, date, content = fill.application[rows], fill.date[rows], fill.outgoing[rows] + fill.incoming[rows]
+    goes_on = (owner[1:] == owner[:-1]) & (date[1:] > date[:-1])
+    owner, start, stop, first = owner[:-1][goes_on], date[:-1][goes_on], date[1:][goes_on], content[:-1][goes_on]
+    slope = (content[1:][goes_on] - first) / (stop - start)
+    lines = [(release, end, shares, np.zeros(len(shares)))]
+    for begin, until in ((start, np.minimum(stop, release[owner])), (np.maximum(start, end[owner]), stop)):
+        there = begin < until
+        lines.append((begin[there], until[there], (first + slope * (begin - start))[there], slope[there]))
+    return _highest(*(np.concatenate(column) for column in zip(*lines, strict=True)))
 
 
-def _edges(lengths: list[int]) -> Ints:
-    return np.array([*accumulate(lengths, initial=0)], np.int64)
+def _rows_outside(fill: Fill, release: Floats, end: Floats) -> Ints:
+    """The rows of each application before its release and after its end, and those next to them, by application."""
+    owner = fill.application
+    inside = np.flatnonzero((release[owner] <= fill.date) & (fill.date < end[owner]))
+    first, last = np.full(len(end), len(owner)), np.full(len(end), -1)
+    np.minimum.at(first, owner[inside], inside)
+    np.maximum.at(last, owner[inside], inside)
+    kept = np.ones(len(owner), np.bool_)
+    kept[inside] = False
+    kept[first[last >= 0]] = kept[last[last >= 0]] = True
+    rows = np.flatnonzero(kept)
+    return rows[np.argsort(owner[rows], kind="stable")]
 
 
-def _begin(jobs: Jobs) -> Course:
-    """All unborn, nothing moved."""
-    count = len(jobs.release)
-    columns: dict[str, NDArray[Any]] = {name: np.zeros(count) for name in Course._fields}
-    starts = {"cursor": jobs.first, "write_next": jobs.write_first, "read_next": jobs.read_first}
-    columns |= {name: first[:-1].copy() for name, first in starts.items()}
-    columns |= {name: np.zeros(count, np.int64) for name in ("status", "slowed")}
-    columns |= {"end": np.full(count, np.nan), "until": np.full(count, np.inf)}
-    return Course(**columns)
+def _highest(begin: Floats, until: Floats, value: Floats, slope: Floats) -> float:
+    """The highest sum of lines, each with a value at its begin and a slope, between dates more than a moment apart."""
+    dates, places = np.unique(np.concatenate([begin, until]), return_inverse=True)
+    first, last = np.split(places, 2)
+
+    def change(gained: Floats, lost: Floats) -> Floats:
+        count = len(dates)
+        difference: Floats = np.bincount(first, gained, minlength=count) - np.bincount(last, lost, minlength=count)
+        return difference
+
+    seconds = np.diff(dates)
+    rise = np.cumsum(change(slope, slope))[:-1] * seconds
+    after = np.cumsum(change(value, value + slope * (until - begin)) + np.concatenate([[0.0], rise]))[:-1]
+    return float(np.maximum(after, after + rise)[seconds > MOMENT].max(initial=0.0))

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.buffered import Replay, replay
+from penstock.engine import Result
+from penstock.engine.replay import replay
 from penstock.model import InputError, Workload
 from penstock.planning.buffers.plan import DYNAMIC, STATIC, Plan
 from penstock.policies.view import Floats
@@ -44,7 +45,7 @@ class Strategy:
         waiting = f", from {100.0 * self.threshold:g} %" if self.threshold else ""
         return f"{self.mode}, {self.policy}{waiting}"
 
-    def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Replay:
+    def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Result:
         """The workload with a buffer of this size; `parts` are the shares of a buffer of size 1."""
         space: dict[str, Any] = {"shares": size * parts} if self.mode == STATIC else {"pool": size}
         return replay(workload, policy=self.policy, threshold=self.threshold, capped=capped, trace=trace, **space)
@@ -56,7 +57,7 @@ class Found:
 
     strategy: Strategy
     size: float
-    replay: Replay
+    replay: Result
 
     @property
     def stretch(self) -> float:
@@ -75,7 +76,7 @@ class Found:
         }
 
 
-def measures(one: Replay) -> dict[str, float]:
+def measures(one: Result) -> dict[str, float]:
     """The stretches of a replay: by dates, which the paper's claims are about, and by durations."""
     return {
         "max_stretch": one.max_stretch,

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.placed import resources_of
+from penstock.engine.machine import resources_of
 from penstock.model import Application, Curve, Workload
 from penstock.model.phases import WORK
 from penstock.policies.view import Floats, Ints

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.placed import Placement
+from penstock.engine.machine import Placement
 from penstock.model import InputError
 from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation
 from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
@@ -43,9 +43,14 @@ class Heuristic:
             find_placing(self.placement)
 
     @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of its steps."""
+        return (self.allocation,) if self.placement is None else (self.allocation, self.placement)
+
+    @property
     def name(self) -> str:
-        """Both names in one."""
-        return self.allocation if self.placement is None else f"{self.allocation} + {self.placement}"
+        """All names in one."""
+        return " + ".join(self.steps)
 
     @property
     def needs(self) -> tuple[Information, ...]:

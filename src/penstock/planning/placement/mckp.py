@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.placed import Placement
+from penstock.engine.machine import Placement
 from penstock.model import InputError
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.policies.view import Ints

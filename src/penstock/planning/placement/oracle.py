@@ -11,7 +11,9 @@ from itertools import combinations_with_replacement
 from math import comb
 from typing import Final
 
-from penstock.engine.placed import HORIZON, STEADY, PlacedResult, Placement, resources_of, simulate_placement
+from penstock.engine.machine import Placement, resources_of
+from penstock.engine.result import Result
+from penstock.engine.steady import HORIZON, STEADY, simulate_placement
 from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy
 
@@ -49,8 +51,8 @@ def best_placement(
     *,
     horizon: float = HORIZON,
     interval: str = STEADY,
-    objective: Callable[[PlacedResult], float] = lambda result: result.mean_slowdown,
-) -> PlacedResult:
+    objective: Callable[[Result], float] = lambda result: result.mean_slowdown,
+) -> Result:
     """The run with the smallest objective, the first one on ties; by default the mean slowdown on [0, T].
 
     A run that is not valid counts after all others.

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from penstock.engine.placed import Placement
+from penstock.engine.machine import Placement
 from penstock.model import InputError
 from penstock.planning.placement.characteristics import Characteristics, Information
 from penstock.policies.view import Ints

@@ -11,23 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from penstock.engine.placed import (
-    HORIZON,
-    STEADY,
-    PlacedResult,
-    Placement,
-    require_measurable,
-    resources_of,
-    simulate_placement,
-    usable_policy,
-)
+from penstock.engine.machine import Placement, resources_of
+from penstock.engine.result import ApplicationResult, Result, finite
+from penstock.engine.steady import HORIZON, STEADY, require_measurable, simulate_placement, usable_policy
 from penstock.model import InputError, Workload
 from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
 from penstock.planning.placement.heuristics import Heuristic, counts_of, heuristics
 from penstock.planning.placement.oracle import best_placement, require_few
 from penstock.policies.policy import Policy
 
-OBJECTIVES: Final[dict[str, Callable[[PlacedResult], float]]] = {
+OBJECTIVES: Final[dict[str, Callable[[Result], float]]] = {
     "mean-slowdown": lambda result: result.mean_slowdown,
     "max-slowdown": lambda result: result.max_slowdown,
     "idle-time": lambda result: result.idle_time,
@@ -42,7 +35,7 @@ class Proposal:
     heuristic: Heuristic | None
     placement: Placement
     io_load: float | None
-    result: PlacedResult | None
+    result: Result | None
     stress: tuple[float, ...] | None = None
     """I/O-Stress of each application: the resources it occupies on average, alone."""
 
@@ -67,7 +60,7 @@ class Proposal:
             "stress": None if self.stress is None else list(self.stress),
             "counts": counts_of(self.placement).tolist(),
             "resources": [list(used) for used in self.placement],
-            "result": self.result.to_dict() if self.result else None,
+            "result": _document(self.result) if self.result else None,
         }
 
 
@@ -81,7 +74,7 @@ class Plan:
     chosen: Proposal
     proposals: tuple[Proposal, ...]
 
-    def measure(self, result: PlacedResult) -> float:
+    def measure(self, result: Result) -> float:
         """What the objective says of a run."""
         return OBJECTIVES[self.objective](result)
 
@@ -146,7 +139,7 @@ class Planner:
     def _best(self, workload: Workload, known: Characteristics) -> Proposal:
         objective = OBJECTIVES[self.objective]
         result = best_placement(workload, self.policy, horizon=self.horizon, interval=self.interval, objective=objective)
-        return _measured(known, None, tuple(application.resources for application in result.applications), result)
+        return _measured(known, None, tuple(application.resources or () for application in result.applications), result)
 
     def _chosen(self, proposals: Sequence[Proposal], level: Information) -> Proposal:
         """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn.
@@ -161,20 +154,54 @@ class Planner:
         return serious[-1]
 
 
-def _measured(known: Characteristics, heuristic: Heuristic | None, placement: Placement, result: PlacedResult) -> Proposal:
+def _measured(known: Characteristics, heuristic: Heuristic | None, placement: Placement, result: Result) -> Proposal:
     counts = counts_of(placement)
     stress = tuple(known.at(known.stress, counts).tolist())
     return Proposal(heuristic, placement, known.io_load(counts), result, stress)
 
 
+def _document(result: Result) -> dict[str, Any]:
+    """What a placement is worth, as JSON has it."""
+    return {
+        "policy": result.policy,
+        "duration": result.duration,
+        "valid": result.valid,
+        "mean_slowdown": finite(result.mean_slowdown),
+        "max_slowdown": finite(result.max_slowdown),
+        "mean_allocation_slowdown": result.mean_allocation_slowdown,
+        "mean_congestion_slowdown": finite(result.mean_congestion_slowdown),
+        "spread": result.spread,
+        "idle_time": result.idle_time,
+        "occupancy": list(result.occupancy),
+        "events": result.events,
+        "seconds": result.seconds,
+        "applications": [_application_document(application) for application in result.applications],
+    }
+
+
+def _application_document(application: ApplicationResult) -> dict[str, Any]:
+    return {
+        "name": application.name,
+        "resources": list(application.resources or ()),
+        "transferred": application.transferred,
+        "io_seconds": application.io_seconds,
+        "operations": application.operations,
+        "slowdown": finite(application.slowdown),
+        "allocation_slowdown": application.allocation_slowdown,
+        "congestion_slowdown": finite(application.congestion_slowdown),
+    }
+
+
 def with_resources(workload: Workload, resources: int | None) -> Workload:
-    """The workload on so many of the platform's I/O resources, all of them by default."""
-    existing = workload.platform.resources
-    if resources is None:
-        return workload
-    if existing is not None and resources > existing:
+    """The workload on so many of the platform's I/O resources, all of them by default, and nobody placed yet."""
+    platform = workload.platform
+    existing = platform.resources
+    if resources is not None and existing is not None and resources > existing:
         raise InputError("resources", f"{resources} I/O resources on a platform of {existing}; expected at most {existing}")
-    return replace(workload, platform=replace(workload.platform, resources=resources))
+    buffer = None if platform.buffer is None else replace(platform.buffer, resources=None)
+    applications = tuple(replace(application, placement=None) for application in workload.applications)
+    chosen = existing if resources is None else resources
+    return replace(workload, platform=replace(platform, resources=chosen, buffer=buffer), applications=applications)
 
 
 def _unknown(workload: Workload, level: Information) -> str:

@@ -6,7 +6,7 @@ import csv
 import io
 import shlex
 
-from penstock.engine.placed import Placement
+from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import numba
 import numpy as np
-from numba import types
 
-from penstock.engine.buffered.room import incoming_growth, outgoing_growth
-from penstock.engine.buffered.state import ROWS, Buffers
-from penstock.engine.state import NOW
-from penstock.policies.compiled import part
+from penstock.engine.state import Records, new_records
 from penstock.policies.view import Floats, Ints
 
 
 class Fill(NamedTuple):
-    """A row for every change of an application's rates, in the order of dates; without room nothing is recorded.
+    """A row for every change of an application's rates, in the order of dates.
 
     Contents are those at the date, rates those from it on.
     """
@@ -54,41 +51,20 @@ class Fill(NamedTuple):
         return np.sum(contents, axis=0) if contents else np.zeros(len(dates))
 
 
-FILL_TYPE: Final[Any] = types.NamedTuple([types.int64[::1]] + [types.float64[::1]] * 5, Fill)
+_ROW: Final = np.dtype([(name, np.int64 if name == "application" else np.float64) for name in Fill._fields])
+FILL_TYPE: Final[Any] = numba.from_dtype(_ROW)[::1]
 
 
-def new_fill(rows: int) -> Fill:
-    """Room for that many rows."""
-    return Fill(np.zeros(rows, np.int64), *(np.zeros(rows) for _ in range(5)))
+def new_fill(rows: int) -> Records:
+    """Room for that many rows; without room nothing is recorded."""
+    return new_records(rows, _ROW)
+
+
+def as_fill(records: Records, rows: int) -> Fill:
+    """A copy of the first rows."""
+    return Fill(*(records[name][:rows].copy() for name in Fill._fields))
 
 
 def joined(parts: list[Fill]) -> Fill:
     """The rows of all parts."""
     return Fill(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-@part
-def record(buffers: Buffers, fill: Fill) -> None:
-    """Add a row for every application whose rates have changed."""
-    for index in range(len(buffers.applications)):
-        own = buffers.applications[index]
-        outgoing = outgoing_growth(own) if own.writer_place >= 0 else 0.0
-        incoming = incoming_growth(own) if own.reader_place >= 0 else 0.0
-        if (
-            outgoing != own.seen_outgoing
-            or incoming != own.seen_incoming
-            or own.write_rate != own.seen_write
-            or own.read_rate != own.seen_read
-        ):
-            row = buffers.sizes[ROWS]
-            buffers.sizes[ROWS] = row + 1
-            fill.application[row] = index
-            fill.date[row] = buffers.clock[NOW]
-            fill.outgoing[row] = own.outgoing
-            fill.incoming[row] = own.incoming
-            fill.write_rate[row] = own.write_rate
-            fill.read_rate[row] = own.read_rate
-            own.seen_outgoing = outgoing
-            own.seen_incoming = incoming
-            own.seen_write = own.write_rate
-            own.seen_read = own.read_rate

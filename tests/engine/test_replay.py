@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.engine.buffered import replay
+from penstock.engine.replay import replay
 from penstock.model import Application, InputError, Platform, PolicyFault, Workload
 from penstock.policies import Policy
 
@@ -32,8 +32,8 @@ def test_one_burst(size):
     assert found.ends[0] == pytest.approx(1.0 + seconds, rel=1e-12)
     assert found.end == pytest.approx(11.0, rel=1e-12)
     kept = min(size, 80.0)
-    assert (found.drained[0], found.direct_written[0]) == pytest.approx((kept, 100.0 - kept))
-    assert found.peaks[0] == pytest.approx(kept)
+    assert (found.buffer.drained[0], found.buffer.direct_written[0]) == pytest.approx((kept, 100.0 - kept))
+    assert found.buffer.peaks[0] == pytest.approx(kept)
     assert replay(BURST, pool=size).ends[0] == found.ends[0]
 
 
@@ -44,7 +44,7 @@ def test_one_read_with_prefetching(size):
     prefetched = min(size, 30.0)
     seconds = max(100.0 / 50.0, (100.0 - prefetched) / 10.0)
     assert found.ends[0] == pytest.approx(4.0 + seconds, rel=1e-12)
-    assert (found.prefetched[0], found.direct_read[0]) == pytest.approx((prefetched, 100.0 - prefetched))
+    assert (found.buffer.prefetched[0], found.buffer.direct_read[0]) == pytest.approx((prefetched, 100.0 - prefetched))
 
 
 def test_the_lead_is_time_to_prefetch_in():
@@ -74,7 +74,7 @@ def test_writers_share_what_falls_free_in_a_full_pool():
     )
     found = replay(three, pool=3.0, trace=True, check=True)
     assert list(found.ends) == pytest.approx([10.0, 3.0, 3.0])
-    assert found.fill.total(np.array([0.5, 1.0, 2.0, 3.0, 3.5])) == pytest.approx([1.5, 3.0, 3.0, 3.0, 1.5])
+    assert found.buffer.fill.total(np.array([0.5, 1.0, 2.0, 3.0, 3.5])) == pytest.approx([1.5, 3.0, 3.0, 3.0, 1.5])
     # Shares are not lent: with all of the buffer at a0, the others have only their part of the I/O system.
     assert list(replay(three, [3.0, 0.0, 0.0], check=True).ends) == pytest.approx([10.0, 4.0, 4.0])
 
@@ -92,13 +92,14 @@ def test_draining_waits_for_the_threshold():
     chain = [("write", 4.0), ("work", 2.0), ("write", 4.0), ("work", 20.0)]
     one = workload(chain, speeds=[4.0])
     # Each write of 1 s leaves 3 bytes in the buffer. At once: from 1 to 3 two are drained; from 4 on the other 4, to 8.
-    assert replay(one, [8.0], trace=True).fill.content(0, np.array([1.0, 3.0, 4.0, 8.0])) == pytest.approx([3, 1, 4, 0])
+    at_once = replay(one, [8.0], trace=True).buffer.fill
+    assert at_once.content(0, np.array([1.0, 3.0, 4.0, 8.0])) == pytest.approx([3, 1, 4, 0])
     # Half of 8 is reached in the second write: 6 bytes from 4 on, to 10.
     held = replay(one, [8.0], threshold=0.5, trace=True, check=True)
-    assert held.fill.content(0, np.array([1.0, 3.0, 4.0, 10.0])) == pytest.approx([3, 3, 6, 0])
+    assert held.buffer.fill.content(0, np.array([1.0, 3.0, 4.0, 10.0])) == pytest.approx([3, 3, 6, 0])
     # Never reached: flushed after the end, at 24.
     flushed = replay(one, [8.0], threshold=1.0, trace=True, check=True)
-    assert flushed.fill.content(0, np.array([4.0, 24.0, 30.0])) == pytest.approx([6, 6, 0])
+    assert flushed.buffer.fill.content(0, np.array([4.0, 24.0, 30.0])) == pytest.approx([6, 6, 0])
     assert flushed.end == pytest.approx(30.0)
 
 
@@ -109,9 +110,9 @@ def test_a_pool_drains_when_all_output_in_it_reaches_the_threshold():
     found = replay(two, pool=8.0, threshold=0.5, trace=True, check=True)
     assert list(found.ends) == pytest.approx([51.0, 3.0])
     outgoing = 3.0 - 0.5 * 2.0 / 3.0
-    assert found.fill.content(0, np.array([2.3, 3.0])) == pytest.approx([3.0, outgoing])
+    assert found.buffer.fill.content(0, np.array([2.3, 3.0])) == pytest.approx([3.0, outgoing])
     # The 4 bytes there and the 8/3 that a1 has still to write then take B until 2 + 1/3 + 20/3.
-    assert found.fill.total(np.array([8.0, 9.0])) == pytest.approx([1.0, 0.0])
+    assert found.buffer.fill.total(np.array([8.0, 9.0])) == pytest.approx([1.0, 0.0])
 
 
 def test_directions_have_their_own_limits():
@@ -128,7 +129,7 @@ def test_a_full_share_takes_no_prefetch_in_a_write_and_no_more_than_drains_after
     one = Workload(Platform(2.0), (Application.of("a", chain, write_bandwidth=1.0, read_bandwidth=4.0, bandwidth=1.0),))
     # Prefetched: 2 bytes by date 1, which fill the share. The write then has no room, and goes straight at b_w = 1.
     found = replay(one, [2.0], trace=True, check=True)
-    assert found.fill.content(0, np.array([1.0, 3.0, 5.0, 14.0])) == pytest.approx([2, 2, 2, 2])
+    assert found.buffer.fill.content(0, np.array([1.0, 3.0, 5.0, 14.0])) == pytest.approx([2, 2, 2, 2])
     # At 14 the read of 8 bytes at 4/s draws 2 from the buffer beside 2 from the I/O system: 1 s, and 4 bytes are left, at 2.
     assert found.ends[0] == pytest.approx(14.0 + 1.0 + 2.0)
 
@@ -143,7 +144,7 @@ def test_prefetches_that_wait_for_room_leave_the_bandwidth_to_others():
     others = [Application.of(f"b{i}", [("write", 2.0)]) for i in range(4)]
     found = replay(Workload(Platform(6.0), (a0, a1, *others)), [3.0, 0.0, 0.0, 0.0, 0.0, 0.0], trace=True, check=True)
     assert list(found.ends[1:]) == pytest.approx([3.0, 2.0, 2.0, 2.0, 2.0])
-    assert found.fill.content(0, np.array([1.0, 2.0, 2.5, 3.0])) == pytest.approx([1.5, 3.0, 3.0, 3.0])
+    assert found.buffer.fill.content(0, np.array([1.0, 2.0, 2.5, 3.0])) == pytest.approx([1.5, 3.0, 3.0, 3.0])
 
 
 def test_stretch_by_dates_and_by_durations():
@@ -166,16 +167,16 @@ def test_an_application_without_length_has_stretch_1():
 def test_a_long_trace_comes_in_pieces(monkeypatch):
     chain = [("work", 0.5), ("write", 1.0), ("read", 0.5)] * 20
     many = workload(chain, chain[1:], speeds=[2.0, 3.0])
-    whole = replay(many, pool=0.25, trace=True).fill
-    monkeypatch.setattr("penstock.engine.buffered.run._ROWS", 0)
-    for left, right in zip(whole, replay(many, pool=0.25, trace=True).fill, strict=True):
+    whole = replay(many, pool=0.25, trace=True).buffer.fill
+    monkeypatch.setattr("penstock.engine.run._TRACE_ROWS", 0)
+    for left, right in zip(whole, replay(many, pool=0.25, trace=True).buffer.fill, strict=True):
         assert left.tolist() == right.tolist()
 
 
 def test_without_shares_or_pool_the_buffer_is_the_platform_s():
     with_buffer = Workload(Platform(10.0, buffer={"size": 50.0}), BURST.applications)
     found = replay(with_buffer)
-    assert (found.pool, found.shares) == (50.0, None)
+    assert (found.buffer.pool, found.buffer.shares) == (50.0, None)
     assert found.ends[0] == pytest.approx(6.0)
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
+from penstock.engine import Result as Replay
 from penstock.engine import dedicated, simulate
-from penstock.engine.buffered import Replay, replay
+from penstock.engine.replay import replay
 from penstock.model import Workload
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import STATIC
-from tests.engine.buffered.instances import Case, cases, from_date_0
-from tests.naive.buffered import NaiveReplay
+from tests.engine.instances import Case, cases, from_date_0
 from tests.naive.compare import close
-from tests.naive.engine import NaiveRun
+from tests.naive.machine import NaiveResult, NaiveRun
 from tests.naive.profiles import examples
 
 DYNAMIC = [name for name, policy in REGISTRY.items() if policy.family != STATIC]
@@ -27,35 +27,39 @@ def run(case: Case, **options) -> Replay:
     return replay(case.workload, **case.options, **options, trace=True, check=True)
 
 
-def assert_twins(found: Replay, twin: NaiveReplay) -> None:
-    assert list(found.ends) == close([float(app.end) for app in twin.apps])
-    assert found.end == close(float(twin.now))
-    assert list(found.earliest) == close([float(app.release + app.alone) for app in twin.apps])
+def twin_of(case: Case, **options) -> NaiveResult:
+    return NaiveRun(case.workload, options.pop("policy", "best-effort"), **case.options, **options, to_the_end=True).run()
+
+
+def assert_twins(found: Replay, twin: NaiveResult) -> None:
+    assert list(found.ends) == close([app.end for app in twin.applications])
+    assert found.end == close(twin.end)
+    assert list(found.earliest) == close([app.earliest for app in twin.applications])
     for name in VOLUMES:
-        assert list(getattr(found, name)) == close([float(getattr(app, name)) for app in twin.apps])
+        assert list(getattr(found.buffer, name)) == close([getattr(app, name) for app in twin.applications])
     dates = np.array([date for date, _ in twin.history])
-    for app in twin.apps:
-        content = [rows[app.index][0] + rows[app.index][1] for _, rows in twin.history]
-        assert found.fill.content(app.index, dates) == pytest.approx(content, rel=1e-7, abs=1e-7)
+    for index in range(len(twin.applications)):
+        content = [float(rows[index].q + rows[index].p) for _, rows in twin.history]
+        assert found.buffer.fill.content(index, dates) == pytest.approx(content, rel=1e-7, abs=1e-7)
 
 
 @examples(600)
 @given(cases())
 def test_equals_the_slow_twin(case):
-    assert_twins(run(case), NaiveReplay(case.workload, **case.options).run())
+    assert_twins(run(case), twin_of(case))
 
 
 @examples(300)
 @given(cases(applications=6, kinds=("work", "write")))
 def test_writes_alone_equal_the_slow_twin(case):
-    assert_twins(run(case), NaiveReplay(case.workload, **case.options).run())
+    assert_twins(run(case), twin_of(case))
 
 
 @pytest.mark.parametrize("name", ["fair-share", "fcfs", "greedy-yield", "set-10", "fifo", "longest-remaining", "johnson"])
 @examples(80)
 @given(cases())
 def test_policies_equal_the_slow_twin(name, case):
-    twin = NaiveReplay(case.workload, **case.options, policy=name).run()
+    twin = twin_of(case, policy=name)
     assume(not twin.doubtful)
     assert_twins(run(case, policy=name), twin)
 
@@ -64,7 +68,7 @@ def test_policies_equal_the_slow_twin(name, case):
 @given(cases())
 def test_periodic_decisions_equal_the_slow_twin(case):
     name = "periodic-greedy-yield"
-    twin = NaiveReplay(case.workload, **case.options, policy=name, delta=1.3).run()
+    twin = twin_of(case, policy=name, delta=1.3)
     assume(not twin.doubtful)
     assert_twins(run(case, policy=find(f"{name}:delta=1.3")), twin)
 
@@ -88,7 +92,7 @@ def test_laws(case):
 
 def assert_laws(workload: Workload, found: Replay) -> None:
     """Conservation, limits and room, from the trace and the totals alone."""
-    platform, fill = workload.platform, found.fill
+    platform, fill = workload.platform, found.buffer.fill
     size = len(workload.applications)
     dates = fill.dates
     write, read, content = (np.zeros((size, len(dates))) for _ in range(3))
@@ -98,8 +102,8 @@ def assert_laws(workload: Workload, found: Replay) -> None:
         phases = list(application.phases)
         written = sum(amount for kind, amount in phases if kind in ("io", "write"))
         got = sum(amount for kind, amount in phases if kind == "read")
-        assert found.direct_written[index] + found.drained[index] == close(written)
-        assert found.direct_read[index] + found.prefetched[index] == close(got)
+        assert found.buffer.direct_written[index] + found.buffer.drained[index] == close(written)
+        assert found.buffer.direct_read[index] + found.buffer.prefetched[index] == close(got)
         assert found.ends[index] >= found.earliest[index] * (1.0 - 1e-12)
         if not len(own.date):
             assert written == got == 0.0
@@ -123,10 +127,10 @@ def assert_laws(workload: Workload, found: Replay) -> None:
     assert read.sum(axis=0).max() <= platform.read_limit * (1.0 + 1e-9)
     assert (write + read).sum(axis=0).max() <= platform.bandwidth * (1.0 + 1e-9)
     assert content.min() >= -1e-9
-    spaces = found.shares if found.shares is not None else np.array([found.pool])
-    held = content if found.shares is not None else content.sum(axis=0, keepdims=True)
+    spaces = found.buffer.shares if found.buffer.shares is not None else np.array([found.buffer.pool])
+    held = content if found.buffer.shares is not None else content.sum(axis=0, keepdims=True)
     assert np.all(held.max(axis=1) <= spaces * (1.0 + 1e-9) + 1e-9)
-    assert held.max(axis=1) == pytest.approx(found.peaks, rel=1e-9, abs=1e-9)
+    assert held.max(axis=1) == pytest.approx(found.buffer.peaks, rel=1e-9, abs=1e-9)
     if platform.buffer is not None:
         inflow = np.maximum(grown_out, 0.0).sum(axis=0) + np.maximum(grown_in, 0.0).sum(axis=0)
         seconds = np.diff(dates, append=dates[-1])
@@ -147,7 +151,7 @@ def test_no_buffer_is_the_engine(name, shared, workload):
     assert list(found.ends) == close([application.end for application in known.applications])
     assert found.events == known.events
     assert found.end == close(max(found.ends))
-    assert np.all(found.drained == 0.0)
+    assert np.all(found.buffer.drained == 0.0)
 
 
 @examples(100)
@@ -162,5 +166,5 @@ def test_with_room_for_all_nobody_is_slowed_down(case):
         assert found.stretches == pytest.approx(np.ones(size), rel=1e-12)
         assert found.duration_stretches == pytest.approx(np.ones(size), rel=1e-9)
         # As much room as is ever used is as good.
-        as_used = {"shares": found.peaks} if "shares" in room else {"pool": float(found.peaks[0])}
+        as_used = {"shares": found.buffer.peaks} if "shares" in room else {"pool": float(found.buffer.peaks[0])}
         assert list(replay(workload, **as_used, check=True).ends) == close(list(found.ends))

@@ -1,0 +1,39 @@
+"""The books of an application: what a finished phase is worth (000 §3.3, §4.2). Kept alike in simulation and live.
+
+`own` is whatever has the fields: a record of the engine, or an application of the coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.policies.compiled import part
+
+
+def end_work(own: Any, seconds: float) -> None:
+    """Enter a work phase that has ended."""
+    own.done += seconds
+    own.worked += seconds
+
+
+def end_operation(own: Any, volume: float, alone: float, io_seconds: float) -> None:
+    """Enter an operation that is complete: `volume` moved, which takes `alone` seconds by itself and took `io_seconds`."""
+    own.done += alone
+    own.moved += volume
+    own.io_seconds += io_seconds
+    # What comes before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
+    if own.iterations > 0 or own.since_operation > 0.0:
+        own.in_iterations += own.since_operation + alone
+        own.iterations += 1
+    own.since_operation = 0.0
+    own.operations += 1
+
+
+def mean_iteration(own: Any) -> float:
+    """ω in seconds; 0 before the first finished iteration."""
+    return float(own.in_iterations / own.iterations) if own.iterations > 0 else 0.0
+
+
+compiled_end_work = part(end_work)
+compiled_end_operation = part(end_operation)
+compiled_mean_iteration = part(mean_iteration)

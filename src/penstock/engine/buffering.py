@@ -1,0 +1,76 @@
+"""Which buffer a run has: one pool, or a share for each application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.machine import Layout
+from penstock.model import InputError, Workload
+from penstock.policies.view import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Buffering:
+    """A burst buffer of one `pool` of so many bytes, or divided into `shares`, bytes an application; 0 or infinite, too.
+
+    Without either, a pool of the size that the platform's buffer has. Draining begins when the output fills the part
+    `threshold` of the share or pool. `capped` bounds the speeds of applications by what the stores carry (004 §3.2).
+    """
+
+    pool: float | None = None
+    shares: Sequence[float] | Floats | None = None
+    threshold: float = 0.0
+    capped: bool = False
+
+    def capacity(self, workload: Workload) -> Floats:
+        """The size of each space; InputError for what is none."""
+        if self.shares is not None and self.pool is not None:
+            raise InputError("pool", "there are shares as well; expected shares or a pool")
+        if not 0.0 <= self.threshold <= 1.0:
+            raise InputError("threshold", f"{self.threshold!r} is no part of the buffer; expected 0 to 1")
+        size = workload.platform.buffer.size if workload.platform.buffer is not None else None
+        if self.shares is None:
+            pool = size if self.pool is None else self.pool
+            if pool is None:
+                raise InputError("platform.buffer.size", "not given; expected it, or shares, or a pool")
+            return _sizes(np.array([pool], np.float64), "pool")
+        shares = np.array(self.shares, np.float64)
+        count = len(workload.applications)
+        if shares.shape != (count,):
+            raise InputError("shares", f"{shares.shape} values for {count} applications; expected one each")
+        return _sizes(shares, "shares[{}]")
+
+    def speeds(self, layout: Layout) -> tuple[Floats, Floats]:
+        """How fast applications write and read where nothing holds them up, in units/s."""
+        if self.capped:
+            return np.minimum(layout.write_speed, layout.write_cap), np.minimum(layout.read_speed, layout.read_cap)
+        return layout.write_speed, layout.read_speed
+
+
+def buffered_layout(layout: Layout) -> Layout:
+    """What applications can use of the stores from behind a buffer: no more than their own speed."""
+    return replace(
+        layout,
+        write_cap=np.minimum(layout.write_cap, layout.write_speed),
+        read_cap=np.minimum(layout.read_cap, layout.read_speed),
+    )
+
+
+def _sizes(capacity: Floats, place: str) -> Floats:
+    wrong = ~(capacity >= 0.0)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise InputError(place.format(index), f"{capacity[index]} is not a size; expected bytes, 0 or more")
+    return capacity
+
+
+def buffering_of(workload: Workload, given: Any) -> Buffering | None:
+    """The buffer that is given, or the platform's if that has a size; None for none."""
+    if given is not None:
+        return given if given is not False else None
+    buffer = workload.platform.buffer
+    return Buffering() if buffer is not None and buffer.size is not None else None

@@ -1,0 +1,468 @@
+"""One kernel of time: ask, next date, move, apply. Between two events all rates are constant, so dates are computed and
+never stepped (000 §3.1.2).
+
+One turn: find rates for the stores where anything happened; find the next date (a completion, the end of a work phase, a
+periodic decision, the end of a round, an event of the buffers, the limit); move on to it; apply all that happens then. All
+that falls on one date is applied before rates are found.
+
+A run has the parts that it is given. A part that is None is not in the compiled code; the others say how the next completion
+is found and how data move:
+
+- `stores`: transfers on a link or on I/O resources, at rates of a `policy` that is asked, or in the order of a `key` that is
+  kept (`penstock.engine.orders`); with `restraints`, limits by direction, rounds and degradation are heeded;
+- `together`: all have the same fraction of their caps, in virtual time (`penstock.engine.virtual_time`);
+- `tier`: buffers before the stores (`penstock.engine.buffers`), at rates of a `policy` or of a `plan`
+  (`penstock.engine.planned`), with `fill` for their trace.
+
+Costs of an event, n transfers of the store where it happens, m applications: log m for the heap of work ends, the policy's
+own cost and a look at the n rates it gives, and those who move. A kept order costs log n, virtual time log n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import types
+
+from penstock.engine.asking import decide
+from penstock.engine.books import compiled_end_operation
+from penstock.engine.buffers import (
+    apply_buffered,
+    broken_buffered,
+    decide_buffered,
+    find_next,
+    move_buffered,
+    record_fill,
+    settle_buffered,
+)
+from penstock.engine.chain import end_work, next_phase
+from penstock.engine.fill import FILL_TYPE
+from penstock.engine.laws import broken
+from penstock.engine.orders import key_of, serve, wait_in_order
+from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
+from penstock.engine.rounds import end_rounds
+from penstock.engine.slots import CAP, RATE, REMAINING, TRANSFERRING, VOLUME, enter, leave, occupy
+from penstock.engine.state import (
+    COMPLETED,
+    DONE,
+    ENDS,
+    EVENTS,
+    HEAP,
+    INDEX,
+    NOW,
+    OVER,
+    ROWS,
+    SLOTS,
+    STATE_TYPE,
+    STORES,
+    TICKS,
+    TOUCHED,
+    WAIT,
+    WITHOUT_TRANSFER,
+    Records,
+    State,
+)
+from penstock.engine.stores import count_parts, first_store, seconds_since, set_finish, touch
+from penstock.engine.terms import (
+    ALL_TRANSFERRED,
+    BREATH,
+    COMPLETE,
+    GOES_ON,
+    LIMIT,
+    NOTHING_LEFT,
+    ONE_ENDED,
+    STARVED,
+    STOPPED,
+    TERMS_TYPE,
+    TRACE_FULL,
+    Terms,
+    next_tick,
+    same_date,
+)
+from penstock.engine.tier import TIER_TYPE
+from penstock.engine.trace import SEGMENTS_TYPE, close_segment, is_full
+from penstock.engine.virtual_time import (
+    complete_together,
+    decide_together,
+    is_complete,
+    pass_together,
+    post_together,
+    volume_of,
+    write_places,
+)
+from penstock.model.phases import READ
+from penstock.policies.compiled import kernel, part, unowned
+from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
+
+
+@part
+def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> None:
+    """The application posts an operation: a transfer on each store it uses."""
+    own = state.own[index]
+    reading = state.kinds[own.cursor - 1] == READ
+    cap = own.read_cap if reading else own.write_cap
+    own.pending = own.uses
+    if terms.striped:
+        own.part_moved = own.part_rate = own.part_served = 0.0
+        own.counted = own.began
+    for use in range(own.first_use, own.first_use + own.uses):
+        store = state.transfers[use].store
+        touch(state, terms, store)
+        slot = enter(state, store, use, terms.directed and not reading)
+        occupy(state, slot, index, volume, cap)
+        if key is not None:
+            wait_in_order(state, store, key_of(state, slot, key), use)
+
+
+@part
+def _go_on(state: State, terms: Terms, stores: Any, key: Any, together: Any, index: int) -> None:
+    """Begin what the application does next."""
+    volume = next_phase(state, terms, index, state.clock[NOW])
+    if volume > 0.0:
+        if together is not None:
+            post_together(state, index, volume)
+        if stores is not None:
+            _post(state, terms, key, index, volume)
+
+
+@part
+def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: int) -> int:
+    """The transfer is complete; returns the application whose operation is complete with it, or −1."""
+    slot = state.transfers[transfer].place
+    index = state.integers[INDEX, slot]
+    own, floats = state.own[index], state.floats
+    volume, cap = floats[VOLUME, slot], floats[CAP, slot]
+    served = floats[TRANSFERRING, slot] - own.transfer_seconds
+    if len(trace) > 0:
+        close_segment(state, trace, slot, 0.0)
+    if terms.striped:
+        count_parts(own, state.clock[NOW])
+        own.part_rate -= floats[RATE, slot]
+        own.part_served += served
+        served = own.part_served / own.uses
+    leave(state, store, slot)
+    own.pending -= 1
+    if own.pending > 0:
+        return -1
+    _end_operation(state, index, volume, volume / cap, served)
+    return int(index)
+
+
+@part
+def _end_operation(state: State, index: int, volume: float, alone: float, served: float) -> None:
+    """An operation of the application is complete, which takes `alone` seconds by itself and was `served` so long."""
+    own = state.own[index]
+    compiled_end_operation(own, volume, alone, state.clock[NOW] - own.began)
+    own.io_alone += alone
+    own.transfer_seconds += served
+    own.served_seconds += served
+    state.clock[COMPLETED] += 1.0
+    state.counts[EVENTS] += 1
+    if own.operations == 1:
+        state.counts[WITHOUT_TRANSFER] -= 1
+
+
+@part
+def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, store: int, latest: float) -> None:
+    """Complete the transfers of the store that are, and end the rounds that a decision waits for."""
+    here, floats, now = state.stores[store], state.floats, state.clock[NOW]
+    touch(state, terms, store)
+    if restraints is not None:  # noqa: SIM102  # numba leaves out what depends on None alone
+        if here.round_end <= latest:
+            end_rounds(state, store, latest)
+            here.round_end = np.inf
+    finisher = here.finisher if here.finish <= latest else -1
+    set_finish(state, store, np.inf, -1)
+    for place in range(here.row + here.moving - 1, here.row - 1, -1):
+        transfer = state.transfers[place].mover
+        slot = state.transfers[transfer].place
+        left = floats[REMAINING, slot]
+        if transfer == finisher or left <= max(COMPLETE * floats[VOLUME, slot], floats[RATE, slot] * (latest - now)):
+            index = _complete(state, terms, trace, store, transfer)
+            here.moving -= 1
+            state.transfers[place].mover = state.transfers[here.row + here.moving].mover
+            if index >= 0:
+                state.own[state.counts[OVER]].over = index
+                state.counts[OVER] += 1
+
+
+@part
+def _complete_first(state: State, trace: Records) -> None:
+    """In virtual time, the operation on top of the heap is complete."""
+    index = complete_together(state, trace)
+    own = state.own[index]
+    _end_operation(state, index, volume_of(state, index), own.alone, state.clock[NOW] - own.began)
+    state.own[state.counts[OVER]].over = index
+    state.counts[OVER] += 1
+
+
+@part
+def _apply(
+    state: State,
+    terms: Terms,
+    trace: Records,
+    stores: Any,
+    key: Any,
+    restraints: Any,
+    together: Any,
+    tier: Any,
+    plan: Any,
+    ticking: bool,
+) -> None:
+    """Apply all that happens at this date: completions, ends of work, the periodic decision."""
+    if tier is not None:
+        if plan is not None:
+            pass_targets(state, terms, tier, plan)
+        apply_buffered(state, terms, tier, ticking)
+        return
+    latest = same_date(state.clock[NOW], terms)
+    if together is not None:
+        while state.counts[SLOTS] > 0 and is_complete(state):
+            _complete_first(state, trace)
+    if stores is not None:
+        while state.stores[1].node <= latest:
+            _complete_on(state, terms, trace, restraints, first_store(state), latest)
+    while state.counts[OVER] > 0 or (state.counts[HEAP] > 0 and state.queue[0].time <= latest):
+        if state.counts[OVER] > 0:
+            state.counts[OVER] -= 1
+            index = state.own[state.counts[OVER]].over
+        else:
+            index = end_work(state)
+        _go_on(state, terms, stores, key, together, index)
+    if ticking:
+        state.clock[TICKS] += 1.0
+        state.counts[EVENTS] += 1
+        for store in range(state.counts[STORES]):
+            if state.stores[store].down + state.stores[store].up > 0:
+                touch(state, terms, store)
+
+
+@part
+def _decide(
+    state: State,
+    terms: Terms,
+    trace: Records,
+    stores: Any,
+    policy: Any,
+    key: Any,
+    restraints: Any,
+    together: Any,
+    tier: Any,
+    plan: Any,
+) -> int:
+    """Find rates where anything has happened; returns why they are refused, or GOES_ON."""
+    fault = GOES_ON
+    if together is not None:
+        decide_together(state, trace)
+    if tier is not None:
+        fault = decide_buffered(state, terms, trace, policy, restraints, tier, plan)
+    if stores is not None:
+        for position in range(state.counts[TOUCHED]):
+            store = state.stores[position].touched
+            state.stores[store].stale = 0
+            if key is not None:
+                serve(state, terms, trace, store, key)
+            if policy is not None:
+                fault = max(fault, decide(state, terms, trace, store, policy, restraints))
+        state.counts[TOUCHED] = 0
+    return fault
+
+
+@part
+def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float, bool]:
+    """The next date, infinite if nothing will ever happen, and whether a periodic decision falls on it."""
+    date = state.stores[1].node
+    if tier is not None:
+        find_next(state, terms, tier)
+        date = min(date, state.clock[NOW] + state.clock[WAIT])
+    if state.counts[HEAP] > 0:
+        date = min(date, state.queue[0].time)
+    if plan is not None:
+        date = next_target(plan, terms, date)
+    ticking = False
+    if terms.delta > 0.0:
+        tick = next_tick(state.clock[TICKS], terms)
+        date = min(date, tick)
+        ticking = tick <= same_date(date, terms)
+    if date > terms.limit:
+        return terms.limit, False
+    return date, ticking
+
+
+@part
+def _move(state: State, terms: Terms, together: Any, tier: Any, before: float) -> None:
+    """Let data move from the date `before` to now, where that does not wait until a store is looked at."""
+    if tier is not None:
+        # To a date of the buffers it is exactly so long: the difference of two dates has lost some bits.
+        wait = state.clock[WAIT]
+        arrived = state.clock[NOW] == before + wait
+        move_buffered(state, terms, tier, wait if arrived else state.clock[NOW] - before, arrived)
+    if together is not None:
+        pass_together(state, before)
+
+
+@part
+def _broken(state: State, terms: Terms, together: Any, tier: Any, before: float) -> int:
+    """The first invariant that does not hold, or GOES_ON."""
+    if tier is not None:
+        return broken_buffered(state, terms, tier, before)
+    if together is not None:
+        write_places(state)
+    return broken(state, terms, before)
+
+
+@part
+def _settle(state: State, terms: Terms, stores: Any, together: Any, tier: Any) -> None:
+    """Write down where everything is, to be read. Nothing is moved by it: who stops and goes on comes to the same bits."""
+    if tier is not None:
+        settle_buffered(state, tier)
+    if together is not None:
+        write_places(state)
+        _settle_transfers(state, terms, 0, 0.0)
+    if stores is not None:
+        if terms.striped:
+            for index in range(len(state.own)):
+                state.own[index].now_served = state.own[index].part_served / state.own[index].uses
+        for store in range(state.counts[STORES]):
+            _settle_transfers(state, terms, store, seconds_since(state, store))
+
+
+@part
+def _settle_transfers(state: State, terms: Terms, store: int, seconds: float) -> None:
+    """Write down what has come of the operations under way on the store, which are up to so many seconds ago."""
+    here, floats = state.stores[store], state.floats
+    here.now_busy = here.busy + (seconds if here.moving > 0 else 0.0)
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        own = state.own[state.integers[INDEX, slot]]
+        moving = seconds if floats[RATE, slot] > 0.0 else 0.0
+        served = floats[TRANSFERRING, slot] + moving - own.transfer_seconds
+        if terms.striped:
+            parts = own.part_moved + own.part_rate * (state.clock[NOW] - own.counted)
+            own.now_moved = parts / own.uses
+            own.now_progress = own.done + own.now_moved / floats[CAP, slot]
+            own.now_served += served / own.uses
+        else:
+            remaining = max(0.0, floats[REMAINING, slot] - floats[RATE, slot] * moving)
+            own.now_moved = floats[VOLUME, slot] - remaining
+            own.now_progress = floats[DONE, slot] + own.now_moved / floats[CAP, slot]
+            own.now_served = served
+
+
+def advance(
+    state: State,
+    under: Records,
+    trace: Records,
+    stores: Any,
+    policy: Any,
+    key: Any,
+    restraints: Any,
+    together: Any,
+    tier: Any,
+    plan: Any,
+    fill: Any,
+) -> int:
+    """Run until the limit, what else the run is to stop at, or a fault; returns which."""
+    state = unowned(state)
+    terms = under[0]
+    turns = terms.turns
+    outcome = GOES_ON
+    while outcome == GOES_ON:
+        if is_full(state, trace):
+            return TRACE_FULL
+        if fill is not None:  # noqa: SIM102
+            if _fill_is_full(state, fill):
+                return TRACE_FULL
+        if turns == 0:
+            return BREATH
+        turns -= 1
+        if state.clock[NOW] >= terms.limit:
+            outcome = LIMIT
+        elif terms.stop == ALL_TRANSFERRED and state.counts[WITHOUT_TRANSFER] == 0:
+            outcome = STOPPED
+        else:
+            ends = state.counts[ENDS]
+            outcome = _turn(state, terms, trace, stores, policy, key, restraints, together, tier, plan, fill)
+            if terms.stop == ONE_ENDED and state.counts[ENDS] > ends and outcome == GOES_ON:
+                outcome = STOPPED
+    if outcome in (LIMIT, STOPPED, NOTHING_LEFT):
+        _settle(state, terms, stores, together, tier)
+    return outcome
+
+
+@part
+def _turn(
+    state: State,
+    terms: Terms,
+    trace: Records,
+    stores: Any,
+    policy: Any,
+    key: Any,
+    restraints: Any,
+    together: Any,
+    tier: Any,
+    plan: Any,
+    fill: Any,
+) -> int:
+    """Ask, find the next date, move, apply; returns why the kernel must come back, or GOES_ON."""
+    fault = _decide(state, terms, trace, stores, policy, key, restraints, together, tier, plan)
+    if fault != GOES_ON:
+        return fault
+    if fill is not None:  # noqa: SIM102
+        if len(fill) > 0:
+            record_fill(state, tier, fill)
+    if state.counts[SLOTS] == 0 and state.counts[HEAP] == 0 and terms.limit == np.inf:
+        return NOTHING_LEFT  # whatever periodic decisions would still come
+    before = state.clock[NOW]
+    date, ticking = _next_date(state, terms, tier, plan)
+    if date == np.inf:
+        return STARVED
+    state.clock[NOW] = date
+    _move(state, terms, together, tier, before)
+    _apply(state, terms, trace, stores, key, restraints, together, tier, plan, ticking)
+    return _broken(state, terms, together, tier, before) if terms.check else GOES_ON
+
+
+@part
+def _fill_is_full(state: State, fill: Records) -> bool:
+    """Whether there may be no room for a row of every application."""
+    return bool(0 < len(fill) < state.counts[ROWS] + len(state.own))
+
+
+class Parts(NamedTuple):
+    """The parts of a run: for each whether it is there, or what the kernel is given for it."""
+
+    stores: Any = None
+    policy: Any = None
+    key: Any = None
+    restraints: Any = None
+    together: Any = None
+    tier: Any = None
+    plan: Any = None
+    fill: Any = None
+
+
+_PARTS: Final = Parts(
+    stores=types.int64,
+    policy=types.FunctionType(RATES_SIGNATURE),
+    key=types.FunctionType(KEY_SIGNATURE),
+    restraints=types.int64,
+    together=types.int64,
+    tier=TIER_TYPE,
+    plan=TARGETS_TYPE,
+    fill=FILL_TYPE,
+)
+
+
+def compiled_advance(parts: Parts) -> Callable[..., int]:
+    """`advance`, compiled for a run of these parts."""
+    return _compiled(tuple(part is not None for part in parts))
+
+
+@cache
+def _compiled(there: tuple[bool, ...]) -> Callable[..., int]:
+    kinds = [kind if is_there else types.none for kind, is_there in zip(_PARTS, there, strict=True)]
+    what = "the simulation engine with buffers" if Parts(*there).tier else "the simulation engine"
+    return kernel(advance, types.int64(STATE_TYPE, TERMS_TYPE, SEGMENTS_TYPE, *kinds), what)

@@ -1,0 +1,203 @@
+"""The state of a run at its begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.engine.machine import Layout, seconds_of_phases
+from penstock.engine.state import (
+    BANDWIDTH,
+    CLOCKS,
+    COMING,
+    COUNTS,
+    FLOAT_ROWS,
+    HEAP,
+    HELD,
+    INTEGER_ROWS,
+    NOW,
+    STORES,
+    STRANDS,
+    WITHOUT_TRANSFER,
+    WORKING,
+    Records,
+    State,
+    new_entries,
+    new_own,
+    new_stores,
+    new_transfers,
+)
+from penstock.model import Workload
+from penstock.model.phases import WORK
+from penstock.policies.plan import Plan
+from penstock.policies.view import ROW, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """The phases of all applications, one after the other, in seconds and units, and how long each takes alone."""
+
+    kinds: NDArray[np.uint8]
+    amounts: Floats
+    lengths: list[int]
+    seconds: Floats
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Where the chain of each application begins; and the end of the last."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @property
+    def cycle(self) -> Floats:
+        """Seconds of each chain alone."""
+        seconds: Floats = np.add.reduceat(self.seconds, self.first[:-1])
+        return seconds
+
+    @property
+    def operations(self) -> NDArray[np.int64]:
+        """Operations of each chain that ask for bandwidth."""
+        asks = (self.kinds != WORK) & (self.amounts > 0.0)
+        counts: NDArray[np.int64] = np.add.reduceat(asks, self.first[:-1], dtype=np.int64)
+        return counts
+
+
+def chains_of(workload: Workload, layout: Layout, write_speed: Floats, read_speed: Floats) -> Chains:
+    """The chains of the workload at these speeds."""
+    applications = workload.applications
+    lengths = [len(application.phases) for application in applications]
+    kinds = np.concatenate([application.phases.kinds for application in applications])
+    amounts = layout.amounts(workload)
+    return Chains(kinds, amounts, lengths, seconds_of_phases(kinds, amounts, lengths, write_speed, read_speed))
+
+
+def new_state(
+    workload: Workload,
+    layout: Layout,
+    chains: Chains,
+    plan: Plan,
+    held: frozenset[int],
+    speeds: tuple[Floats, Floats],
+    *,
+    window_end: float,
+    parameter: float,
+    directions: int,
+) -> State:
+    """The state at the begin; the `held` applications wait for their start, the `plan` is the policy's.
+
+    There is room for so many `directions` of transfers of each strand, 1 or 2.
+    """
+    size = len(workload.applications)
+    strands = int(layout.counts.sum())
+    transfers = directions * strands
+    sides = 2 if directions == 2 or layout.directed else 1
+    # Rows of a power of 2 would all fall into the same lines of the processor's cache.
+    room = (sides * strands + (transfers if sides == 2 else 0) + 15) // 8 * 8
+    degradation = workload.platform.degradation
+    own = _own(workload, layout, chains, plan, held, speeds)
+    transferring = new_transfers(transfers)
+    transferring["place"] = -1
+    state = State(
+        own=own,
+        stores=_stores(layout, directions, sides, workload.begin, transferring),
+        transfers=transferring,
+        queue=new_entries(size),
+        finishes=new_entries(size),
+        kinds=chains.kinds,
+        amounts=chains.amounts,
+        turns=plan.turns if plan.turns is not None else np.zeros(0, np.int64),
+        degradation=np.ones(transfers) if degradation is None else degradation.upto(transfers),
+        floats=np.zeros((FLOAT_ROWS, room)),
+        integers=np.zeros((INTEGER_ROWS, room), np.int64),
+        clock=np.zeros(CLOCKS),
+        counts=np.zeros(COUNTS, np.int64),
+    )
+    state.clock[NOW] = workload.begin
+    state.clock[ROW["window_end"]] = window_end
+    state.clock[ROW["parameter"]] = parameter
+    state.clock[BANDWIDTH] = layout.limits[0]
+    state.counts[STORES] = layout.stores
+    state.counts[STRANDS] = strands
+    state.counts[WITHOUT_TRANSFER] = np.count_nonzero(chains.operations)
+    fill_heap(state)
+    return state
+
+
+def _own(
+    workload: Workload, layout: Layout, chains: Chains, plan: Plan, held: frozenset[int], speeds: tuple[Floats, Floats]
+) -> Records:
+    applications = workload.applications
+    size = len(applications)
+    own = new_own(size)
+    begin = workload.begin
+
+    def of(values: Any) -> Floats:
+        return np.fromiter(values, np.float64, size)
+
+    release = of(a.release for a in applications)
+    start = np.maximum(release, begin)
+    elapsed = start - release
+    given = [a.progress for a in applications]
+    own["release"] = release
+    own["status"] = WORKING
+    own["status"][list(held)] = HELD
+    own["history"] = own["done"] = [e if g is None else g for e, g in zip(elapsed.tolist(), given, strict=True)]
+    own["work_begin"] = start
+    own["work_length"] = of(a.lead for a in applications)
+    own["nodes"] = of(a.nodes for a in applications)
+    own["rounds"] = of(a.rounds or 0 for a in applications)
+    own["first"] = own["cursor"] = chains.first[:-1]
+    own["last"] = chains.first[1:]
+    own["upcoming"] = chains.amounts[chains.first[:-1]]
+    own["cycle"] = chains.cycle
+    own["whole"] = own["done"] + own["work_length"] + own["cycle"]
+    own["uses"] = layout.counts
+    own["first_use"] = np.cumsum(layout.counts) - layout.counts
+    own["bytes"] = layout.bytes
+    own["write_cap"], own["read_cap"] = layout.write_cap, layout.read_cap
+    own["write_speed"], own["read_speed"] = speeds
+    own["rank"] = 0.0 if plan.rank is None else plan.rank
+    own["end"] = np.nan
+    return own
+
+
+def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers: Records) -> Records:
+    """The stores; the store of each transfer is written down there."""
+    leaves = 1 << max(0, (layout.stores - 1).bit_length())
+    records = new_stores(2 * leaves)
+    records["node"] = np.inf
+    if layout.placement is None:
+        uses = np.zeros(len(layout.counts), np.int64)
+    else:
+        uses = np.array([resource for used in layout.placement for resource in used], np.int64)
+    transfers["store"] = np.tile(uses, directions)
+    stores = records[: layout.stores]
+    strands = np.bincount(uses, minlength=layout.stores)
+    before = np.cumsum(strands) - strands
+    stores["row"] = directions * before
+    stores["middle"] = before if sides == 1 else 2 * before + strands
+    stores["since"] = begin
+    stores["finish"] = stores["round_end"] = np.inf
+    stores["total"], stores["write"], stores["read"] = layout.limits
+    return records
+
+
+def wait_for_start(state: State) -> None:
+    """Have every application come at its start, which is then an event: with buffers it may prefetch from then on."""
+    own = state.own
+    own["status"][own["status"] == WORKING] = COMING
+    fill_heap(state)
+
+
+def fill_heap(state: State) -> None:
+    """Put the ends of all work phases under way, and the starts to come, into the heap; sorted, they are one."""
+    own = state.own
+    started = np.flatnonzero((own["status"] == WORKING) | (own["status"] == COMING))
+    length = np.where(own["status"] == COMING, 0.0, own["work_length"])
+    ends = (own["work_begin"] + length)[started]
+    order = np.argsort(ends, kind="stable")
+    state.queue["time"][: len(started)] = ends[order]
+    state.queue["index"][: len(started)] = started[order]
+    state.counts[HEAP] = len(started)

@@ -1,0 +1,100 @@
+"""What a run is under, why the kernel comes back, and which dates count as the same."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, get_type_hints
+
+import numba
+import numpy as np
+
+from penstock.policies.compiled import part
+
+COMPLETE: Final = 1e-12
+"""A transfer with no more than this part of its volume left is complete."""
+DATES_KNOWN_TO: Final = 1e-14
+"""Dates, which are sums of many, are known to this part of the largest so far: what is no further apart is one date."""
+SLACK: Final = 1e-9
+"""Relative tolerance on caps and on B before a policy's rates are refused."""
+
+# Why the kernel came back.
+GOES_ON: Final = 0
+LIMIT: Final = 14
+STOPPED: Final = 1
+"""What the run was to stop at has come."""
+NOTHING_LEFT: Final = 2
+TRACE_FULL: Final = 3
+BREATH: Final = 4
+"""So many turns were made: the caller may look at the clock or at the keyboard, and go on."""
+RATE_NOT_A_NUMBER: Final = 5
+RATE_NEGATIVE: Final = 6
+RATE_ABOVE_CAP: Final = 7
+RATES_ABOVE_BANDWIDTH: Final = 8
+STARVED: Final = 9
+"""Applications are active, none has a rate, and nothing else will ever happen."""
+INVARIANT_VOLUME: Final = 10
+INVARIANT_PROGRESS: Final = 11
+INVARIANT_TIME: Final = 12
+INVARIANT_ROOM: Final = 13
+
+# What a run stops at, beside its limit.
+NEVER: Final = 0
+ONE_ENDED: Final = 1
+"""The end of an application, or of its chain."""
+ALL_TRANSFERRED: Final = 2
+"""Every application that does I/O has completed an operation."""
+
+
+class Terms(NamedTuple):
+    """What a run is under: the date to stop at, δ of periodic decisions (0: none), their origin, and options."""
+
+    limit: float
+    delta: float
+    origin: float
+    grain: float
+    """`penstock.policies.policy.Order.grain` of an order that is kept."""
+    common_release: float
+    """τ of all applications, for such an order."""
+    lent: float
+    """Bytes that may be read before they are there, under a plan."""
+    serves: int
+    stop: int
+    turns: int
+    """After which the kernel comes back to take breath."""
+    check: bool
+    """Check the invariants after every event."""
+    coarse: bool
+    """Some applications have rounds."""
+    degrading: bool
+    """Transfers that share a store lose some of it."""
+    directed: bool
+    """Reads and writes have limits of their own."""
+    striped: bool
+    """Some applications use several stores."""
+    repeats: bool
+    """Chains begin anew at their ends."""
+    shows: bool
+    """The policy looks at what applications have done so far; with buffers, that is brought up to date for it."""
+
+
+_KINDS: Final[dict[Any, Any]] = {float: np.float64, int: np.int64, bool: np.bool_}
+_TERMS: Final = np.dtype([(name, _KINDS[kind]) for name, kind in get_type_hints(Terms).items()], align=True)
+TERMS_TYPE: Final[Any] = numba.from_dtype(_TERMS)[::1]
+
+
+def record_of(terms: Terms) -> Any:
+    """The terms as the kernel reads them: a record, which is handed on by its address."""
+    return np.array([tuple(terms)], _TERMS).view(np.recarray)
+
+
+@part
+def same_date(now: float, terms: Terms) -> float:
+    """The latest date that counts as now; at the limit, no later one does."""
+    if now >= terms.limit:
+        return now
+    return float(now + DATES_KNOWN_TO * (abs(now) + abs(terms.origin)))
+
+
+@part
+def next_tick(ticks: float, terms: Terms) -> float:
+    """The date of the next periodic decision."""
+    return float(terms.origin + (ticks + 1.0) * terms.delta)

@@ -1,0 +1,304 @@
+"""Buffers before the stores (004 §3 and §7): what each strand of an application has in them, and the state of their spaces.
+
+A *space* is a part of the buffer that fills and empties by itself: the share of each application, or the one pool of all. A
+strand that is in a write, or drains, has a place among the writes of its store; one that is in a read, or may prefetch,
+among the reads. Only these are looked at in an event. They enter when something happens to them, and leave when rates are
+next found and they do not move anything.
+
+Amounts of strands are in units of their store, those of spaces in bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from penstock.engine.asking import NO_ROOM
+from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.slots import (
+    APPLICATION,
+    MEAN_ITERATION,
+    POSTED,
+    PROGRESS,
+    RATE,
+    TRANSFERRING,
+    TURN,
+    VOLUME,
+    WHOLE,
+    enter,
+    occupy,
+    to_the_grain,
+)
+from penstock.engine.state import (
+    ACTIVE,
+    INFLOW,
+    NOW,
+    ROUNDS,
+    SLOTS,
+    STALE,
+    STIRRED,
+    STRANDS,
+    TRANSFER,
+    WORKING,
+    Record,
+    Records,
+    State,
+    new_records,
+)
+from penstock.engine.terms import Terms
+from penstock.model.phases import READ
+from penstock.policies.compiled import part
+from penstock.policies.view import Floats
+
+# What a strand does: its `doing`.
+NOTHING: Final = 0
+READING: Final = 1
+WRITING: Final = 2
+
+_STRAND: Final = np.dtype(
+    [
+        # What every event touches comes first.
+        ("index", np.int64),  # its application
+        ("space", np.int64),  # where its data in the buffer are
+        ("unit", np.float64),  # bytes of a unit
+        ("doing", np.int64),  # READING, WRITING or NOTHING of both
+        ("drawing", np.int64),  # 1 while it gets prefetched data in a read
+        ("left", np.float64),  # what it has still to write or to get, of the operation under way
+        ("outgoing", np.float64),  # what is in the buffer that it wrote and that is not yet in the store
+        ("incoming", np.float64),  # what is in the buffer that was prefetched and that it has not read yet
+        ("to_fetch", np.float64),  # what is still to fetch of that read
+        ("inflow", np.float64),  # what it writes into the buffer, beside what goes straight to the store
+        ("ahead", np.int64),  # the phase whose data are fetched from the store, and in which lap; the end if none is
+        ("ahead_lap", np.int64),
+        ("served", np.float64),  # seconds of the operation under way in which the application moved data
+        ("read_posted", np.float64),  # when that read began, or could be prefetched
+        ("write_posted", np.float64),  # when the last write began
+        ("write_volume", np.float64),  # its amount, and what was outgoing when it began
+        ("new_write", np.int64),  # 1 if it is another operation than the one that had the link
+        ("new_read", np.int64),
+        ("stirred", np.int64),  # 1 if something happened to it since rates were found
+        ("changed_write", np.int64),  # 1 if its write is to be shown anew
+        ("changed_read", np.int64),
+        ("direct_written", np.float64),  # moved so far
+        ("drained", np.float64),
+        ("direct_read", np.float64),
+        ("prefetched", np.float64),
+        ("stirred_strand", np.int64),  # entry of the list of strands to which something happened since rates were found
+        ("demand", np.float64),  # entries of the list of what is being divided, and between whom
+        ("demander", np.int64),
+        ("seen_outgoing", np.float64),  # in the first strand of an application: its growths and rates at its last row of
+        ("seen_incoming", np.float64),  # the trace
+        ("seen_write", np.float64),
+        ("seen_read", np.float64),
+    ]
+)
+_SPACE: Final = np.dtype(
+    [
+        ("capacity", np.float64),  # its size in bytes
+        ("level", np.float64),  # how much output there must be in it for draining to begin
+        ("content", np.float64),  # all data in it
+        ("output", np.float64),  # those of them that were written
+        ("peak", np.float64),  # the largest content so far
+        ("rise", np.float64),  # how fast the content grows
+        ("output_rise", np.float64),
+        ("freed", np.float64),  # how fast room falls free in it that no writer takes
+        ("frees", np.int64),  # 1 if room falls free in it
+        ("full", np.int64),  # 1 from when it was full to the next event in it
+        ("draining", np.int64),  # 1 while those not in a write drain
+    ]
+)
+
+
+class Tier(NamedTuple):
+    """What is added to the state of a run by buffers."""
+
+    strands: Records
+    spaces: Records
+
+
+TIER_TYPE: Final[Any] = types.NamedTuple([numba.from_dtype(_STRAND)[::1], numba.from_dtype(_SPACE)[::1]], Tier)
+
+
+def new_tier(state: State, capacity: Floats, threshold: float, inflow: float) -> Tier:
+    """Empty buffers, one space for all or one for each application, by the length of `capacity`."""
+    own = state.own
+    strands = new_records(int(state.counts[STRANDS]), _STRAND)
+    strands["index"] = np.repeat(np.arange(len(own)), own["uses"])
+    strands["unit"] = np.repeat(own["bytes"] / own["uses"], own["uses"])
+    strands["space"] = 0 if len(capacity) < len(own) or len(own) == 1 else strands["index"]
+    strands["ahead"] = np.repeat(own["last"], own["uses"])
+    spaces = new_records(len(capacity), _SPACE)
+    spaces["capacity"] = capacity
+    spaces["level"] = threshold * capacity if threshold > 0.0 else 0.0  # 0 · ∞ is no number
+    spaces["full"] = capacity == 0.0
+    spaces["draining"] = spaces["level"] == 0.0
+    state.counts[STALE] = 1
+    state.clock[INFLOW] = inflow
+    return Tier(strands, spaces)
+
+
+@part
+def strand_at(state: State, tier: Tier, slot: int) -> Record:
+    """The strand whose transfer is in this place."""
+    return tier.strands[state.integers[TRANSFER, slot] % len(tier.strands)]
+
+
+@part
+def spaces_to_see(state: State, tier: Tier) -> int:
+    """How many entries of `space_to_see` there are: the one pool, or the shares of those with a place."""
+    return 1 if len(tier.spaces) == 1 else int(state.counts[SLOTS])
+
+
+@part
+def space_to_see(state: State, tier: Tier, entry: int) -> int:
+    """A space in which something may move: shares of applications without a place need no look; some come twice."""
+    if len(tier.spaces) == 1:
+        return 0
+    store = 0
+    while entry >= state.stores[store].down + state.stores[store].up:
+        entry -= state.stores[store].down + state.stores[store].up
+        store += 1
+    return int(strand_at(state, tier, state.stores[store].middle - state.stores[store].down + entry).space)
+
+
+@part
+def write_rate(state: State, tier: Tier, strand: int) -> float:
+    """What the strand writes to its store, in units/s."""
+    slot = state.transfers[strand + len(tier.strands)].place
+    return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
+
+
+@part
+def read_rate(state: State, strand: int) -> float:
+    """What it reads from its store."""
+    slot = state.transfers[strand].place
+    return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
+
+
+@part
+def speed_of(own: Record, doing: int) -> float:
+    """How fast a strand of the application writes or reads where nothing holds it up."""
+    return float(own.write_speed if doing == WRITING else own.read_speed)
+
+
+@part
+def see_room(space: Record) -> None:
+    """The space is full only if there really is no room."""
+    space.full = 1 if space.content >= space.capacity * (1.0 - NO_ROOM) else 0
+
+
+@part
+def stir(state: State, tier: Tier, strand: int) -> None:
+    """Something happened to the strand: there may be room for it again, and rates are found anew."""
+    own = tier.strands[strand]
+    see_room(tier.spaces[own.space])
+    state.counts[STALE] = 1
+    own.changed_write = own.changed_read = 1
+    if own.stirred == 0:
+        own.stirred = 1
+        tier.strands[state.counts[STIRRED]].stirred_strand = strand
+        state.counts[STIRRED] += 1
+
+
+@part
+def enter_stirred(state: State, tier: Tier) -> None:
+    """Give the stirred strands places where they may move something; the decision sees whether they can."""
+    strands = len(tier.strands)
+    for place in range(2 * state.counts[STIRRED]):
+        strand = tier.strands[place // 2].stirred_strand
+        own = tier.strands[strand]
+        chain = state.own[own.index]
+        own.stirred = 0
+        writes = place % 2 == 1
+        if writes:
+            wanted = own.doing == WRITING or own.outgoing > 0.0
+        else:
+            ahead = own.ahead < chain.last and tier.spaces[own.space].capacity > 0.0
+            wanted = own.doing == READING or ahead
+        transfer = strand + strands if writes else strand
+        if wanted and state.transfers[transfer].place < 0:
+            slot = enter(state, state.transfers[strand].store, transfer, writes)
+            occupy(state, slot, own.index, 0.0, chain.write_cap if writes else chain.read_cap)
+            state.integers[APPLICATION, slot] = 2 * own.index + (1 if writes else 0)
+            state.integers[TURN, slot] = -1
+    state.counts[STIRRED] = 0
+
+
+@part
+def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, lap: int) -> None:
+    """Fetch the next read of the chain from this phase on; it is another operation that had the link."""
+    own = tier.strands[strand]
+    chain = state.own[own.index]
+    laps = 0
+    while True:
+        while phase < chain.last and (state.kinds[phase] != READ or state.amounts[phase] == 0.0):
+            phase += 1
+        if phase < chain.last or not terms.repeats or laps == 1:
+            break
+        phase = chain.first
+        lap += 1
+        laps += 1
+    own.ahead = phase
+    own.ahead_lap = lap
+    own.to_fetch = state.amounts[phase] if phase < chain.last else 0.0
+    own.read_posted = to_the_grain(state.clock[NOW])
+    own.new_read = 1
+
+
+@part
+def no_incoming(tier: Tier, strand: int) -> None:
+    """Nothing prefetched for it is in the buffer."""
+    own = tier.strands[strand]
+    tier.spaces[own.space].content -= own.incoming * own.unit
+    own.incoming = 0.0
+    own.drawing = 0
+
+
+@part
+def show_operation(state: State, slot: int, volume: float, posted: float, rounds: float) -> None:
+    """Bring what a policy sees of another operation into the place; rounds are those of one that is under way."""
+    state.floats[VOLUME, slot] = volume
+    state.floats[POSTED, slot] = posted
+    state.floats[ROUNDS, slot] = rounds
+
+
+@part
+def show_done(state: State, tier: Tier, slot: int) -> None:
+    """Bring what the application has done so far into the place."""
+    index = strand_at(state, tier, slot).index
+    own, floats = state.own[index], state.floats
+    floats[PROGRESS, slot] = progress_of(state, tier, index)
+    floats[TRANSFERRING, slot] = own.transfer_seconds
+    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[WHOLE, slot] = own.whole
+
+
+@part
+def progress_of(state: State, tier: Tier, index: int) -> float:
+    """Seconds of its run at its own speeds that the application has done."""
+    own = state.own[index]
+    if own.status == WORKING:
+        return float(own.done + min(max(0.0, state.clock[NOW] - own.work_begin), own.work_length))
+    if own.status != ACTIVE:
+        return float(own.done)
+    return float(own.done + moved_of(state, tier, index) / _speed_under_way(state, index))
+
+
+@part
+def _speed_under_way(state: State, index: int) -> float:
+    own = state.own[index]
+    return float(own.read_speed if state.kinds[own.cursor - 1] == READ else own.write_speed)
+
+
+@part
+def moved_of(state: State, tier: Tier, index: int) -> float:
+    """Units of the operation under way that the application has moved, on each strand in the mean."""
+    own = state.own[index]
+    left = 0.0
+    for strand in range(own.first_use, own.first_use + own.uses):
+        if tier.strands[strand].doing != NOTHING:
+            left += tier.strands[strand].left
+    return float(state.amounts[own.cursor - 1] - left / own.uses)

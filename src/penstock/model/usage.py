@@ -1,0 +1,58 @@
+"""Which of the optional fields of a workload file a workload has, by the names that the documentation gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.model.curve import together
+from penstock.model.platform import Buffer, Platform
+from penstock.model.workload import Workload
+
+_PLATFORM = ("node_bandwidth", "nodes", "resources", "read_bandwidth", "write_bandwidth", "degradation")
+_APPLICATION = (
+    "bandwidth",
+    "progress",
+    "nominal",
+    "read_bandwidth",
+    "write_bandwidth",
+    "curve",
+    "best_count",
+    "directory",
+    "rounds",
+    "placement",
+)
+_DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
+
+
+def fields(workload: Workload) -> list[str]:
+    """The fields that say something: a default says nothing, nor does a bandwidth that only fills in for the curves."""
+    return [*_of_platform(workload.platform, workload), *_of_buffer(workload.platform.buffer), *_of_applications(workload)]
+
+
+def _of_platform(platform: Platform, workload: Workload) -> Iterator[str]:
+    curves = [application.curve for application in workload.applications if application.curve is not None]
+    if not workload.on_resources or platform.bandwidth != together(curves):
+        yield "platform.bandwidth"
+    yield from (f"platform.{name}" for name in _PLATFORM if getattr(platform, name) is not None)
+    if workload.window is not None:
+        yield "window"
+
+
+def _of_buffer(buffer: Buffer | None) -> Iterator[str]:
+    """A buffer whose size is to be found has one name; the others are known by their parts."""
+    if buffer is None:
+        return
+    if buffer.size is None:
+        yield "platform.buffer"
+        return
+    yield from (f"platform.buffer.{name}" for name in buffer.document())
+
+
+def _of_applications(workload: Workload) -> Iterator[str]:
+    members = workload.applications
+    for name, default in _DEFAULTS.items():
+        if any(getattr(application, name) != default for application in members):
+            yield f"applications[].{name}"
+    for name in _APPLICATION:
+        if any(getattr(application, name) is not None for application in members):
+            yield f"applications[].{name}"

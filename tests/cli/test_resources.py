@@ -1,0 +1,177 @@
+"""Workloads of I/O resources and buffers as a user runs them: on what their files say, and the output says on what."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import bounds, read, simulate
+from penstock.cli.main import main
+from penstock.planning.placement.placed import placed
+
+Capture = pytest.CaptureFixture[str]
+DEFAULT = "placement: tcpu, greedy-clairvoyant (default; --allocation, --placement choose others)"
+
+
+@pytest.fixture(scope="module")
+def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("distributed") / "d.json"
+    assert main(["generate", "distributed", "--load", "0.5", "--applications", "20", "--seed", "1", "-o", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    return written(tmp_path / "jobs.json")
+
+
+def written(path: Path, placements: tuple[Any, ...] = (None, None, None), **platform: Any) -> Path:
+    curves = ({"1": "1 GB/s", "2": "1.8 GB/s"}, {"1": "1 GB/s", "2": "1.2 GB/s"}, {"1": "2 GB/s", "2": "1 GB/s"})
+    applications = [
+        {
+            "name": name,
+            "nodes": 10,
+            "curve": curves[index],
+            "phases": [["work", 100 * (index + 1)], ["write", "100 GB"], ["read", "50 GB"]],
+            **({"placement": placements[index]} if placements[index] is not None else {}),
+        }
+        for index, name in enumerate("abc")
+    ]
+    path.write_text(json.dumps({"penstock": 1, "platform": {"resources": 4, **platform}, "applications": applications}))
+    return path
+
+
+def document(arguments: list[str], capsys: Capture) -> dict[str, Any]:
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_nobody_is_faster_than_its_curve(distributed: Path, capsys: Capture) -> None:
+    run = document(["simulate", str(distributed), "--policy", "fair-share"], capsys)
+    for application, outcome in zip(read(distributed).applications, run["applications"], strict=True):
+        assert application.curve is not None
+        assert 0.0 < outcome["transferred"] / outcome["transferring"] <= application.curve.largest * (1 + 1e-9)
+        assert outcome["slowdown"] >= 1.0 - 1e-9
+    assert run["placement"] == {"source": "default", "allocation": "tcpu", "placement": "greedy-clairvoyant"}
+    assert len(run["occupancy"]) == 20
+
+
+def test_the_tables_name_the_placement_and_show_slowdowns(distributed: Path, capsys: Capture) -> None:
+    for command in (["simulate", "--policy", "fcfs"], ["compare", "--policy", "fcfs", "greedy-yield"]):
+        assert main([command[0], str(distributed), *command[1:]]) == 0
+        captured = capsys.readouterr()
+        assert DEFAULT in captured.out.splitlines()
+        assert "mean slowdown" in captured.out
+        assert "does not use" not in captured.err
+
+
+def test_the_placement_of_the_file_is_used_unless_another_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", ([0], [0, 1], [0]))
+    run = document(["simulate", str(file)], capsys)
+    assert run["placement"] == {"source": "file", "allocation": None, "placement": None}
+    assert [application["resources"] for application in run["applications"]] == [[0], [0, 1], [0]]
+    assert main(["simulate", str(file)]) == 0
+    assert "placement: from the file" in capsys.readouterr().out.splitlines()
+    assert main(["simulate", str(file), "--allocation", "mckp"]) == 0
+    captured = capsys.readouterr()
+    assert "placement: mckp" in captured.out.splitlines()
+    assert "note: simulate does not use applications[].placement" in captured.err.splitlines()
+
+
+def test_the_bound_is_that_of_the_placement(jobs: Path, capsys: Capture) -> None:
+    on = placed(read(jobs))
+    assert on is not None
+    bound = document(["bound", str(jobs)], capsys)
+    known = bounds(read(jobs), placement=on.resources)
+    assert (bound["min_yield"], bound["efficiency"]) == (known.min_yield, known.efficiency)
+    assert bound["placement"]["source"] == "default"
+    compared = document(["compare", str(jobs)], capsys)
+    assert compared["placement"] == bound["placement"]
+    assert compared["bounds"]["min_yield"] == bound["min_yield"]
+    assert min(min(run["gap"].values()) for run in compared["runs"]) >= -1e-9
+    assert main(["bound", str(jobs)]) == 0
+    assert DEFAULT in capsys.readouterr().out.splitlines()
+
+
+def test_a_buffer_with_a_size_is_used(tmp_path: Path, capsys: Capture) -> None:
+    plain, buffered = (
+        document(["simulate", str(written(tmp_path / "w.json", **platform))], capsys)
+        for platform in ({}, {"buffer": {"size": "50 GB"}})
+    )
+    assert "buffer" not in plain
+    assert buffered["buffer"]["pool"] == 5e10
+    assert buffered["buffer"]["drained"] > 0.0
+    assert buffered["makespan"] < plain["makespan"]
+    assert main(["compare", str(tmp_path / "w.json"), "--policy", "fcfs"]) == 0
+    assert "max stretch" in capsys.readouterr().out
+
+
+def test_static_orders_are_left_out_of_a_family(jobs: Path, capsys: Capture) -> None:
+    assert main(["compare", str(jobs), "--policy", "all", "--json", "--no-bound"]) == 0
+    captured = capsys.readouterr()
+    assert "periodic-fifo" not in captured.out
+    assert "periodic-johnson, periodic-most-remain: their orders are those of a link" in captured.err
+    assert main(["compare", str(jobs), "--policy", "periodic-fifo"]) == 2
+    assert "policy periodic-fifo: its order is one of a link" in capsys.readouterr().err
+
+
+def test_the_report_of_resources_and_buffers(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", ([0, 1], [1], [1, 2]), buffer={"size": "20 GB"})
+    report = tmp_path / "report.html"
+    assert main(["compare", str(file), "--policy", "fcfs", "fair-share", "--html", str(report)]) == 0
+    page = report.read_text(encoding="utf-8")
+    assert "<dt>I/O resources</dt><dd>4</dd>" in page
+    assert "<dt>buffer</dt><dd>20 GB</dd>" in page
+    assert "mean slowdown" in page
+    assert "max stretch" in page
+
+
+def wrong(folder: Path) -> list[tuple[list[str], str]]:
+    mixed = written(folder / "mixed.json", ([0], None, [1]))
+    outside = written(folder / "outside.json", ([0], [4], [1]))
+    bypassed = written(folder / "bypassed.json", buffer={"size": 1, "resources": [0, 1, 2]})
+    link = folder / "link.json"
+    link.write_text('{"penstock": 1, "platform": {"bandwidth": 1}, "applications": [{"phases": [["io", 1]]}]}')
+    good = written(folder / "good.json")
+    return [
+        (["simulate", str(mixed)], "applications[1]: the key 'placement' is missing; expected it for every application"),
+        (["compare", str(mixed)], "applications[1]: the key 'placement' is missing"),
+        (["bound", str(mixed)], "applications[1]: the key 'placement' is missing"),
+        (
+            ["simulate", str(outside)],
+            "applications[1].placement: [4] on a platform of 4 I/O resources; expected numbers from",
+        ),
+        (
+            ["simulate", str(bypassed)],
+            "platform.buffer.resources: [0, 1, 2] are not the 4 I/O resources of the platform: some",
+        ),
+        (["simulate", str(link), "--allocation", "tcpu"], "--allocation: the workload runs on one link; expected platform."),
+        (["bound", str(link), "--placement", "random"], "--placement: the workload runs on one link"),
+        (["compare", str(good), "--allocation", "most"], "allocation most: unknown; expected one of random, static"),
+        (["simulate", str(good), "--placement", "left"], "placement left: unknown"),
+        (["simulate", str(good), "--policy", "periodic-fifo"], "policy periodic-fifo: its order is one of a link"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, number: int) -> None:
+    cases = wrong(tmp_path)
+    assert len(cases) == 10
+    arguments, message = cases[number]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert len([line for line in captured.err.splitlines() if "compiling" not in line]) == 1
+
+
+def test_a_placement_without_resources_is_not_used(tmp_path: Path, capsys: Capture) -> None:
+    file = written(tmp_path / "w.json", ([0], [9], [1]))
+    changed = json.loads(file.read_text())
+    changed["platform"] = {"bandwidth": "5 GB/s"}
+    file.write_text(json.dumps(changed))
+    assert main(["simulate", str(file), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1] == "note: simulate does not use applications[].curve, applications[].placement"
+    assert json.loads(captured.out)["efficiency"] == simulate(read(file), "fair-share").efficiency
