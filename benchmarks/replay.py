@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.report import Report, Results, verdict
 from benchmarks.timing import fastest
-from penstock.engine import Fill
-from penstock.engine import Result as Replay
+from penstock.engine import Result
 from penstock.engine.replay import replay
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.model.phases import READ, WORK, WRITE
@@ -82,11 +81,12 @@ def _cell(workload: Workload, size: int, reads: bool, name: str, options: dict[s
     }
 
 
-def _mean_moving(found: Replay) -> float:
+def _mean_moving(found: Result) -> float:
     """How many transfers to and from the I/O system there are after an event, on the mean."""
-    assert isinstance(found.buffer.fill, Fill)
-    order = np.lexsort((found.buffer.fill.date, found.buffer.fill.application))
-    rows = found.buffer.fill.rows(order)
+    assert found.buffer is not None
+    assert found.buffer.fill is not None
+    fill = found.buffer.fill
+    rows = fill.rows(np.lexsort((fill.date, fill.application)))
     moving = (rows.write_rate > 0.0).astype(np.int64) + (rows.read_rate > 0.0)
     first = np.diff(rows.application, prepend=-1) != 0
     change = np.where(first, moving, np.diff(moving, prepend=0))

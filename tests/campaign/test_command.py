@@ -54,6 +54,21 @@ def test_failed_cells_are_said_and_make_exit_code_1(file: Path, capsys: Capture)
     assert said[3] == "failed: 9 more, in the column error"
 
 
+def test_what_files_say_and_no_run_uses_is_named_once(tmp_path: Path, capsys: Capture) -> None:
+    for name, more in {"a": {}, "b": {"directory": "/b"}, "c": {"directory": "/c", "best_count": 3}}.items():
+        application = {**more, "phases": [["io", 1]]}
+        document = {"penstock": 1, "platform": {"bandwidth": 1}, "applications": [application]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    paths = [str(tmp_path / f"{name}.json") for name in "abc"]
+    file = tmp_path / "files.yaml"
+    file.write_text(f"campaign: files\nworkload: file\nparameters: {{path: {json.dumps(paths)}}}\npolicies: [fcfs]\n")
+    assert main(["campaign", str(file), "--out", str(tmp_path / "out"), "--workers", "1", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["failures"] == []
+    said = [line for line in captured.err.splitlines() if "compiling" not in line]
+    assert said == ["note: campaign does not use applications[].directory, applications[].best_count"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock import PenstockError, simulate
+from penstock import PenstockError, read, simulate
 from penstock.campaign import BOUND, SCHEMA, Campaign, Cell, by_policy, failures, run
 from penstock.campaign.cells import canonical
 from penstock.campaign.compute import compute
@@ -61,6 +61,42 @@ def test_what_rows_say_of_each_application(tmp_path: Path) -> None:
     assert table["mean_iterations"].to_pylist() == [[5.0, None]]
     assert table["io_fractions"].to_pylist() == [[0.4, 0.0]]
     assert table["makespan"].to_pylist() == [17.0]
+
+
+RESOURCES = (
+    '{"penstock": 1, "platform": {"resources": 2, "buffer": {"size": 3}}, "applications": ['
+    '{"curve": {"1": 2, "2": 3}, "placement": [0], "phases": [["work", 3], ["write", 4]]},'
+    '{"curve": {"1": 1}, "placement": [0, 1], "phases": [["write", 9], ["read", 2]]}]}'
+)
+
+
+def test_rows_of_resources_and_buffers(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    path.write_text(RESOURCES)
+    workload = read(path)
+    cells = [Cell("file", {"path": str(path)}, 0, policy) for policy in ("fcfs", BOUND)]
+    found, bound = run(Campaign("placed", tuple(cells)), tmp_path / "out").to_pylist()
+    result = simulate(workload, "fcfs", placement=workload.placement)
+    assert found["error"] is None
+    assert found["placement"] == bound["placement"] == "file"
+    for name in ("min_yield", "efficiency", "mean_slowdown", "max_slowdown", "idle_node_seconds"):
+        assert found[name] == getattr(result, name)
+    assert found["max_stretch_by_dates"] == result.max_stretch
+    assert found["max_stretch_by_durations"] == result.max_duration_stretch
+    assert found["mean_iterations"] == [5.0, 5.5]  # 3 s and 4 bytes at 2 bytes/s; 9 and 2 bytes at 1 byte/s
+    assert bound["min_yield"] == penstock.bounds(workload).min_yield >= found["min_yield"]
+
+
+def test_without_a_placement_there_is_the_default(tmp_path: Path) -> None:
+    parameters = {"load": 0.4, "applications": 4, "resources": 3}
+    cells = [Cell("distributed", parameters, seed, "fcfs") for seed in (0, 1)]
+    rows = run(Campaign("default", tuple(cells)), tmp_path / "out").to_pylist()
+    assert [row["error"] for row in rows] == [None, None]
+    assert {row["placement"] for row in rows} == {"tcpu + greedy-clairvoyant"}
+    path = tmp_path / "w.json"
+    path.write_text(RESOURCES.replace('"placement": [0], ', ""))
+    (row,) = run(Campaign("mixed", (Cell("file", {"path": str(path)}, 0, "fcfs"),)), tmp_path / "mixed").to_pylist()
+    assert row["error"] == "applications[0]: the key 'placement' is missing; expected it for every application, or for none"
 
 
 def test_a_finished_campaign_is_read_and_not_computed(tmp_path: Path) -> None:

@@ -245,14 +245,25 @@ def test_a_reader_that_leaves_is_no_error(demo: Path) -> None:
     assert not [line for line in finished.stderr.splitlines() if "compiling" not in line]
 
 
-def test_the_first_run_says_that_it_compiles(demo: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PENSTOCK_CACHE_DIR": str(tmp_path)}
+def compiled(*arguments: str, cache: Path) -> tuple[list[str], dict[str, object]]:
+    """What a run with that cache says, and the results it prints."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         pytest.skip("nothing is compiled with NUMBA_DISABLE_JIT")
-    arguments = ("simulate", str(demo), "--policy", "greedy-yield", "--json")
-    first = run(*arguments, env=environment)
-    assert "penstock: compiling the simulation engine for this machine (first run only) …" in first.stderr
-    second = run(*arguments, env=environment)
-    assert second.stderr == ""
-    results = [{**json.loads(finished.stdout), "seconds": 0} for finished in (first, second)]
-    assert results[0] == results[1]
+    finished = run(*arguments, "--json", env={**os.environ, "PENSTOCK_CACHE_DIR": str(cache)})
+    assert finished.returncode == 0, finished.stderr
+    return finished.stderr.splitlines(), {**json.loads(finished.stdout), "seconds": 0}
+
+
+def test_a_run_says_what_it_compiles_and_the_next_one_has_nothing_to_say(demo: Path, tmp_path: Path) -> None:
+    first, results = compiled("simulate", str(demo), "--policy", "greedy-yield", cache=tmp_path)
+    once = "for this machine (first run only) …"
+    assert f"penstock: compiling the simulation engine {once}" in first
+    assert f"penstock: compiling the policy greedy-yield {once}" in first
+    assert all(line.startswith("penstock: compiling ") and line.endswith(once) for line in first)
+    assert len(set(first)) == len(first)
+    again, same = compiled("simulate", str(demo), "--policy", "greedy-yield", cache=tmp_path)
+    assert again == []
+    assert same == results
+    # Another policy is compiled by itself: the engine is there.
+    other, _ = compiled("simulate", str(demo), "--policy", "greedy-com", cache=tmp_path)
+    assert other == [f"penstock: compiling the policy greedy-com {once}"]

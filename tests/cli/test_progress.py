@@ -26,16 +26,15 @@ PATIENCE = 300.0
 """Seconds in which even a machine that compiles everything on one busy core has come so far."""
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def capture_as_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
 
 
-@pytest.mark.usefixtures("terminal")
 def test_a_bar_is_shown_when_it_has_taken_long(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture_as_on_a_terminal(monkeypatch)
     now = 0.0
     monkeypatch.setattr(progress, "monotonic", lambda: now)
     with Bar(2) as bar:
@@ -58,8 +57,8 @@ def test_there_is_no_bar_without_a_terminal(capsys: Capture, monkeypatch: pytest
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.usefixtures("terminal")
 def test_a_run_shows_how_far_it_is(demo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture_as_on_a_terminal(monkeypatch)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     seen: list[float] = []
     monkeypatch.setattr(Bar, "at", lambda self, part: seen.append(part))

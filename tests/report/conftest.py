@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import Result, simulate
-from penstock.model import Application, Platform, Workload
+from penstock.model import Application, Buffer, Platform, Workload
 from penstock.theory import Bounds
 
 POLICIES = ("fair-share", "fcfs", "greedy-yield")
@@ -29,6 +29,24 @@ def workload() -> Workload:
 @pytest.fixture(scope="session")
 def results(workload: Workload) -> list[Result]:
     return [simulate(workload, policy, trace=True) for policy in POLICIES]
+
+
+@pytest.fixture(scope="session")
+def placed() -> Workload:
+    """Three applications that write and read on some of three I/O resources, to their ends, beside a buffer."""
+    chain = [("work", 5.0), ("write", 40.0), ("work", 8.0), ("read", 30.0)] * 3
+    applications = [
+        Application.of(name, chain, release=3.0 * index, curve={1: 4.0, 2: 6.0, 3: 7.0}, placement=used)
+        for index, (name, used) in enumerate(zip("abc", ((0, 1), (1,), (0, 1, 2)), strict=True))
+    ]
+    return Workload(Platform(21.0, resources=3, buffer=Buffer(20.0)), tuple(applications))
+
+
+@pytest.fixture(scope="session", params=[False, True], ids=["resources", "resources and buffer"])
+def placed_results(placed: Workload, request: pytest.FixtureRequest) -> list[Result]:
+    buffer = None if request.param else False
+    options = {"placement": placed.placement, "buffer": buffer, "trace": True}
+    return [simulate(placed, policy, **options) for policy in POLICIES]
 
 
 @pytest.fixture(scope="session")

@@ -160,3 +160,13 @@ def test_an_unknown_name_is_refused() -> None:
     assert set(dir(penstock.report)) == named
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         penstock.report.nothing  # noqa: B018
+
+
+def test_a_page_of_resources_and_buffers(placed: Workload, placed_results: list[Result], bounds: Bounds) -> None:
+    page = Elements(render(placed, placed_results, TITLE, bounds))
+    assert "I/O resources" in page.text
+    assert "mean slowdown" in page.text
+    assert ("max stretch" in page.text) == ("buffer" in page.text) == (placed_results[0].buffer is not None)
+    rows = [tag for tag, _ in page.found if tag in ("tr", "th", "td")]
+    widths = [len(row.split()) for row in " ".join(rows).split("tr")[1:]]
+    assert len(set(widths)) == 1  # the row of the bound too

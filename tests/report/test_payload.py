@@ -107,3 +107,26 @@ def test_the_largest_drawing_of_nine_policies_stays_small(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "MOST_SEGMENTS", 0)
     workload = crowd(100)
     assert len(to_json(payload(workload, [simulate(workload, "fcfs", trace=True)] * 9))) < 3.5e6
+
+
+@pytest.mark.parametrize("most", [0, 50_000])
+def test_on_several_resources_and_beside_a_buffer_an_application_has_one_row(
+    placed: Workload, placed_results: list[Result], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(module, "MOST_SEGMENTS", most)
+    document = payload(placed, placed_results)
+    caps = np.array([application["cap"] for application in document["applications"]])
+    assert document["bandwidth"] == caps.sum()
+    for policy, result in zip(document["policies"], placed_results, strict=True):
+        assert result.trace is not None
+        assert moved(policy) == pytest.approx(float(result.trace.rate @ (result.trace.end - result.trace.begin)), rel=1e-5)
+        if most == 0:
+            continue
+        row, begin, end = (
+            unpacked(policy["gantt"][name], kind) for name, kind in (("row", "<u2"), ("begin", "<f8"), ("end", "<f8"))
+        )
+        rate = unpacked(policy["gantt"]["rate"], "<f4")
+        assert np.all((row[1:] > row[:-1]) | (begin[1:] >= end[:-1]))
+        assert np.all(rate <= caps[row] * (1 + 1e-6))
+    if placed_results[0].buffer is None:
+        np.testing.assert_allclose(caps, [6.0, 4.0, 7.0])

@@ -31,6 +31,23 @@ def test_the_best_of_each_objective_is_bold(results: list[Result]) -> None:
     assert [cell.style for cell in column(comparison_table(better), "efficiency")] == ["", "bold", ""]
 
 
+def test_slowdowns_and_stretches_are_there_where_they_say_something(placed_results: list[Result], bounds: Bounds) -> None:
+    buffered = placed_results[0].buffer is not None
+    more = ["mean slowdown", "max stretch"] if buffered else ["mean slowdown"]
+    table = comparison_table(placed_results, bounds)
+    assert [c.header for c in table.columns][6:] == [*more, "events", "time"]
+    *values, last = map(str, column(table, "mean slowdown"))
+    assert values == [f"{result.mean_slowdown:.4f}" for result in placed_results]
+    assert last == "–"
+    smallest = min(values, key=float)
+    bold = [str(cell) for cell in column(table, "mean slowdown")[:-1] if cell.style == "bold"]
+    assert set(bold) == {smallest}
+    if buffered:
+        stretches = [f"{result.max_duration_stretch:.4f}" for result in placed_results]
+        assert [str(cell) for cell in column(table, "max stretch")[:-1]] == stretches
+    assert [str(cell) for cell in column(applications_table(placed_results[0]), "resources")] == ["2", "1", "3"]
+
+
 def cells(table: Table) -> list[list[str]]:
     return [list(map(str, row)) for row in zip(*(column.cells for column in table.columns), strict=True)]
 

@@ -46,20 +46,22 @@ class Bar:
         """So much of the present step is done, from 0 to 1."""
         if not self.on_terminal or (self._shown is None and monotonic() - self._begun < PATIENCE):
             return
-        if self._shown is None:
-            self._show()
-        steps = f"{min(self._done + 1, self._steps)}/{self._steps}" if self._steps > 1 else ""
-        self._shown.update(self._task, description=self._name, completed=self._done + part, steps=steps, refresh=True)
+        first = self._shown is None
+        if first:
+            self._make()
+        steps = f" {min(self._done + 1, self._steps)}/{self._steps}" if self._steps > 1 else ""
+        self._shown.update(self._task, description=f"{self._name}{steps}", completed=self._done + part, refresh=True)
+        if first:
+            self._shown.start()
 
-    def _show(self) -> None:
+    def _make(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description} {task.fields[steps]}"), BarColumn(), TaskProgressColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
         terminal = Console(stderr=True)
         self._shown = Progress(*columns, TimeRemainingColumn(), console=terminal, transient=True, auto_refresh=False)
-        self._task = self._shown.add_task("", total=self._steps, steps="")
-        self._shown.start()
+        self._task = self._shown.add_task("", total=self._steps)
 
 
 def part_done(run: Run) -> float:

@@ -86,10 +86,6 @@ def _resources(case: Case) -> bool:
     return case.resources
 
 
-def _buffered(case: Case) -> bool:
-    return case.buffered
-
-
 def _plain(case: Case) -> bool:
     return not case.buffered
 
@@ -119,8 +115,8 @@ def _measured(case: Case) -> bool:
     return case.measured
 
 
-def _measured_plain(case: Case) -> bool:
-    return case.measured and not case.buffered
+def _measured_buffered(case: Case) -> bool:
+    return case.measured and case.buffered
 
 
 def _counted(case: Case) -> bool:
@@ -135,20 +131,20 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "platform.resources": (_resources, _resources, _no, _yes, _no),
     "platform.read_bandwidth": (_yes, _plain, _no, _measured, _yes),
     "platform.write_bandwidth": (_yes, _plain, _no, _measured, _yes),
-    "platform.buffer": (_buffered, _buffered, _no, _no, _yes),
-    "platform.buffer.size": (_yes, _yes, _no, _no, _no),
-    "platform.buffer.bandwidth": (_buffered, _no, _no, _no, _yes),
-    "platform.buffer.resources": (_buffered, _buffered, _no, _no, _no),
+    "platform.buffer": (_no, _no, _no, _no, _yes),  # one without a size
+    "platform.buffer.size": (_yes, _yes, _no, _measured, _no),
+    "platform.buffer.bandwidth": (_yes, _no, _no, _measured, _yes),
+    "platform.buffer.resources": (_yes, _yes, _yes, _yes, _yes),  # whether it stands before them all is checked
     "platform.degradation": (_yes, _no, _yes, _measured, _yes),
     "window": (_yes, _yes, _yes, _measured, _yes),
     "applications[].nodes": (_yes, _yes, _yes, _yes, _yes),
     "applications[].release": (_yes, _yes, _yes, _measured, _yes),
     "applications[].lead": (_yes, _yes, _yes, _measured, _yes),
-    "applications[].bandwidth": (_own_speed, _own_speed, _yes, _no, _yes),
+    "applications[].bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
     "applications[].progress": (_yes, _yes, _no, _measured, _no),
     "applications[].nominal": (_nominal, _no, _nominal, lambda case: case.measured and case.nominal, _nominal),
-    "applications[].read_bandwidth": (_own_speed, _own_speed, _yes, _no, _yes),
-    "applications[].write_bandwidth": (_own_speed, _own_speed, _yes, _no, _yes),
+    "applications[].read_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
+    "applications[].write_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
     "applications[].curve": (_resources, _resources, _no, _counted, _no),
     "applications[].best_count": (_no, _no, _no, lambda case: case.counted and not case.measured, _no),
     "applications[].directory": (_no, _no, _no, lambda case: case.directories, _no),

@@ -626,7 +626,8 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
     for place in range(len(tier.spaces)):
         space = tier.spaces[place]
         state.clock[FAULT_VALUE] = space.content
-        if not -1e-9 * space.peak <= space.content <= space.capacity * (1.0 + 1e-9):
+        owed = len(tier.strands) * terms.lent
+        if not -1e-9 * space.peak - owed <= space.content <= space.capacity * (1.0 + 1e-9):
             return INVARIANT_ROOM
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]

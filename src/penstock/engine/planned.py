@@ -160,7 +160,7 @@ def _to_write(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) 
 
 @part
 def _to_read(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -> float:
-    """What is to be read in this place: all it can use if data are missing in a read, and into a full share what leaves it."""
+    """What is to be read in this place: all it can use if data are missing in a read, into a full share what leaves it."""
     own, cap, now = strand_at(state, tier, slot), state.floats[CAP, slot], state.clock[NOW]
     if own.doing == READING and own.drawing == 0:
         return float(cap)

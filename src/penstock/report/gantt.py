@@ -181,9 +181,9 @@ def _bandwidth(axes: Axes, schedule: Schedule, trace: Trace, io_node: int, size:
 def _stacked(trace: Trace, bandwidth: float) -> Iterator[tuple[int, float, float, float, float]]:
     """Job, begin, end, and the share of the bandwidth from and to, the segments that overlap piled on each other."""
     order = np.lexsort((trace.application, trace.begin))
-    rows = zip(*(column[order].tolist() for column in trace), strict=True)
+    rows = zip(*(column[order].tolist() for column in trace[:4]), strict=True)
     piles: list[tuple[float, float, float]] = []  # end, from, to
-    for job, begin, end, rate, *_ in rows:
+    for job, begin, end, rate in rows:
         piles = [pile for pile in piles if pile[0] > begin]
         low, share = 0.0, rate / bandwidth
         for _, bottom, top in sorted(piles, key=lambda pile: pile[1]):

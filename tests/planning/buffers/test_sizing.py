@@ -347,6 +347,14 @@ def test_a_buffer_too_slow_to_be_filled():
     assert size(applications(write(), buffer=Buffer(bandwidth=2.0)), "static").size == pytest.approx(4.0)
 
 
+def test_a_large_buffer_too_slow_to_be_filled():
+    # The same in terabytes: what a buffer takes in a second is a small part of an operation, and no zero.
+    row = ([("work", 4.0), ("write", 8e13)], {"bandwidth": 4e13})
+    plan = size(applications(row, bandwidth=2e13, buffer=Buffer(bandwidth=1.5e13)), "dynamic")
+    assert plan.obstacle.message == "the buffer takes 1.5e+13 bytes/s, too few from date 4 on; expected at least 2e+13"
+    assert size(applications(row, bandwidth=2e13, buffer=Buffer(bandwidth=2e13)), "dynamic").size == pytest.approx(4e13)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -16,7 +16,7 @@ enough is seen from the `peak`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -57,16 +57,17 @@ class Replay:
         return float(self.stretch.max())
 
 
-def replay(plan: Plan, shares: Floats | None = None) -> Replay:
-    """Carry out a plan; a static one also with other shares than its own."""
+def replay(plan: Plan, shares: Floats | None = None, *, check: bool = False) -> Replay:
+    """Carry out a plan; a static one also with other shares than its own. `check` the engine's invariants at every event."""
     if plan.size is None:
         raise InputError("plan", f"is {plan.status}; expected one with a size")
     if shares is None:
         shares = plan.shares
     elif plan.shares is None or shares.shape != plan.shares.shape:
         raise InputError("shares", "do not fit the plan; expected one an application, for a static buffer")
-    result = _carried_out(plan, shares)
-    assert result.buffer is not None and result.buffer.fill is not None
+    result = _carried_out(plan, shares, check)
+    assert result.buffer is not None
+    assert result.buffer.fill is not None
     if shares is None:
         peaks, peak = _peaks(result.buffer.fill, len(result.ends)), float(result.buffer.peaks[0])
     else:
@@ -82,7 +83,7 @@ def replay(plan: Plan, shares: Floats | None = None) -> Replay:
     )
 
 
-def _carried_out(plan: Plan, shares: Floats | None) -> Result:
+def _carried_out(plan: Plan, shares: Floats | None, check: bool) -> Result:
     """The engine's run of the workload in which the plan says what moves."""
     asked, bandwidth = plan.demand, plan.workload.platform.bandwidth
     lent = SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
@@ -93,8 +94,8 @@ def _carried_out(plan: Plan, shares: Floats | None) -> Result:
         buffer = Buffering(shares=shares + slack, capped=asked.capped)
     written, read = ([(flow.dates, flow.amounts) for flow in flows] for flows in (plan.written, plan.read))
     targets = Targets.of(written, read, asked.origin)
-    workload = _with_faster_buffer(plan.workload)
-    return Run(workload, "best-effort", buffer=buffer, plan=targets, lent=lent, to_the_end=True, trace=True).finish()
+    options: dict[str, Any] = {"plan": targets, "lent": lent, "to_the_end": True, "trace": True, "check": check}
+    return Run(_with_faster_buffer(plan.workload), "best-effort", buffer=buffer, **options).finish()
 
 
 def _with_faster_buffer(workload: Workload) -> Workload:
@@ -147,8 +148,8 @@ def _highest(begin: Floats, until: Floats, value: Floats, slope: Floats) -> floa
 
     def change(gained: Floats, lost: Floats) -> Floats:
         count = len(dates)
-        difference: Floats = np.bincount(first, gained, minlength=count) - np.bincount(last, lost, minlength=count)
-        return difference
+        more, less = np.bincount(first, gained, minlength=count), np.bincount(last, lost, minlength=count)
+        return np.asarray(more - less, np.float64)
 
     seconds = np.diff(dates)
     rise = np.cumsum(change(slope, slope))[:-1] * seconds

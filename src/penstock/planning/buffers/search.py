@@ -25,6 +25,8 @@ POLICIES: Final = ("best-effort", "fair-share", "fcfs", "set-10", "greedy-yield"
 THRESHOLDS: Final = (0.0, 0.5)
 PRECISION: Final = 0.01
 """A size is found to this part of it."""
+DIGITS: Final = 9
+"""Of a stretch: those behind the point that count when strategies are compared."""
 STEPS: Final = 16
 """Sizes that are tried at first, from 0 to the largest; a stretch need not fall as the size grows."""
 
@@ -110,9 +112,9 @@ def smallest_stretch(
     *,
     capped: bool = False,
 ) -> list[Found]:
-    """The strategies with a buffer of this size, the smallest stretch first."""
+    """The strategies with a buffer of this size, the smallest stretch first; where only roundings differ, as tried."""
     found = [_found(workload, strategy, parts, capped, size) for strategy in tried]
-    return sorted(found, key=lambda one: one.stretch)
+    return sorted(found, key=lambda one: round(one.stretch, DIGITS))
 
 
 def smallest_size(
