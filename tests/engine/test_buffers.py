@@ -43,20 +43,20 @@ def assert_twins(found: Replay, twin: NaiveResult) -> None:
         assert found.buffer.fill.content(index, dates) == pytest.approx(content, rel=1e-7, abs=1e-7)
 
 
-@examples(600)
+@examples(120)
 @given(cases())
 def test_equals_the_slow_twin(case):
     assert_twins(run(case), twin_of(case))
 
 
-@examples(300)
+@examples(60)
 @given(cases(applications=6, kinds=("work", "write")))
 def test_writes_alone_equal_the_slow_twin(case):
     assert_twins(run(case), twin_of(case))
 
 
 @pytest.mark.parametrize("name", ["fair-share", "fcfs", "greedy-yield", "set-10", "fifo", "longest-remaining", "johnson"])
-@examples(80)
+@examples(20)
 @given(cases())
 def test_policies_equal_the_slow_twin(name, case):
     twin = twin_of(case, policy=name)
@@ -64,7 +64,7 @@ def test_policies_equal_the_slow_twin(name, case):
     assert_twins(run(case, policy=name), twin)
 
 
-@examples(60)
+@examples(20)
 @given(cases())
 def test_periodic_decisions_equal_the_slow_twin(case):
     name = "periodic-greedy-yield"
@@ -80,7 +80,7 @@ def test_every_policy_that_can_be_asked_again_obeys_the_laws(name, case):
     assert_laws(case.workload, run(case, policy=name))
 
 
-@examples(200)
+@examples(40)
 @given(cases(applications=6))
 def test_laws(case):
     found = run(case)
@@ -139,7 +139,7 @@ def assert_laws(workload: Workload, found: Replay) -> None:
 
 @pytest.mark.parametrize("name", DYNAMIC)
 @pytest.mark.parametrize("shared", [True, False])
-@examples(40)
+@examples(20)
 @given(from_date_0())
 def test_no_buffer_is_the_engine(name, shared, workload):
     size = len(workload.applications)
@@ -154,7 +154,7 @@ def test_no_buffer_is_the_engine(name, shared, workload):
     assert np.all(found.buffer.drained == 0.0)
 
 
-@examples(100)
+@examples(20)
 @given(cases(kinds=("work", "write")))
 def test_with_room_for_all_nobody_is_slowed_down(case):
     workload = case.workload

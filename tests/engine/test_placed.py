@@ -77,21 +77,21 @@ def check(placed, policy, horizon, interval, delta=None):
             assert one.io_seconds + worked == close(result.duration)
 
 
-@examples(160)
+@examples(53)
 @given(placed_workloads(), horizons, intervals)
 def test_equal_sharing_equals_the_slow_twin(placed, horizon, interval):
     check(placed, "best-effort", horizon, interval)
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if name != "best-effort"])
-@examples(30)
+@examples(20)
 @given(placed_workloads(), horizons, intervals)
 def test_every_policy_equals_the_slow_twin(name, placed, horizon, interval):
     check(placed, name, horizon, interval)
 
 
 @pytest.mark.parametrize("name", PERIODIC)
-@examples(30)
+@examples(20)
 @given(placed_workloads(), horizons, intervals, periods)
 def test_periodic_decisions_equal_the_slow_twin(name, placed, horizon, interval, delta):
     check(placed, name, horizon, interval, delta)
@@ -350,7 +350,7 @@ def test_a_run_ends_although_somebody_waits_for_ever():
     assert (document["mean_slowdown"], document["applications"][1]["slowdown"]) == (None, None)
 
 
-@examples(60)
+@examples(20)
 @given(st.lists(st.integers(1, 999), min_size=20, max_size=40), st.lists(st.integers(1, 999), min_size=6, max_size=12))
 def test_what_ends_together_on_several_resources_is_one_event(volumes, dates):
     # a0 has both resources at all times, as it is listed first and asks again the moment that it is done. Were its
@@ -375,7 +375,7 @@ def bandwidths(load, placement):
     return [bandwidth_with(a.curve.document(), len(uses)) for a, uses in zip(load.applications, placement, strict=True)]
 
 
-@examples(120)
+@examples(40)
 @given(st.sampled_from(NAMES), placed_workloads(nice=False), st.sampled_from([3.7, 60.0]))
 def test_what_every_run_obeys(name, placed, horizon):
     load, placement = placed
@@ -403,7 +403,7 @@ def test_what_every_run_obeys(name, placed, horizon):
         assert sum(moved) == close(sum(result.occupancy) * result.duration)
 
 
-@examples(100)
+@examples(33)
 @given(placed_workloads(nice=False), horizons)
 def test_who_does_no_io_works(placed, horizon):
     """What is not spent in I/O is the work up to the operation under way, or part of the work before the next one."""
@@ -435,7 +435,7 @@ def test_who_does_no_io_works(placed, horizon):
 @pytest.mark.parametrize(
     ("name", "nice"), [("best-effort", False), ("set-10", False), ("fifo", True), ("stretch-oriented", True)]
 )
-@examples(40)
+@examples(20)
 @given(st.data())
 def test_the_numbers_of_the_resources_mean_nothing(name, nice, data):
     load, placement = data.draw(placed_workloads(nice=nice))

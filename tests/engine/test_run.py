@@ -34,28 +34,28 @@ def check(workload, result, twin, **options):
 
 
 @pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == SHARING])
-@examples(400)
+@examples(80)
 @given(workloads())
 def test_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
 @pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == EXCLUSIVE])
-@examples(120)
+@examples(24)
 @given(workloads())
 def test_exclusive_access_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
 @pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == SHARING or name == "fifo"])
-@examples(60)
+@examples(20)
 @given(workloads(coarse=True))
 def test_rounds_and_degradation_equal_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
 @pytest.mark.parametrize("name", STATIC_ORDERS)
-@examples(120)
+@examples(24)
 @given(workloads())
 def test_static_orders_equal_the_slow_twin(name, workload):
     begun = suited(name, workload)
@@ -63,14 +63,14 @@ def test_static_orders_equal_the_slow_twin(name, workload):
 
 
 @periodic
-@examples(120)
+@examples(24)
 @given(workloads(window=True), st.sampled_from([0.25, 0.5, 1.0, 1.3, 7.0]))
 def test_periodic_decisions_equal_the_slow_twin(name, workload, delta):
     check(workload, run(workload, find(f"{name}:delta={delta}")), NaiveRun(workload, name, delta=delta).run())
 
 
 @periodic
-@examples(80)
+@examples(20)
 @given(workloads(window=True))
 def test_the_default_period_equals_the_slow_twin(name, workload):
     delta = dedicated(workload).default_delta  # checked by itself in test_dedicated
@@ -78,7 +78,7 @@ def test_the_default_period_equals_the_slow_twin(name, workload):
 
 
 @periodic
-@examples(40)
+@examples(20)
 @given(workloads(window=False, applications=4), st.sampled_from([0.5, 1.3]))
 def test_periodic_decisions_to_completion_equal_the_slow_twin(name, workload, delta):
     engine = Run(workload, find(f"{name}:delta={delta}"), trace=True, check=True)
@@ -93,7 +93,7 @@ def test_periodic_decisions_to_completion_equal_the_slow_twin(name, workload, de
     check(workload, engine.result(), twin)
 
 
-@examples(30)
+@examples(20)
 @given(workloads(applications=3, phases=4))
 def test_best_next_event_equals_the_slow_twin(workload):
     name = "best-next-event"

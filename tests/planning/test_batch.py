@@ -149,7 +149,8 @@ def test_a_schedule_says_where_its_rates_went() -> None:
     found = schedule(batch((2, both), (2, both), (2, work(1.0), 2.0), nodes=2), policy="fcfs", trace=True)
     # The three run one after the other, in the order of the file: equal nodes, so the older pack first; c after both.
     assert found.trace is not None
-    assert list(zip(*(column.tolist() for column in found.trace), strict=True)) == [(0, 4.0, 8.0, 1.0), (1, 12.0, 16.0, 1.0)]
+    rows = list(zip(*(column.tolist() for column in found.trace[:4]), strict=True))
+    assert rows == [(0, 4.0, 8.0, 1.0), (1, 12.0, 16.0, 1.0)]
     assert schedule(batch((1, both)), policy="fcfs").trace is None
 
 

@@ -47,7 +47,7 @@ def simulate_placement(
     """
     chosen = usable_policy(policy)
     require_measurable(horizon, interval)
-    run = Run(workload, chosen, placement=placement, repeat=True, horizon=horizon)
+    run = Run(workload, chosen, placement=placement, repeat=True, to_the_end=True, horizon=horizon)
     starts = np.array([workload.start(a) - workload.begin + a.lead for a in workload.applications])
     longest = float((starts + run.chains.cycle).max())
     _refuse_endless(run.chains, max(horizon, longest) if interval == STEADY else 0.0)
