@@ -2,7 +2,8 @@
 
 A policy may declare that the key of an application changes only while its own operation moves (`policies.policy.Order`).
 Then waiting transfers need not be looked at again: a decision costs the logarithm of their number, and those who move. The
-policy's plain function, which is what it means, is not asked.
+policy's plain function, which is what it means, is not asked. Every application has one transfer: what it moves elsewhere
+would change its key.
 
 Where the policy compares key / (t − τ) rounded to a grain, with one release τ for all, those within the grain of the top are
 looked for in the heap as well: they are as low, and ties go to the earlier posting, then to the lower index.
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.engine.slots import APPLICATION, CAP, POSTED, RATE, REMAINING
-from penstock.engine.state import DECISIONS, INDEX, NOW, Records, State
+from penstock.engine.state import DECISIONS, NOW, Records, State
 from penstock.engine.stores import set_finish
 from penstock.engine.terms import Terms
 from penstock.engine.trace import close_segment
@@ -144,12 +145,10 @@ def _as_high_as(state: State, terms: Terms, compared: float) -> float:
 
 
 @part
-def _set_rate(state: State, terms: Terms, trace: Records, transfer: int, rate: float) -> None:
+def _set_rate(state: State, trace: Records, transfer: int, rate: float) -> None:
     """Let the transfer move at this rate."""
     slot = state.transfers[transfer].place
     if rate != state.floats[RATE, slot]:
-        if terms.striped:
-            state.own[state.integers[INDEX, slot]].part_rate += rate - state.floats[RATE, slot]
         if len(trace) > 0:
             close_segment(state, trace, slot, rate)
         state.floats[RATE, slot] = rate
@@ -203,13 +202,13 @@ def _choose(state: State, terms: Terms, trace: Records, store: int) -> None:
             transfer = state.transfers[here.row + first].waiting
             _take_out(state, store, first)
         rate = min(state.floats[CAP, state.transfers[transfer].place], left)
-        _set_rate(state, terms, trace, transfer, rate)
+        _set_rate(state, trace, transfer, rate)
         state.transfers[here.row + chosen].chosen = transfer
         chosen += 1
         left = left - rate if terms.serves == FILL else 0.0
     for rest in range(place, here.moving):
         transfer = state.transfers[here.row + rest].mover
-        _set_rate(state, terms, trace, transfer, 0.0)
+        _set_rate(state, trace, transfer, 0.0)
         wait_in_order(state, store, state.transfers[here.row + rest].mover_key, transfer)
     for rest in range(chosen):
         state.transfers[here.row + rest].mover = state.transfers[here.row + rest].chosen

@@ -165,6 +165,11 @@ class Run:
         return any(application.rounds is not None for application in self.workload.applications)
 
     @property
+    def _striped(self) -> bool:
+        """Whether some applications use several stores."""
+        return bool((self.layout.counts > 1).any())
+
+    @property
     def _plain(self) -> bool:
         """Whether what a policy gives is what moves, on one side of each store."""
         return not (self._coarse or self.layout.directed or self._buffering)
@@ -174,9 +179,11 @@ class Run:
         return self.policy.proportional and not self.policy.periodic and placement is None and self._plain
 
     def _keeps_order(self, waiting: frozenset[int]) -> bool:
-        """Whether the policy's order can be kept, which needs plain transfers, and one release where it divides by age."""
+        """Whether the policy's order can be kept: it needs plain transfers, one for each application, as what an application
+        does on one store would change its place on others; and one release where it divides by age.
+        """
         order = self.policy.order
-        if order is None or not self._plain or self.workload.platform.degradation is not None:
+        if order is None or not self._plain or self._striped or self.workload.platform.degradation is not None:
             return False
         releases = {application.release for application in self.workload.applications}
         return order.grain == 0.0 or (len(releases) == 1 and not waiting)
@@ -309,7 +316,7 @@ class Run:
             coarse=self._coarse,
             degrading=self.workload.platform.degradation is not None,
             directed=self.layout.directed or self._tier is not None,
-            striped=self._tier is None and bool((self.layout.counts > 1).any()),
+            striped=self._tier is None and self._striped,
             repeats=self._repeats,
             shows=not self.policy.built_in or bool(_DONE_SO_FAR & set(self.policy.needs)),
         )
