@@ -124,3 +124,13 @@ def test_every_resource_is_a_link_of_its_own():
     assert bounds(two(placed.platform, curve={1: 1.0}, placement=[2])).min_yield == pytest.approx(0.5, abs=1e-8)
     with pytest.raises(InputError, match="placement: not given; expected the I/O resources of each application"):
         bounds(placed)
+
+
+def test_an_operation_may_be_further_on_one_resource_than_on_another():
+    # A writes on both resources, B on the second, for 10 s alone, in a window of 10 s. Of the second resource A has x seconds
+    # and B the rest: A comes to (10 + x) / 2, the mean of its two transfers, B to 10 − x.
+    a = Application.of("a", [("write", 10.0)], curve={1: 1.0, 2: 1.0}, placement=[0, 1])
+    b = Application.of("b", [("write", 10.0)], curve={1: 1.0}, placement=[1])
+    bound = bounds(Workload(Platform(2.0, resources=2), (a, b), (0.0, 10.0)))
+    assert bound.min_yield == pytest.approx(2.0 / 3.0, abs=1e-8)
+    assert bound.efficiency == pytest.approx(0.75)

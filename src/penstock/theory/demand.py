@@ -14,7 +14,8 @@ more by so many of its seconds.
 
 **I/O resources.** On each of its n resources an operation is a transfer of its own, of as many resource-seconds as it takes
 alone. So each resource is a link by itself, with the operations of those who are placed there; a bound that one of them
-proves holds. Of a buffer before all of them each has all the slack.
+proves holds. Of a buffer before all of them each has all the slack. The progress of an operation under way is the mean over
+its n transfers: where that is the part x of the whole, one of them may have moved as little as n·x − (n − 1) of it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class Demand:
     chain: Floats
     """Dedicated seconds of all that is listed, the lead included."""
     nodes: Floats
+    strands: Floats
+    """n: transfers that an operation is made of."""
     begin: float
     end: float
     """Of the window; infinite without one."""
@@ -138,6 +141,7 @@ class _Asked:
             history=np.array([workload.history(application) for application in applications]),
             chain=np.array([a.lead + float(own.sum()) for a, own in zip(applications, seconds, strict=True)]),
             nodes=np.array([float(application.nodes) for application in applications]),
+            strands=self.layout.counts.astype(np.float64),
             begin=workload.begin,
             end=end,
             slack=self._slack(members),
@@ -168,7 +172,8 @@ class _Asked:
         writes, reads = (float(speed[index]) / self.layout.limits[0] for speed in self.speeds)
         share = np.where(kinds[chosen] == READ, reads, writes)
         # Whoever fills the link by itself moves nothing of an operation faster than the link does.
-        counts = np.where((share == 1.0) & (self.room == 0.0), 1, count)
+        whole = (self.layout.counts[index] > 1) | ((share == 1.0) & (self.room == 0.0))
+        counts = np.where(whole, 1, count)
         lengths = np.repeat(seconds[chosen] / counts, counts)
         steps = np.arange(len(lengths)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(offsets[chosen], counts) + steps * lengths, lengths, np.repeat(share, counts)

@@ -33,6 +33,7 @@ def _late(
     offset: Floats,
     length: Floats,
     share: Floats,
+    strands: Floats,
     target: Floats,
     due: Floats,
     heap: Records,
@@ -61,10 +62,12 @@ def _late(
         if k < len(head):
             now = max(now, until)
             i = application[k]
-            part = min(length[k], target[i] - offset[k])
+            # What comes from here to the target; of an operation that ends there, other transfers may be further.
+            ahead = target[i] - offset[k]
+            part = min(length[k], strands[i] * ahead - (strands[i] - 1.0) * length[k])
             if part > 0.0:
                 left[k] = part * share[k]
-                push(heap, size, due[i] - (target[i] - offset[k] - part), k)
+                push(heap, size, due[i] - max(0.0, ahead - length[k]), k)
                 size += 1
     return False
 
@@ -73,7 +76,7 @@ def _late(
 def compiled_late() -> Callable[..., Any]:
     """`_late`, compiled."""
     floats, ints = types.float64[::1], types.int64[::1]
-    arrays = (ints, *[floats] * 6, ENTRIES_TYPE, floats)
+    arrays = (ints, *[floats] * 7, ENTRIES_TYPE, floats)
     return kernel(_late, types.boolean(*arrays, types.float64), "the bound on yields")
 
 
@@ -97,7 +100,7 @@ class DueDates:
         wanted = self._wanted
         if np.any((target >= 0.0) & (wanted.start + target > due + self._tolerance)):
             return False
-        return not compiled_late()(*self._pieces, target, due, *self._room, self._tolerance + wanted.slack)
+        return not compiled_late()(*self._pieces, wanted.strands, target, due, *self._room, self._tolerance + wanted.slack)
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, precision: float) -> tuple[float, float]:

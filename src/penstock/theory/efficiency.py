@@ -38,11 +38,19 @@ PRECISION: Final = 1e-9
 
 @part
 def _hull(
-    offset: Floats, length: Floats, pieces: tuple[int, int], span: tuple[float, float], share: Floats, x: Floats, y: Floats
+    offset: Floats,
+    length: Floats,
+    share: Floats,
+    strands: float,
+    pieces: tuple[int, int],
+    span: tuple[float, float],
+    x: Floats,
+    y: Floats,
 ) -> int:
     """The corners (x, y) of the lower convex envelope of the seconds of the link between the offsets of a span; how many.
 
-    The corners of the staircase below which it is not convex are the begins of pieces, and the two ends.
+    The corners of the staircase below which it is not convex are the begins of pieces, and the two ends. A transfer of
+    several strands may come last: then it begins late, and is steeper.
     """
     low, high = span
     x[0], y[0] = low, 0.0
@@ -52,7 +60,11 @@ def _hull(
         if k < pieces[1]:
             if offset[k] + length[k] <= low:
                 continue
-            here = min(max(offset[k], low), high)
+            here = max(offset[k], low)
+            if strands > 1.0:
+                end = offset[k] + length[k]
+                here = end - (end - here) / strands
+            here = min(here, high)
         while corners > 1 and (y[corners - 1] - y[corners - 2]) * (here - x[corners - 1]) >= (moved - y[corners - 1]) * (
             x[corners - 1] - x[corners - 2]
         ):
@@ -61,7 +73,7 @@ def _hull(
         corners += 1
         if here >= high:
             break
-        moved += (min(offset[k] + length[k], high) - here) * share[k]
+        moved += (min(offset[k] + length[k], high) - here) * share[k] * strands
     return corners
 
 
@@ -72,6 +84,7 @@ def _least_loss(
     lowest: Floats,
     highest: Floats,
     share: Floats,
+    strands: Floats,
     nodes: Floats,
     duration: float,
     corner_x: Floats,
@@ -88,7 +101,7 @@ def _least_loss(
         if highest[i] <= lowest[i]:
             continue
         pieces, span = (first[i], first[i + 1]), (lowest[i], highest[i])
-        corners = _hull(offset, length, pieces, span, share, corner_x, corner_y)
+        corners = _hull(offset, length, share, strands[i], pieces, span, corner_x, corner_y)
         excess += corner_y[corners - 1]
         for corner in range(1, corners):
             rise = corner_y[corner] - corner_y[corner - 1]
@@ -110,7 +123,7 @@ def _least_loss(
 def compiled_least_loss() -> Callable[..., Any]:
     """`_least_loss`, compiled."""
     floats = types.float64[::1]
-    arrays = (types.int64[::1], *[floats] * 6)
+    arrays = (types.int64[::1], *[floats] * 7)
     return kernel(_least_loss, types.float64(*arrays, types.float64, *[floats] * 4), "the bound on efficiency")
 
 
@@ -130,7 +143,7 @@ class Intervals:
         wanted = self._wanted
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
-        columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.nodes
+        columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.strands, wanted.nodes
         return float(compiled_least_loss()(*columns, end - begin + wanted.slack, *self._room))
 
 
