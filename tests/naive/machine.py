@@ -386,7 +386,7 @@ class NaiveRun:
         platform = workload.platform
         self.workload, self.policy, self.repeat = workload, policy or "best-effort", repeat
         self.rates_function = rates or TWINS[self.policy]
-        self.delta = None if delta is None else exact(delta)
+        self.delta = exact(delta) if delta else None
         self.capped = capped
         self.begin = exact(workload.window[0] if workload.window else min(a.release for a in workload.applications))
         self.interval = interval or ("steady" if horizon is not None else None)

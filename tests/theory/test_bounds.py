@@ -127,7 +127,7 @@ def test_every_resource_is_a_link_of_its_own():
 
 
 def test_an_operation_may_be_further_on_one_resource_than_on_another():
-    # A writes on both resources, B on the second, for 10 s alone, in a window of 10 s. Of the second resource A has x seconds
+    # A writes on both resources, B on the second, for 10 s alone, in a window of 10 s. Of the second one A has x seconds
     # and B the rest: A comes to (10 + x) / 2, the mean of its two transfers, B to 10 − x.
     a = Application.of("a", [("write", 10.0)], curve={1: 1.0, 2: 1.0}, placement=[0, 1])
     b = Application.of("b", [("write", 10.0)], curve={1: 1.0}, placement=[1])
