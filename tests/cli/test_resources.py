@@ -1,6 +1,7 @@
 """Workloads of I/O resources and buffers as a user runs them: on what their files say, and the output says on what."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,11 @@ def test_a_placement_without_resources_is_not_used(tmp_path: Path, capsys: Captu
     captured = capsys.readouterr()
     assert captured.err.splitlines()[-1] == "note: simulate does not use applications[].curve, applications[].placement"
     assert json.loads(captured.out)["efficiency"] == simulate(read(file), "fair-share").efficiency
+
+
+def test_the_placement_that_the_documentation_shows(tmp_path: Path, capsys: Capture) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "placement.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "w.json").write_text(text)
+    run = document(["simulate", str(tmp_path / "w.json")], capsys)
+    assert [application["resources"] for application in run["applications"]] == [[0, 1], [1]]

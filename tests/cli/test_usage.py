@@ -128,7 +128,7 @@ COMMANDS = {
     "bound": ["bound", "{}", "--json"],
     "pack": ["pack", "{}", "--policy", "{policy}", "--sensibility", "inf", "--json"],
     "place": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--json"],
-    "place --setstripe": ["place", "{}", "--policy", "{policy}", "--setstripe", "-"],
+    "place --setstripe": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--setstripe", "-"],
 }
 CHECKED = ("platform.nodes", "platform.buffer.resources")
 """What these say is whether the file can be right, which every command looks at."""
