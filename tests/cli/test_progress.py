@@ -102,7 +102,9 @@ def read_until(terminal: int, text: bytes, seen: bytes = b"") -> bytes:
 @pytest.mark.parametrize("command", ["simulate", "compare"])
 def test_an_interrupt_stops_a_run_at_once(demo: Path, command: str) -> None:
     ours, theirs = pty.openpty()
-    arguments = [sys.executable, "-m", "penstock", command, str(demo), *ENDLESS]
+    # A shell starts background jobs with SIGINT ignored, which children inherit; as from a terminal, it must not be.
+    begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from penstock.cli.main import main; "
+    arguments = [sys.executable, "-c", begin + "raise SystemExit(main())", command, str(demo), *ENDLESS]
     environment = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(
         arguments, stdout=subprocess.PIPE, stderr=theirs, env=environment, start_new_session=True

@@ -149,7 +149,7 @@ def level_out(tier: Tier, begin: int, end: int, budget: float) -> None:
             total += min(tier.strands[place].demand, level)
             if tier.strands[place].demand > level:
                 higher += 1
-        if higher == 0 or higher == above:
+        if higher == 0 or higher >= above:  # more only by a rounding, which lowered the level
             break
         above = higher
         level += (budget - total) / higher
