@@ -7,7 +7,7 @@ from hypothesis import assume, given
 
 from penstock.engine import dedicated, simulate
 from penstock.model import Application, Platform, Workload
-from tests.naive import engine as naive
+from tests.naive import dedicated as naive
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads

@@ -556,9 +556,12 @@ def test_a_chain_that_would_be_repeated_for_ever_is_refused():
 
 
 FAULTS = {
-    "too much": ("rates[:] = 0.75", r"at 1\.0 s its rates on an I/O resource add up to 1\.5; expected at most 1"),
-    "above the cap": ("rates[:] = 1.25", r"at 0\.0 s it gave application 'a1' the rate 1\.25; expected 0 to 1"),
-    "nothing written": ("pass", r"at 0\.0 s it gave application 'a1' no rate or one that is not a number; expected 0 to 1"),
+    "too much": ("rates[:] = 0.75", r"at 1\.0 s its rates on an I/O resource add up to 1\.5; expected at most 1\.0"),
+    "above the cap": ("rates[:] = 1.25", r"at 0\.0 s it gave application 'a1' the rate 1\.25; expected 0 to its cap 1\.0"),
+    "nothing written": (
+        "pass",
+        r"at 0\.0 s it gave application 'a1' no rate or one that is not a number; expected 0 to its cap 1\.0",
+    ),
     "no bandwidth for anyone": (
         "rates[:] = 0.0",
         r"at 1\.0 s it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",

@@ -59,7 +59,7 @@ def assert_feasible(workload: Workload, result: Result) -> None:
         assert sum(end - begin for begin, end, rate in own if rate > 0.0) == close(account.transferring)
         assert sum(end - begin for begin, end, rate in own if rate == 0.0) == close(account.waiting)
         for begin, end, _ in own:
-            assert max(workload.begin, application.release) <= begin
+            assert max(workload.begin, application.release) <= begin + 1e-12  # with what else happens on that date
             assert end <= result.end
     dates = sorted({date for _, begin, end, _ in rows for date in (begin, end)})
     for date in dates:

@@ -1004,6 +1004,8 @@ class NaiveRun:
         self.doubtful = self.doubtful or doubtful(self.policy, scene) or self.doubtful_plan(scene)
         given = self.rates_function(scene)
         rates = {flow: given[view.index] for flow, view in zip(flows, views, strict=True)}
+        if self.degradation and any(0.0 < rate < 1e-12 * float(budget) for rate in rates.values()):
+            self.doubtful = True  # how many move is a matter of rounding
         return {flow: caps[flow] if rate >= float(caps[flow]) else exact(rate) for flow, rate in rates.items()}
 
     def doubtful_plan(self, scene: Scene) -> bool:

@@ -269,15 +269,23 @@ def by_key(name: str) -> Callable[[Scene], dict[int, float]]:
     return twin
 
 
+def share_noise(a: Active, now: float) -> float:
+    """By how much rounding errors may move a part of the time since the release, as a yield is: what has been moved is known
+    to the last bits of the volume, the time to those of the dates.
+    """
+    age = max(1e-9, now - a.release)
+    return 1e-14 + 1e-15 * (a.volume / a.cap + a.progress + abs(now) + abs(a.release)) / age
+
+
 def key_noise(name: str, scene: Scene) -> list[float]:
-    """By how much rounding errors may move the keys: 1 part in 1e14 of the progress, where it enters."""
+    """By how much rounding errors may move the keys, through the yield where it enters."""
     noise = []
-    for key, (lost, age) in zip(KEYS[name](scene), losses(scene), strict=True):
+    for a, key, (lost, age) in zip(scene.active, KEYS[name](scene), losses(scene), strict=True):
         through_loss = {"due-yield": 0.0, "balance": scene.parameter * age / lost, "closing-yield": 0.0}[name]
-        noise.append(1e-14 * (1.0 + abs(key) + through_loss))
+        noise.append(share_noise(a, scene.now) * (1.0 + abs(key) + through_loss))
     if name == "closing-yield":
         most = max([1e-9, *(1.0 - yield_of(a, scene.now) for a in scene.active)])
-        noise = [n + 1e-14 / most for n in noise]
+        noise = [n + max(share_noise(a, scene.now) for a in scene.active) / most for n in noise]
     return noise
 
 
@@ -316,13 +324,15 @@ def _falls_either_way(values: list[float], grain: float, noise: float | list[flo
 def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | list[float]]]:
     """The values that the policy compares, their grain, and by how much rounding errors may move them."""
     active, plain = scene.active, name.removeprefix("periodic-")
+    noises = [share_noise(a, scene.now) for a in active]
     if plain in KEYS:
         return [(KEYS[plain](scene), 1e-12, key_noise(plain, scene))]
     if "yield" in name:
-        return [([yield_of(a, scene.now) for a in active], 1e-12, 2e-14)]
+        return [([yield_of(a, scene.now) for a in active], 1e-12, noises)]
     if name == "stretch-oriented":
-        stretches = [s for a in active if (s := stretch(a, scene)) < math.inf]
-        return [(stretches, 1e-12, [1e-14 * s for s in stretches])]
+        stretches = {a.index: s for a in active if (s := stretch(a, scene)) < math.inf}
+        noises = [noise * stretches[a.index] ** 2 for a, noise in zip(active, noises, strict=True) if a.index in stretches]
+        return [(list(stretches.values()), 1e-12, noises)]
     times = {
         "greedy-com": lambda a: a.remaining / a.cap,
         "longest-io": lambda a: a.volume / a.cap,
@@ -333,7 +343,7 @@ def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | 
     if name in times:
         return [([times[name](a) for a in active], 1e-9, 1e-12)]
     if name == "bandwidth-oriented":
-        return [([transfer_share(a, scene) for a in active], 1e-12, 2e-14)]
+        return [([transfer_share(a, scene) for a in active], 1e-12, noises)]
     return []
 
 

@@ -16,16 +16,18 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.rounds import find_round_end, without_breaking_rounds
-from penstock.engine.slots import CAP, RATE, REMAINING
+from penstock.engine.slots import CAP, RATE, REMAINING, places, swap
 from penstock.engine.state import (
     ASIDE,
     BANDWIDTH,
     DECISIONS,
     FAULT_SLOT,
     FAULT_VALUE,
+    FETCHES,
     INDEX,
     SEGMENT_RATE,
     TRANSFER,
+    Record,
     Records,
     State,
 )
@@ -74,18 +76,15 @@ def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[
 
 
 @part
-def refused(state: State, begin: int, size: int, bandwidth: float) -> int:
-    """Why the rates cannot be, or 0; the place and the value go into the state."""
+def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
+    """The sum of the rates given from one place to before another, and why one of them cannot be, or 0."""
     total = 0.0
-    for slot in range(begin, begin + size):
+    for slot in places(begin, end):
         rate = state.floats[GIVEN, slot]
         if not 0.0 <= rate <= state.floats[CAP, slot] * (1.0 + SLACK):
-            return refused_rate(state, slot, rate)
+            return total, refused_rate(state, slot, rate)
         total += rate
-    if total > bandwidth * (1.0 + SLACK):
-        state.clock[FAULT_VALUE] = total
-        return RATES_ABOVE_BANDWIDTH
-    return 0
+    return total, 0
 
 
 @part
@@ -99,36 +98,31 @@ def refused_rate(state: State, slot: int, rate: float) -> int:
 
 
 @part
-def _sums(state: State, store: int) -> tuple[float, float, float, int]:
-    """Rates of all writes, of the reads that are asked about and of the others; how many those asked about are."""
+def put_aside(state: State, store: int) -> None:
+    """Bring the reads that the policy is not asked about behind the others, so that these can be shown as they are."""
     here, floats = state.stores[store], state.floats
-    written, read, held, asking = 0.0, 0.0, 0.0, 0
-    for slot in range(here.middle - here.down, here.middle):
-        written += floats[GIVEN, slot]
-    for slot in range(here.middle, here.middle + here.up):
+    slot, last = here.middle, here.middle + here.up - 1
+    while slot <= last:
         if floats[ASIDE, slot] == 0.0:
-            read += floats[GIVEN, slot]
-            asking += 1
+            slot += 1
+        elif floats[ASIDE, last] != 0.0:
+            last -= 1
         else:
-            held += floats[GIVEN, slot]
-    return written, read, held, asking
+            swap(state, slot, last)
+    here.aside = here.middle + here.up - slot
 
 
 @part
-def _first_question(state: State, store: int) -> tuple[int, float]:
+def _first_question(here: Record, held: float) -> tuple[int, float]:
     """Both directions together if both are there and the store may carry too little for both; and what to divide."""
-    here = state.stores[store]
-    _, _, held, asking = _sums(state, store)
-    if asking > 0 and here.down > 0 and here.write + here.read > here.total:
+    if here.up > here.aside and here.down > 0 and here.write + here.read > here.total:
         return TOGETHER, here.total - held
     return WRITES_FIRST, min(here.write, here.total - held)
 
 
 @part
-def _next_question(state: State, store: int, question: int) -> tuple[int, float]:
+def _next_question(here: Record, written: float, read: float, held: float, question: int) -> tuple[int, float]:
     """What to ask after the answer to this question, and what to divide."""
-    here = state.stores[store]
-    written, read, held, _ = _sums(state, store)
     total = here.total - held
     write_limit, read_limit = min(here.write, total), here.read - held
     if question == TOGETHER and written > write_limit * (1.0 + NO_ROOM):
@@ -143,76 +137,52 @@ def _next_question(state: State, store: int, question: int) -> tuple[int, float]
 
 
 @part
-def _range(state: State, store: int, question: int) -> tuple[int, int]:
-    """The places that the question is about."""
-    here = state.stores[store]
-    begin = here.middle if question in (THEN_READS, READS_FIRST) else here.middle - here.down
-    end = here.middle if question in (THEN_WRITES, WRITES_FIRST) else here.middle + here.up
-    while end > here.middle and state.floats[ASIDE, end - 1] != 0.0:
-        end -= 1
-    return begin, end
-
-
-@part
-def _gather(state: State, begin: int, end: int, bandwidth: float) -> int:
-    """Copy those of the range that are asked about to the room behind the stores, no cap above the bandwidth; how many."""
+def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
+    """Ask about these places with no cap above the bandwidth, as copies behind all stores."""
     floats, integers = state.floats, state.integers
     spare = floats.shape[1] - len(state.transfers)
-    size = 0
-    for slot in range(begin, end):
-        if floats[ASIDE, slot] == 0.0:
-            to = spare + size
-            for row in range(_SHOWN_FLOATS):
-                floats[row, to] = floats[row, slot]
-            for row in range(_SHOWN_INTEGERS):
-                integers[row, to] = integers[row, slot]
-            integers[INDEX, to] = integers[INDEX, slot]
-            floats[CAP, to] = min(floats[CAP, slot], bandwidth)
-            size += 1
-    return size
-
-
-@part
-def _as_it_is(state: State, begin: int, end: int, bandwidth: float) -> bool:
-    """Whether the range can be shown in place: all of it is asked about, and no cap is above the bandwidth."""
-    shown = True
-    for slot in range(begin, end):
-        shown = shown and state.floats[ASIDE, slot] == 0.0 and state.floats[CAP, slot] <= bandwidth
-    return bool(shown)
-
-
-@part
-def _scatter(state: State, begin: int, end: int, nothing: bool) -> None:
-    """Give the rates of those that were gathered back to them, or none."""
-    floats = state.floats
-    gathered = floats.shape[1] - len(state.transfers)
-    for slot in range(begin, end):
-        if floats[ASIDE, slot] == 0.0:
-            floats[GIVEN, slot] = 0.0 if nothing else floats[GIVEN, gathered]
-            gathered += 1
+    for place in range(size):
+        for row in range(_SHOWN_FLOATS):
+            floats[row, spare + place] = floats[row, begin + place]
+        for row in range(_SHOWN_INTEGERS):
+            integers[row, spare + place] = integers[row, begin + place]
+        integers[INDEX, spare + place] = integers[INDEX, begin + place]
+        floats[CAP, spare + place] = min(floats[CAP, begin + place], bandwidth)
+    ask(state, spare, size, bandwidth, policy)
+    for place in range(size):
+        floats[GIVEN, begin + place] = floats[GIVEN, spare + place]
 
 
 @part
 def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> int:
     """Ask about reads and writes, within the limits of both; returns why rates are refused, or 0."""
-    here = state.stores[store]
-    question, bandwidth = _first_question(state, store)
+    here, floats = state.stores[store], state.floats
+    asked = here.middle + here.up - here.aside
+    held, _ = _answer(state, asked, here.middle + here.up)
+    written, read = 0.0, 0.0
+    question, bandwidth = _first_question(here, held)
     while question != SETTLED:
-        begin, end = _range(state, store, question)
-        nothing = bandwidth <= NO_ROOM * here.total
-        in_place = not nothing and _as_it_is(state, begin, end, bandwidth)
-        size = end - begin
-        if not in_place:
-            begin, size = state.floats.shape[1] - len(state.transfers), _gather(state, begin, end, bandwidth)
-        if size > 0 and not nothing:
-            ask(state, begin, size, bandwidth, policy)
-            fault = refused(state, begin, size, bandwidth)
-            if fault != 0:
-                return fault
-        if not in_place:
-            begin, end = _range(state, store, question)
-            _scatter(state, begin, end, nothing)
-        question, bandwidth = _next_question(state, store, question)
+        reads, writes = question not in (WRITES_FIRST, THEN_WRITES), question not in (READS_FIRST, THEN_READS)
+        begin, end = here.middle - here.down if writes else here.middle, asked if reads else here.middle
+        if bandwidth <= NO_ROOM * here.total:
+            for slot in range(begin, end):
+                floats[GIVEN, slot] = 0.0
+        elif end > begin and here.widest <= bandwidth:
+            ask(state, begin, end - begin, bandwidth, policy)
+        elif end > begin:
+            _ask_narrowed(state, begin, end - begin, bandwidth, policy)
+        fault = 0
+        if writes:
+            written, fault = _answer(state, begin, here.middle)
+        if reads and fault == 0:
+            read, fault = _answer(state, here.middle, end)
+        if fault != 0:
+            return fault
+        total = (written if writes else 0.0) + (read if reads else 0.0)
+        if total > max(0.0, bandwidth) * (1.0 + SLACK):
+            state.clock[FAULT_VALUE] = total
+            return RATES_ABOVE_BANDWIDTH
+        question, bandwidth = _next_question(here, written, read, held, question)
     return 0
 
 
@@ -262,27 +232,33 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
 
 
 @part
-def take(state: State, terms: Terms, trace: Records, store: int) -> int:
-    """Let the transfers of the store move at the rates given; returns why they cannot, or 0."""
+def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> int:
+    """Let the transfers of the store move at the rates given; returns why they cannot, or 0. Beside buffers only prefetches
+    are complete when nothing remains in their places.
+    """
     here, floats = state.stores[store], state.floats
     moving, total, wait, finisher = 0, 0.0, np.inf, -1
-    for slot in range(here.middle - here.down, here.middle + here.up):
+    striped, traced, row = terms.striped, len(trace) > 0, here.row  # read once: what is written might be these
+    for slot in places(here.middle - here.down, here.middle + here.up):
         rate = floats[GIVEN, slot]
         if not 0.0 <= rate <= floats[CAP, slot] * (1.0 + SLACK):
             return refused_rate(state, slot, rate)
-        if terms.striped and rate != floats[RATE, slot]:
+        if striped and rate != floats[RATE, slot]:
             state.own[state.integers[INDEX, slot]].part_rate += rate - floats[RATE, slot]
-        if len(trace) > 0 and rate != floats[SEGMENT_RATE, slot]:
+        if traced and rate != floats[SEGMENT_RATE, slot]:
             close_segment(state, trace, slot, rate)
         floats[RATE, slot] = rate
         if rate > 0.0:
-            transfer = state.integers[TRANSFER, slot]
-            state.transfers[here.row + moving].mover = transfer
+            left = floats[REMAINING, slot]
+            if tier is not None:  # noqa: SIM102  # numba leaves out what depends on None alone
+                if floats[FETCHES, slot] == 0.0:
+                    left = np.inf
+            if tier is None:
+                state.transfers[row + moving].mover = state.integers[TRANSFER, slot]
+                total += rate
             moving += 1
-            total += rate
-            left = floats[REMAINING, slot] / rate
-            if left < wait:
-                wait, finisher = left, transfer
+            if left < wait * rate:
+                wait, finisher = left / rate, state.integers[TRANSFER, slot]
     if total > here.total * (1.0 + SLACK):
         state.clock[FAULT_VALUE] = total
         return RATES_ABOVE_BANDWIDTH
@@ -301,4 +277,4 @@ def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, 
         set_finish(state, store, np.inf, -1)
         return 0
     fault = give(state, terms, store, policy, restraints)
-    return fault if fault != 0 else take(state, terms, trace, store)
+    return fault if fault != 0 else take(state, terms, trace, store, None)

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.asking import NO_ROOM, give, take
+from penstock.engine.asking import NO_ROOM, give, put_aside, take
 from penstock.engine.books import compiled_end_operation
 from penstock.engine.chain import begin_work, end_work, next_phase, pop
 from penstock.engine.planned import follow
 from penstock.engine.room import divide_room, find_rises, incoming_growth, outgoing_growth
-from penstock.engine.slots import RATE, REMAINING, leave, swap, to_the_grain
+from penstock.engine.slots import RATE, REMAINING, VOLUME, places, to_the_grain
 from penstock.engine.state import (
     ACTIVE,
     ASIDE,
@@ -34,14 +34,18 @@ from penstock.engine.state import (
     EVENTS,
     FAULT_SLOT,
     FAULT_VALUE,
+    FETCHED,
+    FETCHES,
     HEAP,
     NEXT,
     NOW,
+    READERS,
     ROWS,
     STALE,
     STORES,
     TICKS,
     TRANSFER,
+    UNIT,
     WAIT,
     WHICH,
     WITHOUT_TRANSFER,
@@ -64,15 +68,20 @@ from penstock.engine.tier import (
     READING,
     WRITING,
     Tier,
-    enter_stirred,
+    book,
     fetch_next,
+    fetched,
+    fetches_its_read,
+    is_another,
+    leave_place,
     moved_of,
     no_incoming,
+    number_at,
     progress_of,
     read_rate,
     see_room,
     show_done,
-    show_operation,
+    show_stirred,
     space_to_see,
     spaces_to_see,
     speed_of,
@@ -80,7 +89,6 @@ from penstock.engine.tier import (
     strand_at,
     write_rate,
 )
-from penstock.engine.trace import close_segment
 from penstock.model.phases import READ
 from penstock.policies.compiled import part
 from penstock.policies.view import GIVEN
@@ -107,31 +115,40 @@ def _begin_decision(state: State, terms: Terms, trace: Records, tier: Tier) -> N
         here = state.stores[store]
         for slot in range(here.middle - here.down, here.middle):
             _see_writer(state, trace, tier, store, slot)
-        for slot in range(here.middle, here.middle + here.up):
-            own = strand_at(state, tier, slot)
-            if own.drawing != 0:
-                tier.spaces[own.space].frees = 1
-    for store in range(state.counts[STORES]):
-        here = state.stores[store]
-        for slot in range(here.middle + here.up - 1, here.middle - 1, -1):
-            _see_reader(state, trace, tier, store, slot)
-        _put_aside(state, here)
-        if terms.shows:
+    for entry in range(state.counts[READERS]):
+        own = tier.strands[tier.strands[entry].reader]
+        if own.drawing != 0:
+            tier.spaces[own.space].frees = 1
+    _see_reads(state, trace, tier)
+    if terms.shows:
+        for store in range(state.counts[STORES]):
+            here = state.stores[store]
             for slot in range(here.middle - here.down, here.middle + here.up):
                 show_done(state, tier, slot)
 
 
 @part
-def _put_aside(state: State, here: Record) -> None:
-    """Bring those that the policy is not asked about behind the others, so that these can be shown as they are."""
-    slot, last = here.middle, here.middle + here.up - 1
-    while slot < last:
-        if state.floats[ASIDE, slot] == 0.0:
-            slot += 1
-        elif state.floats[ASIDE, last] != 0.0:
-            last -= 1
+def _see_reads(state: State, trace: Records, tier: Tier) -> None:
+    """See about which reads the policy is asked."""
+    pool, all_ask = tier.spaces[0], len(tier.spaces) == 1
+    for store in range(state.counts[STORES]):
+        here = state.stores[store]
+        if len(tier.spaces) == 1:
+            all_ask = pool.full == 0 or pool.frees != 0
+            _see_all(state, here, all_ask)
         else:
-            swap(state, slot, last)
+            for slot in range(here.middle + here.up - 1, here.middle - 1, -1):
+                _see_prefetch(state, trace, tier, store, slot)
+    for entry in range(state.counts[READERS]):
+        strand = tier.strands[entry].reader
+        own = tier.strands[strand]
+        asks = own.ahead < state.own[own.index].last  # else there is nothing left to fetch
+        state.floats[ASIDE, state.transfers[strand].place] = 0.0 if asks else 1.0
+        all_ask = all_ask and asks
+    for store in range(state.counts[STORES]):
+        state.stores[store].aside = 0
+        if not all_ask:
+            put_aside(state, store)
 
 
 @part
@@ -140,15 +157,8 @@ def _see_writer(state: State, trace: Records, tier: Tier, store: int, slot: int)
     drains = tier.spaces[own.space].draining != 0 or state.own[own.index].status == ENDED
     writing = own.doing == WRITING
     if not writing and not (drains and own.outgoing > 0.0):
-        _leave(state, trace, store, slot)
+        leave_place(state, trace, tier, store, slot)
         return
-    if own.new_write != 0:
-        own.new_write = 0
-        state.floats[RATE, slot] = 0.0
-    if own.changed_write != 0:
-        own.changed_write = 0
-        rounds = state.own[own.index].rounds if writing else 0.0
-        show_operation(state, slot, own.write_volume, own.write_posted, rounds)
     if not writing:
         tier.spaces[own.space].frees = 1
     state.floats[REMAINING, slot] = own.outgoing + (own.left if writing else 0.0)
@@ -156,51 +166,48 @@ def _see_writer(state: State, trace: Records, tier: Tier, store: int, slot: int)
 
 
 @part
-def _see_reader(state: State, trace: Records, tier: Tier, store: int, slot: int) -> None:
+def _see_prefetch(state: State, trace: Records, tier: Tier, store: int, slot: int) -> None:
+    """Ask about a prefetch into a share if there is room, or falls free; it stays where other strands may make some."""
     own = strand_at(state, tier, slot)
-    space, chain = tier.spaces[own.space], state.own[own.index]
-    ahead = own.ahead < chain.last
-    asks = ahead and (own.doing == READING or space.full == 0 or space.frees != 0)
-    others_make_room = ahead and space.capacity > 0.0 and (len(tier.spaces) == 1 or chain.uses > 1)
-    if not asks and own.doing != READING and not others_make_room:
-        _leave(state, trace, store, slot)
-        return
-    if own.new_read != 0 or state.floats[ASIDE, slot] != 0.0:  # who is held back does not hold the link
-        own.new_read = 0
+    space = tier.spaces[own.space]
+    asks = space.full == 0 or space.frees != 0
+    if asks or own.doing == READING or state.own[own.index].uses > 1:
+        _see(state, slot, asks)
+    else:
+        leave_place(state, trace, tier, store, slot)
+
+
+@part
+def _see_all(state: State, here: Record, asks: bool) -> None:
+    """`_see` for all reads of the store: the prefetches into one pool have all room, or none."""
+    floats, aside = state.floats, 0.0 if asks else 1.0
+    for slot in places(here.middle, here.middle + here.up):
+        floats[RATE, slot] = floats[RATE, slot] if floats[ASIDE, slot] == 0.0 else 0.0
+        floats[ASIDE, slot] = aside
+        floats[GIVEN, slot] = 0.0
+
+
+@part
+def _see(state: State, slot: int, asks: bool) -> None:
+    """The policy is asked about the read in this place, or it is not; who was held back does not hold the link."""
+    if state.floats[ASIDE, slot] != 0.0:
         state.floats[RATE, slot] = 0.0
-    if own.changed_read != 0 and ahead:
-        own.changed_read = 0
-        rounds = chain.rounds if _fetches_its_read(state, own) else 0.0
-        show_operation(state, slot, state.amounts[own.ahead], own.read_posted, rounds)
     state.floats[ASIDE, slot] = 0.0 if asks else 1.0
-    state.floats[REMAINING, slot] = own.to_fetch
     state.floats[GIVEN, slot] = 0.0
-
-
-@part
-def _fetches_its_read(state: State, own: Record) -> bool:
-    """Whether the strand is in the read whose data are fetched."""
-    chain = state.own[own.index]
-    return bool(own.doing == READING and own.ahead == chain.cursor - 1 and own.ahead_lap == chain.laps)
-
-
-@part
-def _leave(state: State, trace: Records, store: int, slot: int) -> None:
-    if len(trace) > 0:
-        close_segment(state, trace, slot, 0.0)
-    leave(state, store, slot)
 
 
 @part
 def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, restraints: Any, tier: Tier, plan: Any) -> int:
     """Find rates, on the stores and into the buffers, if anything happened; returns why they are refused, or 0."""
     if state.counts[STALE] == 0:
+        for store in range(state.counts[STORES]):
+            state.stores[store].wait = _until_fetched(state, store)
         return 0
     state.counts[STALE] = 0
-    enter_stirred(state, tier)
+    show_stirred(state, trace, tier)
     if plan is not None:
         follow(state, terms, trace, tier, plan)
-        divide_room(state, tier)
+        divide_room(state, tier, False)
     if policy is not None:
         _begin_decision(state, terms, trace, tier)
         asked, held = 0, True
@@ -211,10 +218,10 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
                     fault = give(state, terms, store, policy, restraints)
                     if fault != 0:
                         return fault
-            held = divide_room(state, tier)
+            held = divide_room(state, tier, asked == 2)
     find_rises(state, tier)
     for store in range(state.counts[STORES]):
-        fault = take(state, terms, trace, store)
+        fault = take(state, terms, trace, store, tier)
         if fault != 0:
             return fault
         set_next(state, store, state.stores[store].round_end)  # all other dates are found among the strands
@@ -230,12 +237,12 @@ def find_next(state: State, terms: Terms, tier: Tier) -> None:
     wait, what, which = np.inf, OTHER, -1
     for store in range(state.counts[STORES]):
         here = state.stores[store]
-        for slot in range(here.middle - here.down, here.middle + here.up):
-            own = strand_at(state, tier, slot)
-            rate = state.floats[RATE, slot]
-            until = _until_written(own, rate) if slot < here.middle else _until_read(state, terms, own, rate)
-            if until < wait:
-                wait, what = until, OTHER
+        wait = min(wait, here.wait)
+        for slot in range(here.middle - here.down, here.middle):
+            wait = min(wait, _until_written(strand_at(state, tier, slot), state.floats[RATE, slot]))
+    for entry in range(state.counts[READERS]):
+        strand = tier.strands[entry].reader
+        wait = min(wait, _until_read(state, terms, tier.strands[strand], read_rate(state, strand)))
     for entry in range(spaces_to_see(state, tier)):
         index = space_to_see(state, tier, entry)
         space = tier.spaces[index]
@@ -250,6 +257,16 @@ def find_next(state: State, terms: Terms, tier: Tier) -> None:
     state.clock[WAIT] = wait
     state.counts[NEXT] = what
     state.counts[WHICH] = which
+
+
+@part
+def _until_fetched(state: State, store: int) -> float:
+    """Seconds until the first prefetch of the store is complete, at the rates they have."""
+    wait, floats, here = np.inf, state.floats, state.stores[store]
+    for slot in places(here.middle, here.middle + here.up):
+        if floats[RATE, slot] > 0.0 and floats[FETCHES, slot] != 0.0:
+            wait = min(wait, floats[REMAINING, slot] / floats[RATE, slot])
+    return float(wait)
 
 
 @part
@@ -288,12 +305,19 @@ def move_buffered(state: State, terms: Terms, tier: Tier, seconds: float, arrive
             here.busy += seconds
         for slot in range(here.middle - here.down, here.middle):
             _move_written(state, tier, slot, seconds)
-        for slot in range(here.middle, here.middle + here.up):
-            _move_read(state, terms, tier, slot, seconds)
+        _fetch(state, here, seconds)
+        if seconds >= here.wait * (1.0 - 1e-9):
+            _find_fetched(state, tier, here)
+        if len(tier.spaces) > 1 or terms.shows:
+            _count_fetched(state, terms, tier, here, seconds)
         here.since = state.clock[NOW]
+    tier.spaces[0].content += tier.spaces[0].fetching * seconds
+    for entry in range(state.counts[READERS]):
+        strand = tier.strands[entry].reader
+        _move_read(state, terms, tier, strand, state.transfers[strand].place, seconds)
     state.counts[DATES] += 1
     if state.counts[DATES] % RENEWAL == 0:
-        _renew_contents(tier)
+        _renew_contents(state, tier)
     if arrived and state.counts[NEXT] == FULL:
         tier.spaces[state.counts[WHICH]].content = tier.spaces[state.counts[WHICH]].capacity
     elif arrived and state.counts[NEXT] == LEVEL:
@@ -325,36 +349,76 @@ def _move_written(state: State, tier: Tier, slot: int, seconds: float) -> None:
 
 
 @part
-def _move_read(state: State, terms: Terms, tier: Tier, slot: int, seconds: float) -> None:
-    own, rate = strand_at(state, tier, slot), state.floats[RATE, slot]
-    moved = min(own.to_fetch, rate * seconds)
-    if rate > 0.0 and write_rate(state, tier, state.integers[TRANSFER, slot]) == 0.0:
-        state.own[own.index].transfer_seconds += seconds / state.own[own.index].uses
-    if own.doing == READING:
-        speed = state.own[own.index].read_speed if own.drawing != 0 else rate
-        if speed > 0.0:
-            own.served += seconds
-        taken = min(own.left, speed * seconds)
-        change = max(-own.incoming - terms.lent / own.unit, moved - taken) if own.drawing != 0 else 0.0
-        own.direct_read += moved
-        own.left -= taken
-    else:
-        change = moved
-        own.prefetched += moved
-    own.to_fetch -= moved
-    own.incoming += change
-    tier.spaces[own.space].content += change * own.unit
+def _fetch(state: State, here: Record, seconds: float) -> None:
+    """Let the prefetches of the store go on; what they bring is entered into the books when something happens to the strand.
+    Of strands in a read, which are in between, what remains is set after this.
+    """
+    floats = state.floats
+    for slot in places(here.middle, here.middle + here.up):
+        floats[REMAINING, slot] = max(0.0, floats[REMAINING, slot] - floats[RATE, slot] * seconds)
 
 
 @part
-def _renew_contents(tier: Tier) -> None:
+def _find_fetched(state: State, tier: Tier, here: Record) -> None:
+    """List the prefetches of the store that are complete."""
+    floats = state.floats
+    for slot in places(here.middle, here.middle + here.up):
+        if floats[REMAINING, slot] <= COMPLETE * floats[VOLUME, slot] and floats[FETCHES, slot] != 0.0:
+            tier.demanders[state.counts[FETCHED]] = state.integers[TRANSFER, slot]
+            state.counts[FETCHED] += 1
+
+
+@part
+def _count_fetched(state: State, terms: Terms, tier: Tier, here: Record, seconds: float) -> None:
+    """Count what the prefetches of the store have brought where that is not one sum, and when they moved data."""
+    floats = state.floats
+    for slot in range(here.middle, here.middle + here.up):
+        if floats[FETCHES, slot] != 0.0 and floats[RATE, slot] > 0.0:
+            if len(tier.spaces) > 1:
+                tier.spaces[strand_at(state, tier, slot).space].content += floats[RATE, slot] * seconds * floats[UNIT, slot]
+            if terms.shows:
+                _count_transfer(state, tier, slot, seconds)
+
+
+@part
+def _count_transfer(state: State, tier: Tier, slot: int, seconds: float) -> None:
+    """The application moves data of a read; a write at the same time has counted already."""
+    strand = number_at(state, tier, slot)
+    if write_rate(state, tier, strand) == 0.0:
+        own = state.own[tier.strands[strand].index]
+        own.transfer_seconds += seconds / own.uses
+
+
+@part
+def _move_read(state: State, terms: Terms, tier: Tier, strand: int, slot: int, seconds: float) -> None:
+    """Let a strand in a read go on."""
+    own, rate = tier.strands[strand], state.floats[RATE, slot]
+    moved = min(own.to_fetch, rate * seconds)
+    if rate > 0.0:
+        _count_transfer(state, tier, slot, seconds)
+    speed = state.own[own.index].read_speed if own.drawing != 0 else rate
+    if speed > 0.0:
+        own.served += seconds
+    taken = min(own.left, speed * seconds)
+    own.direct_read += moved
+    own.left -= taken
+    own.to_fetch -= moved
+    state.floats[REMAINING, slot] = own.to_fetch
+    if own.drawing != 0:
+        change = max(-own.incoming - terms.lent / own.unit, moved - taken)
+        own.incoming += change
+        tier.spaces[own.space].content += change * own.unit
+
+
+@part
+def _renew_contents(state: State, tier: Tier) -> None:
     """Add up what is in each space."""
     for place in range(len(tier.spaces)):
         tier.spaces[place].content = 0.0
         tier.spaces[place].output = 0.0
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]
-        tier.spaces[own.space].content += (own.outgoing + own.incoming) * own.unit
+        tier.spaces[own.space].content += (own.outgoing + own.incoming + fetched(state, tier, strand)) * own.unit
         tier.spaces[own.space].output += own.outgoing * own.unit
 
 
@@ -371,22 +435,11 @@ def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> Non
         state.counts[STALE] = 1
         for place in range(len(tier.spaces)):
             see_room(tier.spaces[place])
-    ended = 0
-    for store in range(state.counts[STORES]):
-        here = state.stores[store]
-        if terms.coarse and here.round_end <= together:
-            here.round_end = np.inf
-            state.counts[STALE] = 1
-        for slot in range(here.middle - here.down, here.middle + here.up):
-            transfer = state.integers[TRANSFER, slot] % len(tier.strands)
-            over = _has_written(state, tier, transfer) if slot < here.middle else _has_read(state, terms, tier, transfer)
-            if over:
-                tier.strands[ended].demander = transfer
-                ended += 1
+    ended = _find_ended(state, terms, tier, together)
     while ended > 0 or (state.counts[HEAP] > 0 and state.queue[0].time <= together):
         if ended > 0:
             ended -= 1
-            index = _end_strand(state, terms, tier, tier.strands[ended].demander)
+            index = _end_strand(state, terms, tier, tier.demanders[ended])
         elif state.own[state.queue[0].index].status == COMING:
             index = pop(state.queue, state.counts[HEAP])
             state.counts[HEAP] -= 1
@@ -396,6 +449,29 @@ def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> Non
             _go_on(state, terms, tier, index)
     for entry in range(spaces_to_see(state, tier)):
         _see_space(state, tier, space_to_see(state, tier, entry))
+
+
+@part
+def _find_ended(state: State, terms: Terms, tier: Tier, together: float) -> int:
+    """See what has come to an end; lists the strands whose part of an operation has, and returns how many they are."""
+    for entry in range(state.counts[FETCHED]):
+        _has_fetched(state, terms, tier, tier.demanders[entry])
+    state.counts[FETCHED] = 0
+    ended = 0
+    for store in range(state.counts[STORES]):
+        here = state.stores[store]
+        if terms.coarse and here.round_end <= together:
+            here.round_end = np.inf
+            state.counts[STALE] = 1
+        for slot in range(here.middle - here.down, here.middle):
+            if _has_written(state, tier, number_at(state, tier, slot)):
+                tier.demanders[ended] = number_at(state, tier, slot)
+                ended += 1
+    for entry in range(state.counts[READERS]):
+        if _has_read(state, terms, tier, tier.strands[entry].reader):
+            tier.demanders[ended] = tier.strands[entry].reader
+            ended += 1
+    return ended
 
 
 @part
@@ -431,13 +507,22 @@ def _no_outgoing(tier: Tier, strand: int) -> None:
 
 
 @part
+def _has_fetched(state: State, terms: Terms, tier: Tier, strand: int) -> None:
+    """All data of a read have been fetched: fetch those of the next."""
+    own = tier.strands[strand]
+    book(state, tier, strand)
+    state.counts[EVENTS] += 1
+    fetch_next(state, terms, tier, strand, own.ahead + 1, own.ahead_lap)
+    stir(state, tier, strand)
+
+
+@part
 def _has_read(state: State, terms: Terms, tier: Tier, strand: int) -> bool:
     """Whether its read is complete; prefetched data may be used up, and all data of a read fetched."""
     own = tier.strands[strand]
     chain = state.own[own.index]
-    reading = own.doing == READING
-    amount = state.amounts[chain.cursor - 1] if reading else 0.0
-    here = _fetches_its_read(state, own)
+    amount = state.amounts[chain.cursor - 1]
+    here = fetches_its_read(state, own)
     if own.drawing != 0 and own.incoming + terms.lent / own.unit <= COMPLETE * amount:
         no_incoming(tier, strand)
         state.counts[EVENTS] += 1
@@ -448,10 +533,8 @@ def _has_read(state: State, terms: Terms, tier: Tier, strand: int) -> bool:
         if here and own.drawing == 0:
             own.left = 0.0  # all of it has been read
         else:
-            state.counts[EVENTS] += 1
-            fetch_next(state, terms, tier, strand, own.ahead + 1, own.ahead_lap)
-            stir(state, tier, strand)
-    return bool(reading and own.left <= COMPLETE * amount)
+            _has_fetched(state, terms, tier, strand)
+    return bool(own.left <= COMPLETE * amount)
 
 
 @part
@@ -462,6 +545,8 @@ def _end_strand(state: State, terms: Terms, tier: Tier, strand: int) -> int:
     application = state.own[index]
     phase = application.cursor - 1
     speed = speed_of(application, own.doing)
+    if own.doing == READING:
+        _no_reader(state, tier, own)
     own.doing = NOTHING
     own.inflow = 0.0
     own.drawing = 0
@@ -487,6 +572,15 @@ def _end_strand(state: State, terms: Terms, tier: Tier, strand: int) -> int:
 
 
 @part
+def _no_reader(state: State, tier: Tier, own: Record) -> None:
+    """Take it from the list of strands in a read; the last takes its place there."""
+    state.counts[READERS] -= 1
+    last = tier.strands[state.counts[READERS]].reader
+    tier.strands[own.reader_entry].reader = last
+    tier.strands[last].reader_entry = own.reader_entry
+
+
+@part
 def _go_on(state: State, terms: Terms, tier: Tier, index: int) -> None:
     """Begin what the application does next: its lead and its prefetching when it comes, else its next phase."""
     chain = state.own[index]
@@ -501,6 +595,7 @@ def _go_on(state: State, terms: Terms, tier: Tier, index: int) -> None:
     chain.pending = chain.uses
     for strand in range(chain.first_use, chain.first_use + chain.uses):
         own = tier.strands[strand]
+        book(state, tier, strand)
         if volume > 0.0:
             own.left = volume
             own.served = 0.0
@@ -511,7 +606,7 @@ def _go_on(state: State, terms: Terms, tier: Tier, index: int) -> None:
                 own.write_posted = to_the_grain(state.clock[NOW])
                 own.write_volume = own.outgoing + volume
                 if own.outgoing == 0.0:
-                    own.new_write = 1
+                    is_another(state, strand + len(tier.strands))
             stir(state, tier, strand)
         elif chain.status == ENDED:
             no_incoming(tier, strand)  # but for what roundings left
@@ -524,6 +619,9 @@ def _begin_read(state: State, terms: Terms, tier: Tier, strand: int, volume: flo
     own = tier.strands[strand]
     chain = state.own[own.index]
     own.doing = READING
+    own.reader_entry = state.counts[READERS]
+    tier.strands[state.counts[READERS]].reader = strand
+    state.counts[READERS] += 1
     if own.ahead == chain.cursor - 1 and own.ahead_lap == chain.laps and own.to_fetch == volume:
         own.read_posted = to_the_grain(state.clock[NOW])  # nothing of it was prefetched
     if own.incoming + terms.lent / own.unit <= COMPLETE * volume:
@@ -585,7 +683,7 @@ def record_fill(state: State, tier: Tier, fill: Records) -> None:
             write += write_rate(state, tier, strand) * unit
             read += read_rate(state, strand) * unit
             out += tier.strands[strand].outgoing * unit
-            into += tier.strands[strand].incoming * unit
+            into += (tier.strands[strand].incoming + fetched(state, tier, strand)) * unit
         seen = tier.strands[own.first_use]
         changed = outgoing != seen.seen_outgoing or incoming != seen.seen_incoming
         if changed or write != seen.seen_write or read != seen.seen_read:
@@ -632,15 +730,16 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]
         chain = state.own[own.index]
-        volume = chain.moved
+        volume, known_to = chain.moved, 2.0 * terms.lent
         if chain.status == ACTIVE:
             volume += state.amounts[chain.cursor - 1] - own.left
+            known_to += COMPLETE * state.amounts[chain.cursor - 1]
         left_it = own.direct_written + own.drained + own.outgoing
-        fetched = own.direct_read + own.prefetched
-        state.clock[FAULT_VALUE] = left_it + fetched - own.incoming
+        came = own.direct_read + own.prefetched
+        state.clock[FAULT_VALUE] = left_it + came - own.incoming
         error = abs(state.clock[FAULT_VALUE] - volume)
         state.counts[FAULT_SLOT] = max(0, state.transfers[strand].place)
-        if own.outgoing < 0.0 or own.incoming < -2.0 * terms.lent or error > 1e-9 * (left_it + fetched) + 2.0 * terms.lent:
+        if own.outgoing < 0.0 or own.incoming < -2.0 * terms.lent or error > 1e-9 * (left_it + came) + known_to:
             return INVARIANT_VOLUME
         state.clock[FAULT_VALUE] = progress_of(state, tier, own.index)
         elapsed = max(0.0, now - chain.release)

@@ -13,12 +13,13 @@ from penstock.policies.policy import Policy
 from penstock.policies.view import view_at
 
 
-def fault(outcome: int, state: State, workload: Workload, policy: Policy) -> PolicyFault:
-    """The error for what the kernel came back with."""
-    return PolicyFault(f"policy {policy.name}: at {float(state.clock[NOW])} s {_explain(outcome, state, workload, policy)}")
+def fault(outcome: int, state: State, workload: Workload, policy: Policy, *, placed: bool) -> PolicyFault:
+    """The error for what the kernel came back with; `placed` on I/O resources rates are parts of one."""
+    why = _explain(outcome, state, workload, policy, placed)
+    return PolicyFault(f"policy {policy.name}: at {float(state.clock[NOW])} s {why}")
 
 
-def _explain(outcome: int, state: State, workload: Workload, policy: Policy) -> str:
+def _explain(outcome: int, state: State, workload: Workload, policy: Policy, placed: bool) -> str:
     slot, value = int(state.counts[FAULT_SLOT]), float(state.clock[FAULT_VALUE])
     index = int(state.integers[INDEX, slot])
     who = f"application {workload.applications[index].name!r}"
@@ -27,10 +28,11 @@ def _explain(outcome: int, state: State, workload: Workload, policy: Policy) -> 
         given = f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
         return _failure(state, policy, slot) or given
     bandwidth = float(state.clock[BANDWIDTH])
+    rates, most = ("its rates on an I/O resource", "") if placed else ("its rates", "the bandwidth ")
     texts = {
         outcomes.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
         outcomes.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
-        outcomes.RATES_ABOVE_BANDWIDTH: f"its rates add up to {value}; expected at most the bandwidth {bandwidth}",
+        outcomes.RATES_ABOVE_BANDWIDTH: f"{rates} add up to {value}; expected at most {most}{bandwidth}",
         outcomes.STARVED: "it gives no bandwidth to anyone and nothing else will happen; expected a rate above 0",
         outcomes.INVARIANT_VOLUME: f"{who} has moved and left {value} of {state.floats[VOLUME, slot]} bytes",
         outcomes.INVARIANT_PROGRESS: f"{who} has progressed {value} s, more than the time since its release",

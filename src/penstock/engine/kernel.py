@@ -273,7 +273,9 @@ def _decide(
 
 @part
 def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float, bool]:
-    """The next date, infinite if nothing will ever happen, and whether a periodic decision falls on it."""
+    """The next date, and whether a periodic decision falls on it. It is infinite if nothing will ever happen: to chains that
+    repeat this is wrong even if the run is to stop some day.
+    """
     date = state.stores[1].node
     if tier is not None:
         find_next(state, terms, tier)
@@ -287,7 +289,7 @@ def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float,
         tick = next_tick(state.clock[TICKS], terms)
         date = min(date, tick)
         ticking = tick <= same_date(date, terms)
-    if date > terms.limit:
+    if date > terms.limit and not (terms.repeats and date == np.inf):
         return terms.limit, False
     return date, ticking
 

@@ -19,11 +19,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.slots import CAP, leave
+from penstock.engine.slots import CAP
 from penstock.engine.state import NOW, STALE, STIRRED, TRANSFER, Records, State
 from penstock.engine.terms import Terms, same_date
-from penstock.engine.tier import READING, WRITING, Tier, see_room, stir, strand_at
-from penstock.engine.trace import close_segment
+from penstock.engine.tier import READING, WRITING, Tier, fetched, leave_place, see_room, stir, strand_at
 from penstock.model.phases import READ
 from penstock.policies.compiled import part
 from penstock.policies.view import GIVEN, Floats, Ints
@@ -99,7 +98,7 @@ def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
     strands["ahead"][there] = first[there]
     strands["to_fetch"][there] = state.amounts[first[there]]
     strands["read_posted"][there] = origin
-    strands["new_read"][there] = strands["stirred"][there] = 1
+    strands["stirred"][there] = 1
     strands["stirred_strand"][: len(there)] = there
     state.counts[STIRRED] = len(there)
 
@@ -141,7 +140,7 @@ def _to_fetch(state: State, tier: Tier, plan: Targets, strand: int, latest: floa
     place = _pass(plan.read_dates, plan.next_read, own.index, last, latest)
     if place == last or own.ahead == state.own[own.index].last:
         return 0.0
-    missing = plan.read_amounts[place] - own.direct_read - own.prefetched
+    missing = plan.read_amounts[place] - own.direct_read - own.prefetched - fetched(state, tier, strand)
     return float(missing) if missing > NOTHING * state.amounts[own.ahead] else 0.0
 
 
@@ -189,7 +188,7 @@ def _want_writes(state: State, terms: Terms, trace: Records, tier: Tier, plan: T
     for slot in range(here.middle - here.down, here.middle):
         own = strand_at(state, tier, slot)
         if own.doing != WRITING and own.outgoing == 0.0:
-            _leave(state, trace, slot)
+            leave_place(state, trace, tier, 0, slot)
         else:
             state.floats[GIVEN, slot] = _to_write(state, terms, tier, plan, slot)
             total += state.floats[GIVEN, slot]
@@ -203,18 +202,11 @@ def _want_reads(state: State, terms: Terms, trace: Records, tier: Tier, plan: Ta
     for slot in range(here.middle + here.up - 1, here.middle - 1, -1):
         rate = _to_read(state, terms, tier, plan, slot)
         if rate == 0.0 and strand_at(state, tier, slot).doing != READING:
-            _leave(state, trace, slot)
+            leave_place(state, trace, tier, 0, slot)
         else:
             state.floats[GIVEN, slot] = rate
             total += rate
     return total
-
-
-@part
-def _leave(state: State, trace: Records, slot: int) -> None:
-    if len(trace) > 0:
-        close_segment(state, trace, slot, 0.0)
-    leave(state, 0, slot)
 
 
 @part

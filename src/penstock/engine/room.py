@@ -11,18 +11,32 @@ Rates are those in the row GIVEN.
 
 from __future__ import annotations
 
-from penstock.engine.asking import NO_ROOM
-from penstock.engine.state import ASIDE, INFLOW, STORES, State
+import numpy as np
+
+from penstock.engine.asking import NO_ROOM, put_aside
+from penstock.engine.slots import places
+from penstock.engine.state import ASIDE, FETCHES, INFLOW, READERS, STORES, UNIT, State
 from penstock.engine.tier import READING, WRITING, Tier, space_to_see, spaces_to_see, strand_at
 from penstock.policies.compiled import part
-from penstock.policies.view import GIVEN
+from penstock.policies.view import GIVEN, Floats
 
 
 @part
-def divide_room(state: State, tier: Tier) -> bool:
-    """Set what goes into the buffers at the rates on the stores; whether prefetches were held back."""
+def divide_room(state: State, tier: Tier, again: bool) -> bool:
+    """Set what goes into the buffers at the rates on the stores; whether prefetches were held back.
+
+    It is done `again` where some were, and what is not theirs has been divided anew.
+    """
     _free_room(state, tier)
-    return _hold_back(state, tier, _let_in(state, tier))
+    left = _let_in(state, tier)
+    if len(tier.spaces) > 1:
+        return _hold_back(state, tier, left)
+    pool = tier.spaces[0]
+    if pool.full != 0:
+        left = min(left, max(0.0, pool.freed))
+    if again and pool.unheld == 0 and pool.fetching <= left:
+        return False
+    return _hold_back_from_pool(state, tier, left)
 
 
 @part
@@ -36,11 +50,12 @@ def _free_room(state: State, tier: Tier) -> None:
             own = strand_at(state, tier, slot)
             if own.doing != WRITING:
                 tier.spaces[own.space].freed += state.floats[GIVEN, slot] * own.unit
-        for slot in range(here.middle, here.middle + here.up):
-            own = strand_at(state, tier, slot)
-            if own.drawing != 0:
-                speed = state.own[own.index].read_speed
-                tier.spaces[own.space].freed += (speed - state.floats[GIVEN, slot]) * own.unit
+    for entry in range(state.counts[READERS]):
+        strand = tier.strands[entry].reader
+        own = tier.strands[strand]
+        if own.drawing != 0:
+            speed = state.own[own.index].read_speed - state.floats[GIVEN, state.transfers[strand].place]
+            tier.spaces[own.space].freed += speed * own.unit
 
 
 @part
@@ -57,104 +72,144 @@ def _let_in(state: State, tier: Tier) -> float:
                 if space.full != 0:
                     wanted = max(0.0, min(wanted, space.freed))
                     full = True
-                tier.strands[size].demand = wanted
-                tier.strands[size].demander = slot
+                tier.demands[size] = wanted
+                tier.demanders[size] = slot
                 size += 1
     if full:
         _level_spaces(state, tier, size)
     for place in range(size):
-        total += tier.strands[place].demand
+        total += tier.demands[place]
     if total > state.clock[INFLOW]:
-        level_out(tier, 0, size, state.clock[INFLOW])
+        _cut(tier.demands, 0, size, state.clock[INFLOW])
     left = state.clock[INFLOW]
     for place in range(size):
-        own = strand_at(state, tier, tier.strands[place].demander)
-        own.inflow = tier.strands[place].demand / own.unit
-        tier.spaces[own.space].freed -= tier.strands[place].demand
-        left -= tier.strands[place].demand
+        own = strand_at(state, tier, tier.demanders[place])
+        own.inflow = tier.demands[place] / own.unit
+        tier.spaces[own.space].freed -= tier.demands[place]
+        left -= tier.demands[place]
     return float(left)
 
 
 @part
 def _level_spaces(state: State, tier: Tier, size: int) -> None:
     """Divide what falls free in each full space equally between those who are to go into it."""
+    demands, demanders = tier.demands, tier.demanders
     if len(tier.spaces) == 1:
-        level_out(tier, 0, size, max(0.0, tier.spaces[0].freed))
+        _cut(demands, 0, size, tier.spaces[0].freed)
         return
     # The strands of an application share a space; they are brought together, one after the other.
     for place in range(size):
-        own = strand_at(state, tier, tier.strands[place].demander)
+        own = strand_at(state, tier, demanders[place])
         end = place + 1
         for other in range(place + 1, size):
-            if strand_at(state, tier, tier.strands[other].demander).space == own.space:
-                here, there = tier.strands[end], tier.strands[other]
-                here.demand, there.demand = there.demand, here.demand
-                here.demander, there.demander = there.demander, here.demander
+            if strand_at(state, tier, demanders[other]).space == own.space:
+                demands[end], demands[other] = demands[other], demands[end]
+                demanders[end], demanders[other] = demanders[other], demanders[end]
                 end += 1
-        first = place == 0 or strand_at(state, tier, tier.strands[place - 1].demander).space != own.space
+        first = place == 0 or strand_at(state, tier, demanders[place - 1]).space != own.space
         if first and end > place + 1 and tier.spaces[own.space].full != 0:
-            level_out(tier, place, end, max(0.0, tier.spaces[own.space].freed))
+            _cut(demands, place, end, tier.spaces[own.space].freed)
+
+
+@part
+def _demand(state: State, tier: Tier) -> tuple[int, float, int]:
+    """List what the prefetches would bring into the buffers; how many they are, the sum, and how many were given nothing."""
+    size, total, idle, floats = np.uint64(0), 0.0, 0, state.floats
+    for store in range(state.counts[STORES]):
+        here = state.stores[store]
+        for slot in places(here.middle, here.middle + here.up):
+            if floats[FETCHES, slot] == 0.0:
+                continue
+            if floats[GIVEN, slot] == 0.0:
+                idle += 1
+            else:
+                tier.demands[size] = floats[GIVEN, slot] * floats[UNIT, slot]
+                tier.demanders[size] = slot
+                total += tier.demands[size]
+                size += np.uint64(1)
+    return int(size), total, idle
 
 
 @part
 def _hold_back(state: State, tier: Tier, left: float) -> bool:
-    """Cut the prefetches to the room that writers leave in full spaces, and to what is `left` of B_BB."""
-    size, total, full = 0, 0.0, False
-    for store in range(state.counts[STORES]):
-        here = state.stores[store]
-        for slot in range(here.middle, here.middle + here.up):
-            own = strand_at(state, tier, slot)
-            if own.doing != READING and state.floats[GIVEN, slot] > 0.0:
-                wanted = state.floats[GIVEN, slot] * own.unit
-                space = tier.spaces[own.space]
-                if space.full != 0:
-                    wanted = min(wanted, max(0.0, space.freed))
-                    full = True
-                tier.strands[size].demand = wanted
-                tier.strands[size].demander = slot
-                size += 1
-                total += wanted
-    if size == 0 or (not full and total <= left):
+    """Cut the prefetches to the room that writers leave in full shares, and to what is `left` of B_BB."""
+    size, total, _ = _demand(state, tier)
+    full = False
+    for place in range(size):
+        space = tier.spaces[strand_at(state, tier, tier.demanders[place]).space]
+        if space.full != 0:
+            tier.demands[place] = min(tier.demands[place], max(0.0, space.freed))
+            full = True
+    if not full and total <= left:
         return False
     if full:
         _level_spaces(state, tier, size)
     total = 0.0
     for place in range(size):
-        total += tier.strands[place].demand
-    if total > left:
-        level_out(tier, 0, size, max(0.0, left))
-    held = False
-    for place in range(size):
-        slot = tier.strands[place].demander
-        given = tier.strands[place].demand / strand_at(state, tier, slot).unit
-        if given < state.floats[GIVEN, slot] * (1.0 - NO_ROOM):
-            state.floats[ASIDE, slot] = 1.0
-            held = True
-            state.floats[GIVEN, slot] = given
-    return held
+        total += tier.demands[place]
+    _, unheld = _hold_to(state, tier, size, np.inf if total <= left else _level(tier.demands, 0, size, left))
+    return unheld < size
 
 
 @part
-def level_out(tier: Tier, begin: int, end: int, budget: float) -> None:
-    """Cut the demands from `begin` to before `end` to one level, the highest at which they add up to no more than the
-    budget.
+def _hold_back_from_pool(state: State, tier: Tier, left: float) -> bool:
+    """Cut the prefetches to the room that is `left` in the pool, equally for all of them."""
+    pool = tier.spaces[0]
+    size, total, idle = _demand(state, tier)
+    unheld = size
+    if total > left:
+        total, unheld = _hold_to(state, tier, size, _level(tier.demands, 0, size, left))
+    pool.fetching = total
+    pool.unheld = unheld + idle
+    return bool(unheld < size)
+
+
+@part
+def _hold_to(state: State, tier: Tier, size: int, level: float) -> tuple[float, int]:
+    """Give the prefetches no more than their demands and the level; what they have now in all, and how many are not held
+    back by it. Who is held back is not asked about again.
     """
-    if begin == end:
-        return
-    level = budget / (end - begin)
-    above = end - begin + 1
-    while True:
-        total, higher = 0.0, 0
-        for place in range(begin, end):
-            total += min(tier.strands[place].demand, level)
-            if tier.strands[place].demand > level:
-                higher += 1
-        if higher == 0 or higher >= above:  # more only by a rounding, which lowered the level
-            break
-        above = higher
-        level += (budget - total) / higher
+    floats, total, unheld = state.floats, 0.0, 0
+    for place in range(size):
+        slot = np.uint64(tier.demanders[place])
+        given = min(tier.demands[place], level) / floats[UNIT, slot]
+        if given < floats[GIVEN, slot] * (1.0 - NO_ROOM):
+            floats[ASIDE, slot] = 1.0
+            floats[GIVEN, slot] = given if given > NO_ROOM * floats[GIVEN, slot] else 0.0
+        else:
+            unheld += 1
+        total += floats[GIVEN, slot] * floats[UNIT, slot]
+    if unheld < size:
+        for store in range(state.counts[STORES]):
+            put_aside(state, store)
+    return total, unheld
+
+
+@part
+def _cut(demands: Floats, begin: int, end: int, budget: float) -> None:
+    """Cut the demands from `begin` to before `end` to one level, at which they add up to no more than the budget."""
+    level = _level(demands, begin, end, budget)
     for place in range(begin, end):
-        tier.strands[place].demand = min(tier.strands[place].demand, level)
+        demands[place] = min(demands[place], level)
+
+
+@part
+def _level(demands: Floats, begin: int, end: int, budget: float) -> float:
+    """The highest level that the demands from `begin` to before `end` can be cut to so that they add up to no more than the
+    budget: it rises with every set of demands that turns out to be below it.
+    """
+    budget = max(0.0, budget)
+    level, below = budget / max(1, end - begin), 0
+    while True:
+        left, count = budget, 0
+        for place in places(begin, end):
+            if demands[place] <= level:
+                left -= demands[place]
+                count += 1
+        if count in (below, end - begin):
+            return level
+        below = count
+        level = max(level, left / (end - begin - count))
 
 
 @part
@@ -176,9 +231,10 @@ def incoming_growth(state: State, tier: Tier, slot: int) -> float:
 @part
 def find_rises(state: State, tier: Tier) -> None:
     """How fast each space and the output in it grow."""
+    pool = len(tier.spaces) == 1
     for entry in range(spaces_to_see(state, tier)):
         space = tier.spaces[space_to_see(state, tier, entry)]
-        space.rise = 0.0
+        space.rise = space.fetching if pool else 0.0
         space.output_rise = 0.0
     for store in range(state.counts[STORES]):
         here = state.stores[store]
@@ -187,6 +243,12 @@ def find_rises(state: State, tier: Tier) -> None:
             growth = outgoing_growth(state, tier, slot) * own.unit
             tier.spaces[own.space].rise += growth
             tier.spaces[own.space].output_rise += growth
-        for slot in range(here.middle, here.middle + here.up):
-            own = strand_at(state, tier, slot)
-            tier.spaces[own.space].rise += incoming_growth(state, tier, slot) * own.unit
+        if not pool:
+            for slot in range(here.middle, here.middle + here.up):
+                own = strand_at(state, tier, slot)
+                tier.spaces[own.space].rise += incoming_growth(state, tier, slot) * own.unit
+    if pool:
+        for entry in range(state.counts[READERS]):
+            strand = tier.strands[entry].reader
+            growth = incoming_growth(state, tier, state.transfers[strand].place) * tier.strands[strand].unit
+            tier.spaces[0].rise += growth

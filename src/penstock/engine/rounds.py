@@ -88,10 +88,11 @@ def _lower(state: State, begin: int, end: int, limit: float) -> None:
     for slot in range(begin, end):
         if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
             others += floats[GIVEN, slot]
+    limit = max(0.0, limit)
     if others > limit:
         for slot in range(begin, end):
             if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
-                floats[GIVEN, slot] *= max(0.0, limit) / others
+                floats[GIVEN, slot] *= limit / others
 
 
 @part

@@ -19,7 +19,6 @@ from penstock.engine.machine import in_units, layout_of
 from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Measured, Result, accounts
 from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
-from penstock.engine.slots import RATE
 from penstock.engine.state import (
     COMING,
     ENDED,
@@ -28,6 +27,7 @@ from penstock.engine.state import (
     NOW,
     ROWS,
     SEGMENT_BEGIN,
+    SEGMENT_RATE,
     SEGMENTS,
     TRANSFER,
     UNIT,
@@ -35,7 +35,7 @@ from penstock.engine.state import (
     Records,
 )
 from penstock.engine.terms import BREATH, LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, Terms, record_of
-from penstock.engine.tier import Tier, new_tier
+from penstock.engine.tier import Tier, all_fetched, new_tier
 from penstock.engine.trace import Trace, as_trace, joined, new_segments
 from penstock.model import InputError, Workload
 from penstock.model.phases import READ, WRITE
@@ -227,9 +227,9 @@ class Run:
         self._flush_fill()
         strands, size = self._tier.strands, len(self.workload.applications)
 
-        def by_application(name: str) -> Floats:
-            sums: Floats = np.bincount(strands["index"], strands[name] * strands["unit"], minlength=size).astype(np.float64)
-            return sums
+        def by_application(name: str, under_way: Floats | float = 0.0) -> Floats:
+            amounts = (strands[name] + under_way) * strands["unit"]
+            return np.bincount(strands["index"], amounts, minlength=size).astype(np.float64)
 
         capacity = self._tier.spaces["capacity"].copy()
         return BufferResult(
@@ -239,7 +239,7 @@ class Run:
             direct_written=by_application("direct_written"),
             drained=by_application("drained"),
             direct_read=by_application("direct_read"),
-            prefetched=by_application("prefetched"),
+            prefetched=by_application("prefetched", all_fetched(self._state, self._tier)),
             peaks=self._tier.spaces["peak"].copy(),
             fill=joined_fill([*self._fills, self._present_fill()]) if len(self._fill) else None,
         )
@@ -250,8 +250,8 @@ class Run:
         strands, size = self._tier.strands, len(self.workload.applications)
         seen = np.unique(np.concatenate([fill.application for fill in self._fills]))
         contents = [
-            np.bincount(strands["index"], strands[name] * strands["unit"], minlength=size)[seen]
-            for name in ("outgoing", "incoming")
+            np.bincount(strands["index"], amounts * strands["unit"], minlength=size)[seen]
+            for amounts in (strands["outgoing"], strands["incoming"] + all_fetched(self._state, self._tier))
         ]
         rates = [strands[name][self._state.own["first_use"][seen]] for name in ("seen_write", "seen_read")]
         return Fill(seen, np.full(len(seen), self.now), *contents, *rates)
@@ -277,7 +277,7 @@ class Run:
             elif outcome == BREATH:
                 self._breathe(taken)
         if outcome not in (LIMIT, STOPPED, NOTHING_LEFT):
-            raise fault(outcome, self._state, self.workload, self.policy)
+            raise fault(outcome, self._state, self.workload, self.policy, placed=self.layout.placement is not None)
 
     def _parts(self) -> Parts:
         """What the kernel is made of, and given."""
@@ -361,7 +361,7 @@ class Run:
             state.integers[INDEX, places],
             state.floats[SEGMENT_BEGIN, places],
             np.full(len(places), self.now),
-            state.floats[RATE, places] * state.floats[UNIT, places],
+            state.floats[SEGMENT_RATE, places] * state.floats[UNIT, places],
             state.transfers["store"][state.integers[TRANSFER, places]],
             self._directions(places),
         )

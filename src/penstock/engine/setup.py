@@ -180,6 +180,7 @@ def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers
     stores["middle"] = before if sides == 1 else 2 * before + strands
     stores["since"] = begin
     stores["finish"] = stores["round_end"] = np.inf
+    np.maximum.at(stores["widest"], uses, np.repeat(np.maximum(layout.write_cap, layout.read_cap), layout.counts))
     stores["total"], stores["write"], stores["read"] = layout.limits
     return records
 

@@ -53,6 +53,14 @@ def to_the_grain(seconds: float) -> float:
 
 
 @part
+def places(begin: int, end: int) -> range:
+    """The places from one to before another, for long loops: as unsigned numbers they are not counted from the end if
+    negative, and such loops can be done four at a time.
+    """
+    return range(np.uint64(begin), np.uint64(end))
+
+
+@part
 def enter(state: State, store: int, transfer: int, down: bool) -> int:
     """A free place of the store, now the transfer's: below the middle or above it."""
     here = state.stores[store]

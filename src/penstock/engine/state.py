@@ -87,7 +87,11 @@ NEXT: Final = 15
 WHICH: Final = 16
 STIRRED: Final = 17
 """With buffers: strands to which something happened."""
-COUNTS: Final = 18
+FETCHED: Final = 18
+"""With buffers: prefetches that are complete."""
+READERS: Final = 19
+"""With buffers: strands in a read."""
+COUNTS: Final = 20
 
 _OWN: Final = np.dtype(
     [
@@ -149,6 +153,7 @@ _STORE: Final = np.dtype(
         ("row", np.int64),  # where its part of the lists of movers and of those in order begins
         ("moving", np.int64),  # transfers with a rate
         ("waiting", np.int64),  # transfers in the order that is kept
+        ("aside", np.int64),  # the last ones of its reads, about which the policy is not asked
         ("stale", np.int64),  # 1 where something has happened since rates were decided
         ("finisher", np.int64),  # the transfer that is complete first
         ("since", np.float64),  # the date that its transfers are up to
@@ -157,6 +162,7 @@ _STORE: Final = np.dtype(
         ("round_end", np.float64),  # when the first round ends that a decision waits for
         ("busy", np.float64),  # seconds with a transfer at some rate, up to `since`
         ("now_busy", np.float64),  # the same when the kernel came back
+        ("widest", np.float64),  # the largest cap of those who use it
         ("total", np.float64),  # what it carries, in units/s: in all, of writes, of reads
         ("write", np.float64),
         ("read", np.float64),
@@ -179,15 +185,15 @@ _TRANSFER: Final = np.dtype(
 )
 _ENTRY: Final = np.dtype([("time", np.float64), ("index", np.int64)])
 
-OWN_FLOATS: Final = ("done", "began", "segment_begin", "segment_rate", "held", "unit", "aside", "rounds")
+OWN_FLOATS: Final = ("done", "began", "segment_begin", "segment_rate", "held", "unit", "aside", "rounds", "fetches")
 """Rows of the engine behind those of the view: progress when it was posted; when that was, not rounded; the segment of the
 trace under way; 1 while a transfer goes on to the end of its round though the policy would pause it; bytes of a unit; 1
-for a prefetch that the policy is not asked about; rounds, 0 for what can be interrupted anywhere.
+for a prefetch that the policy is not asked about; rounds, 0 for what can be interrupted anywhere; 1 for a prefetch.
 """
 OWN_INTEGERS: Final = ("index", "transfer")
 """The application, and the number of the transfer."""
 _FIRST: Final = view.GIVEN + 1
-DONE, BEGAN, SEGMENT_BEGIN, SEGMENT_RATE, HOLDING, UNIT, ASIDE, ROUNDS = range(_FIRST, _FIRST + len(OWN_FLOATS))
+DONE, BEGAN, SEGMENT_BEGIN, SEGMENT_RATE, HOLDING, UNIT, ASIDE, ROUNDS, FETCHES = range(_FIRST, _FIRST + len(OWN_FLOATS))
 INDEX, TRANSFER = range(len(view.INTEGERS), len(view.INTEGERS) + len(OWN_INTEGERS))
 FLOAT_ROWS: Final = view.GIVEN + 1 + len(OWN_FLOATS)
 INTEGER_ROWS: Final = len(view.INTEGERS) + len(OWN_INTEGERS)

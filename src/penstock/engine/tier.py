@@ -24,16 +24,19 @@ from penstock.engine.slots import (
     POSTED,
     PROGRESS,
     RATE,
+    REMAINING,
     TRANSFERRING,
     TURN,
     VOLUME,
     WHOLE,
     enter,
+    leave,
     occupy,
     to_the_grain,
 )
 from penstock.engine.state import (
     ACTIVE,
+    FETCHES,
     INFLOW,
     NOW,
     ROUNDS,
@@ -49,9 +52,10 @@ from penstock.engine.state import (
     new_records,
 )
 from penstock.engine.terms import Terms
+from penstock.engine.trace import close_segment
 from penstock.model.phases import READ
 from penstock.policies.compiled import part
-from penstock.policies.view import Floats
+from penstock.policies.view import Floats, Ints
 
 # What a strand does: its `doing`.
 NOTHING: Final = 0
@@ -68,8 +72,11 @@ _STRAND: Final = np.dtype(
         ("drawing", np.int64),  # 1 while it gets prefetched data in a read
         ("left", np.float64),  # what it has still to write or to get, of the operation under way
         ("outgoing", np.float64),  # what is in the buffer that it wrote and that is not yet in the store
-        ("incoming", np.float64),  # what is in the buffer that was prefetched and that it has not read yet
-        ("to_fetch", np.float64),  # what is still to fetch of that read
+        # What is in the buffer that was prefetched and that it has not read yet, what is still to fetch of that read, and
+        # what was prefetched so far. A prefetch under way has more: see `fetched`.
+        ("incoming", np.float64),
+        ("to_fetch", np.float64),
+        ("prefetched", np.float64),
         ("inflow", np.float64),  # what it writes into the buffer, beside what goes straight to the store
         ("ahead", np.int64),  # the phase whose data are fetched from the store, and in which lap; the end if none is
         ("ahead_lap", np.int64),
@@ -77,18 +84,13 @@ _STRAND: Final = np.dtype(
         ("read_posted", np.float64),  # when that read began, or could be prefetched
         ("write_posted", np.float64),  # when the last write began
         ("write_volume", np.float64),  # its amount, and what was outgoing when it began
-        ("new_write", np.int64),  # 1 if it is another operation than the one that had the link
-        ("new_read", np.int64),
         ("stirred", np.int64),  # 1 if something happened to it since rates were found
-        ("changed_write", np.int64),  # 1 if its write is to be shown anew
-        ("changed_read", np.int64),
         ("direct_written", np.float64),  # moved so far
         ("drained", np.float64),
         ("direct_read", np.float64),
-        ("prefetched", np.float64),
+        ("reader", np.int64),  # entry of the list of strands in a read, and where in it this strand is
+        ("reader_entry", np.int64),
         ("stirred_strand", np.int64),  # entry of the list of strands to which something happened since rates were found
-        ("demand", np.float64),  # entries of the list of what is being divided, and between whom
-        ("demander", np.int64),
         ("seen_outgoing", np.float64),  # in the first strand of an application: its growths and rates at its last row of
         ("seen_incoming", np.float64),  # the trace
         ("seen_write", np.float64),
@@ -105,6 +107,8 @@ _SPACE: Final = np.dtype(
         ("rise", np.float64),  # how fast the content grows
         ("output_rise", np.float64),
         ("freed", np.float64),  # how fast room falls free in it that no writer takes
+        ("fetching", np.float64),  # in a pool: how fast prefetches fill it
+        ("unheld", np.int64),  # in a pool: prefetches that were not held back
         ("frees", np.int64),  # 1 if room falls free in it
         ("full", np.int64),  # 1 from when it was full to the next event in it
         ("draining", np.int64),  # 1 while those not in a write drain
@@ -117,9 +121,14 @@ class Tier(NamedTuple):
 
     strands: Records
     spaces: Records
+    demands: Floats
+    """What is wanted of that which is being divided, by those in the places that `demanders` lists."""
+    demanders: Ints
 
 
-TIER_TYPE: Final[Any] = types.NamedTuple([numba.from_dtype(_STRAND)[::1], numba.from_dtype(_SPACE)[::1]], Tier)
+TIER_TYPE: Final[Any] = types.NamedTuple(
+    [numba.from_dtype(_STRAND)[::1], numba.from_dtype(_SPACE)[::1], types.float64[::1], types.int64[::1]], Tier
+)
 
 
 def new_tier(state: State, capacity: Floats, threshold: float, inflow: float) -> Tier:
@@ -137,13 +146,27 @@ def new_tier(state: State, capacity: Floats, threshold: float, inflow: float) ->
     spaces["draining"] = spaces["level"] == 0.0
     state.counts[STALE] = 1
     state.clock[INFLOW] = inflow
-    return Tier(strands, spaces)
+    return Tier(strands, spaces, np.zeros(len(strands)), np.zeros(len(strands), np.int64))
+
+
+def all_fetched(state: State, tier: Tier) -> Floats:
+    """`fetched` of every strand."""
+    places = state.transfers["place"][: len(tier.strands)]
+    under_way = (places >= 0) & (state.floats[FETCHES, places] != 0.0)
+    return np.where(under_way, tier.strands["to_fetch"] - state.floats[REMAINING, places], 0.0)
 
 
 @part
 def strand_at(state: State, tier: Tier, slot: int) -> Record:
     """The strand whose transfer is in this place."""
-    return tier.strands[state.integers[TRANSFER, slot] % len(tier.strands)]
+    return tier.strands[number_at(state, tier, slot)]
+
+
+@part
+def number_at(state: State, tier: Tier, slot: int) -> int:
+    """The number of the strand whose transfer is in this place: writes come behind the reads of all."""
+    transfer = state.integers[TRANSFER, slot]
+    return int(transfer if transfer < len(tier.strands) else transfer - len(tier.strands))
 
 
 @part
@@ -196,7 +219,6 @@ def stir(state: State, tier: Tier, strand: int) -> None:
     own = tier.strands[strand]
     see_room(tier.spaces[own.space])
     state.counts[STALE] = 1
-    own.changed_write = own.changed_read = 1
     if own.stirred == 0:
         own.stirred = 1
         tier.strands[state.counts[STIRRED]].stirred_strand = strand
@@ -204,27 +226,97 @@ def stir(state: State, tier: Tier, strand: int) -> None:
 
 
 @part
-def enter_stirred(state: State, tier: Tier) -> None:
-    """Give the stirred strands places where they may move something; the decision sees whether they can."""
+def show_stirred(state: State, trace: Records, tier: Tier) -> None:
+    """Give the stirred strands places where they may move something, and show there what; the decision sees if they can."""
     strands = len(tier.strands)
-    for place in range(2 * state.counts[STIRRED]):
-        strand = tier.strands[place // 2].stirred_strand
+    for entry in range(state.counts[STIRRED]):
+        strand = tier.strands[entry].stirred_strand
         own = tier.strands[strand]
         chain = state.own[own.index]
         own.stirred = 0
-        writes = place % 2 == 1
-        if writes:
-            wanted = own.doing == WRITING or own.outgoing > 0.0
-        else:
-            ahead = own.ahead < chain.last and tier.spaces[own.space].capacity > 0.0
-            wanted = own.doing == READING or ahead
-        transfer = strand + strands if writes else strand
-        if wanted and state.transfers[transfer].place < 0:
-            slot = enter(state, state.transfers[strand].store, transfer, writes)
-            occupy(state, slot, own.index, 0.0, chain.write_cap if writes else chain.read_cap)
-            state.integers[APPLICATION, slot] = 2 * own.index + (1 if writes else 0)
-            state.integers[TURN, slot] = -1
+        book(state, tier, strand)
+        ahead = own.ahead < chain.last
+        place = state.transfers[strand].place
+        if place < 0 and (own.doing == READING or (ahead and tier.spaces[own.space].capacity > 0.0)):
+            place = _enter(state, own, strand, strand, False)
+        if place >= 0 and own.doing != READING and (not ahead or tier.spaces[own.space].capacity == 0.0):
+            leave_place(state, trace, tier, state.transfers[strand].store, place)
+        elif place >= 0:
+            state.floats[FETCHES, place] = 1.0 if ahead and own.doing != READING else 0.0
+            rounds = chain.rounds if fetches_its_read(state, own) else 0.0
+            _show_operation(state, place, state.amounts[own.ahead] if ahead else 0.0, own.read_posted, rounds)
+            state.floats[REMAINING, place] = own.to_fetch
+        place = state.transfers[strand + strands].place
+        if place < 0 and (own.doing == WRITING or own.outgoing > 0.0):
+            place = _enter(state, own, strand, strand + strands, True)
+        if place >= 0:
+            state.floats[FETCHES, place] = 0.0
+            _show_operation(state, place, own.write_volume, own.write_posted, chain.rounds if own.doing == WRITING else 0.0)
     state.counts[STIRRED] = 0
+
+
+@part
+def _enter(state: State, own: Record, strand: int, transfer: int, writes: bool) -> int:
+    chain = state.own[own.index]
+    slot = enter(state, state.transfers[strand].store, transfer, writes)
+    occupy(state, slot, own.index, 0.0, chain.write_cap if writes else chain.read_cap)
+    state.integers[APPLICATION, slot] = 2 * own.index + (1 if writes else 0)
+    state.integers[TURN, slot] = -1
+    return slot
+
+
+@part
+def _show_operation(state: State, slot: int, volume: float, posted: float, rounds: float) -> None:
+    """Bring what a policy sees of another operation into the place; rounds are those of one that is under way."""
+    state.floats[VOLUME, slot] = volume
+    state.floats[POSTED, slot] = posted
+    state.floats[ROUNDS, slot] = rounds
+
+
+@part
+def fetches_its_read(state: State, own: Record) -> bool:
+    """Whether the strand is in the read whose data are fetched."""
+    chain = state.own[own.index]
+    return bool(own.doing == READING and own.ahead == chain.cursor - 1 and own.ahead_lap == chain.laps)
+
+
+@part
+def fetched(state: State, tier: Tier, strand: int) -> float:
+    """What a prefetch has brought into the buffer that is not in the strand's books: there may be many of them at a time,
+    and what moves of them is told by what remains in their places alone.
+    """
+    place = state.transfers[strand].place
+    if place < 0 or state.floats[FETCHES, place] == 0.0:
+        return 0.0
+    return float(tier.strands[strand].to_fetch - state.floats[REMAINING, place])
+
+
+@part
+def book(state: State, tier: Tier, strand: int) -> None:
+    """Enter what a prefetch has brought into the strand's books."""
+    own = tier.strands[strand]
+    amount = fetched(state, tier, strand)
+    own.to_fetch -= amount
+    own.incoming += amount
+    own.prefetched += amount
+
+
+@part
+def leave_place(state: State, trace: Records, tier: Tier, store: int, slot: int) -> None:
+    """Take what does not move from the places."""
+    if len(trace) > 0:
+        close_segment(state, trace, slot, 0.0)
+    if slot >= state.stores[store].middle:
+        book(state, tier, number_at(state, tier, slot))
+    leave(state, store, slot)
+
+
+@part
+def is_another(state: State, transfer: int) -> None:
+    """The transfer is of another operation now: it is not that one which had the link."""
+    place = state.transfers[transfer].place
+    if place >= 0:
+        state.floats[RATE, place] = 0.0
 
 
 @part
@@ -245,7 +337,10 @@ def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, 
     own.ahead_lap = lap
     own.to_fetch = state.amounts[phase] if phase < chain.last else 0.0
     own.read_posted = to_the_grain(state.clock[NOW])
-    own.new_read = 1
+    place = state.transfers[strand].place
+    if place >= 0:
+        state.floats[REMAINING, place] = own.to_fetch
+    is_another(state, strand)
 
 
 @part
@@ -255,14 +350,6 @@ def no_incoming(tier: Tier, strand: int) -> None:
     tier.spaces[own.space].content -= own.incoming * own.unit
     own.incoming = 0.0
     own.drawing = 0
-
-
-@part
-def show_operation(state: State, slot: int, volume: float, posted: float, rounds: float) -> None:
-    """Bring what a policy sees of another operation into the place; rounds are those of one that is under way."""
-    state.floats[VOLUME, slot] = volume
-    state.floats[POSTED, slot] = posted
-    state.floats[ROUNDS, slot] = rounds
 
 
 @part
