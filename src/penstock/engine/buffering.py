@@ -42,6 +42,11 @@ class Buffering:
         count = len(workload.applications)
         if shares.shape != (count,):
             raise InputError("shares", f"{shares.shape} values for {count} applications; expected one each")
+        if size is not None and (shares > size).any():
+            index = int(np.argmax(shares > size))
+            raise InputError(
+                f"shares[{index}]", f"{shares[index]} bytes are more than the buffer's {size}; expected a part of it"
+            )
         return _sizes(shares, "shares[{}]")
 
     def speeds(self, layout: Layout) -> tuple[Floats, Floats]:

@@ -331,7 +331,7 @@ def move_buffered(state: State, terms: Terms, tier: Tier, seconds: float, arrive
 def _move_written(state: State, tier: Tier, slot: int, seconds: float) -> None:
     own, rate = strand_at(state, tier, slot), state.floats[RATE, slot]
     if rate > 0.0:
-        state.own[own.index].transfer_seconds += seconds / state.own[own.index].uses
+        state.own[own.index].linked_seconds += seconds / state.own[own.index].uses
     if own.doing == WRITING:
         if rate + own.inflow > 0.0:
             own.served += seconds
@@ -386,7 +386,7 @@ def _count_transfer(state: State, tier: Tier, slot: int, seconds: float) -> None
     strand = number_at(state, tier, slot)
     if write_rate(state, tier, strand) == 0.0:
         own = state.own[tier.strands[strand].index]
-        own.transfer_seconds += seconds / own.uses
+        own.linked_seconds += seconds / own.uses
 
 
 @part
@@ -563,7 +563,7 @@ def _end_strand(state: State, terms: Terms, tier: Tier, strand: int) -> int:
     compiled_end_operation(application, volume, volume / speed, state.clock[NOW] - application.began)
     application.io_alone += volume / speed
     for use in range(application.first_use, application.first_use + application.uses):
-        application.served_seconds += tier.strands[use].served / application.uses
+        application.transfer_seconds += tier.strands[use].served / application.uses
     state.clock[COMPLETED] += 1.0
     state.counts[EVENTS] += 1
     if application.operations == 1:

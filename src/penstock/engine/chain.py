@@ -32,8 +32,8 @@ def pop(heap: Records, size: int) -> int:
     time, index = heap[last].time, heap[last].index
     hole, below = 0, 1
     while below < last:
-        if below + 1 < last and heap[below + 1].time < heap[below].time:
-            below += 1
+        # Added and not asked: which of two is earlier cannot be foreseen. The last entry is one that ends the search.
+        below += int(heap[below + 1].time < heap[below].time)
         if heap[below].time >= time:
             break
         heap[hole].time = heap[below].time

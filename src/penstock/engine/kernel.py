@@ -158,7 +158,6 @@ def _end_operation(state: State, index: int, volume: float, alone: float, served
     compiled_end_operation(own, volume, alone, state.clock[NOW] - own.began)
     own.io_alone += alone
     own.transfer_seconds += served
-    own.served_seconds += served
     state.clock[COMPLETED] += 1.0
     state.counts[EVENTS] += 1
     if own.operations == 1:

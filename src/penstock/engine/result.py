@@ -408,7 +408,7 @@ def accounts(state: State, now: float) -> dict[str, Floats]:
     working, active = own["status"] == WORKING, own["status"] == ACTIVE
     under_way = np.where(working, np.clip(now - own["work_begin"], 0.0, own["work_length"]), 0.0)
     io_seconds = own["io_seconds"] + np.where(active, now - own["began"], 0.0)
-    served = own["served_seconds"] + np.where(active, own["now_served"], 0.0)
+    served = own["transfer_seconds"] + np.where(active, own["now_served"], 0.0)
     moved = own["moved"] + np.where(active, own["now_moved"], 0.0)
     return {
         "progress": np.where(active, own["now_progress"], own["done"] + under_way),

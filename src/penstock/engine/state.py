@@ -110,8 +110,7 @@ _OWN: Final = np.dtype(
         ("moved", np.float64),  # units of finished operations, of one strand
         ("io_seconds", np.float64),  # from posting to completion, of finished operations
         ("io_alone", np.float64),  # what it would have been alone
-        ("transfer_seconds", np.float64),  # the part of it with a rate above 0, as policies see it
-        ("served_seconds", np.float64),  # the part of it in which the application itself moved data
+        ("transfer_seconds", np.float64),  # the part of it in which the application moved data
         ("began", np.float64),  # when the operation under way was posted
         ("status", np.int64),
         ("write_cap", np.float64),  # the most a strand can use of its store, in units/s
@@ -133,6 +132,7 @@ _OWN: Final = np.dtype(
         ("cycle", np.float64),  # seconds of the chain alone
         ("end", np.float64),  # NaN until it has ended
         ("bytes", np.float64),  # bytes of a unit, over all strands
+        ("linked_seconds", np.float64),  # with buffers: seconds in which a store had a rate for it, as policies see it
         # Of an operation on several strands: units moved up to `counted`, the sum of rates, seconds with a rate.
         ("part_moved", np.float64),
         ("part_rate", np.float64),

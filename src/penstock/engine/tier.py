@@ -358,7 +358,7 @@ def show_done(state: State, tier: Tier, slot: int) -> None:
     index = strand_at(state, tier, slot).index
     own, floats = state.own[index], state.floats
     floats[PROGRESS, slot] = progress_of(state, tier, index)
-    floats[TRANSFERRING, slot] = own.transfer_seconds
+    floats[TRANSFERRING, slot] = own.linked_seconds
     floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
     floats[WHOLE, slot] = own.whole
 

@@ -130,9 +130,8 @@ def pass_together(state: State, before: float) -> None:
 @part
 def is_complete(state: State) -> bool:
     """Whether at most 1e-12 of the operation on top of the heap is left."""
-    index = state.finishes[0].index
-    left = (state.finishes[0].time - state.clock[VIRTUAL]) * cap_of(state, index)
-    return bool(left <= COMPLETE * volume_of(state, index))
+    left = state.finishes[0].time - state.clock[VIRTUAL]
+    return bool(left <= COMPLETE * state.own[state.finishes[0].index].alone)
 
 
 @part

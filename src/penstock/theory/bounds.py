@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from penstock.model import InputError, Workload
 from penstock.theory.demand import PIECES, demands
 from penstock.theory.due_dates import compiled_late
-from penstock.theory.efficiency import compiled_least_loss, efficiency_bound
+from penstock.theory.efficiency import compiled_steps, efficiency_bound
 from penstock.theory.min_yield import min_yield_bound
 
 
@@ -26,7 +26,7 @@ class Bounds:
 def compile_bounds() -> None:
     """Compile what the bounds need, or load it from the cache on disk."""
     compiled_late()
-    compiled_least_loss()
+    compiled_steps()
 
 
 def bounds(workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | None = None) -> Bounds:

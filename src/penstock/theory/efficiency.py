@@ -77,7 +77,7 @@ def _hull(
     return corners
 
 
-def _least_loss(
+def _steps(
     first: Ints,
     offset: Floats,
     length: Floats,
@@ -86,45 +86,34 @@ def _least_loss(
     share: Floats,
     strands: Floats,
     nodes: Floats,
-    duration: float,
     corner_x: Floats,
     corner_y: Floats,
-    gain: Floats,
-    volume: Floats,
-) -> float:
-    """The least node-seconds lost so that the I/O between offsets `lowest` and `highest` fits into `duration` seconds of the
-    link. The last four arrays are room for one entry a piece and two an application. Time n log n.
+    price: Floats,
+    seconds: Floats,
+) -> int:
+    """The I/O between the offsets `lowest` and `highest` as steps: `seconds` of the link that can be given up for a `price`
+    in node-seconds each; how many there are. The last four arrays are room for one entry a piece and two an application.
+    Time n.
     """
-    excess = -duration
-    segments = 0
+    size = 0
     for i in range(len(nodes)):
         if highest[i] <= lowest[i]:
             continue
         pieces, span = (first[i], first[i + 1]), (lowest[i], highest[i])
         corners = _hull(offset, length, share, strands[i], pieces, span, corner_x, corner_y)
-        excess += corner_y[corners - 1]
         for corner in range(1, corners):
             rise = corner_y[corner] - corner_y[corner - 1]
             if rise > 0.0:
-                volume[segments] = rise
-                gain[segments] = (corner_x[corner] - corner_x[corner - 1]) * nodes[i] / rise
-                segments += 1
-    loss = 0.0
-    for segment in np.argsort(gain[:segments]):
-        if excess <= 0.0:
-            break
-        given_up = min(excess, volume[segment])
-        loss += given_up * gain[segment]
-        excess -= given_up
-    return loss
+                seconds[size] = rise
+                price[size] = (corner_x[corner] - corner_x[corner - 1]) * nodes[i] / rise
+                size += 1
+    return size
 
 
 @cache
-def compiled_least_loss() -> Callable[..., Any]:
-    """`_least_loss`, compiled."""
-    floats = types.float64[::1]
-    arrays = (types.int64[::1], *[floats] * 7)
-    return kernel(_least_loss, types.float64(*arrays, types.float64, *[floats] * 4), "the bound on efficiency")
+def compiled_steps() -> Callable[..., Any]:
+    """`_steps`, compiled."""
+    return kernel(_steps, types.int64(types.int64[::1], *[types.float64[::1]] * 11), "the bound on efficiency")
 
 
 class Intervals:
@@ -144,7 +133,15 @@ class Intervals:
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
         columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.strands, wanted.nodes
-        return float(compiled_least_loss()(*columns, end - begin + wanted.slack, *self._room))
+        size = compiled_steps()(*columns, *self._room)
+        price, seconds = (column[:size] for column in self._room[2:])
+        excess = float(seconds.sum()) - (end - begin + wanted.slack)
+        if excess <= 0.0:
+            return 0.0
+        order = np.argsort(price)  # the cheapest is given up first
+        seconds = seconds[order]
+        before = np.cumsum(seconds) - seconds
+        return float(np.clip(excess - before, 0.0, seconds) @ price[order])
 
 
 def efficiency_bound(wanted: Demand) -> float:
