@@ -203,7 +203,9 @@ def test_wrong_options(options, message):
 
 def test_a_share_is_a_part_of_the_buffer():
     with_buffer = Workload(Platform(10.0, buffer={"size": 50.0}), BURST.applications)
-    with pytest.raises(InputError, match=r"^shares\[0\]: 51\.0 bytes are more than the buffer's 50\.0; expected a part of it$"):
+    with pytest.raises(
+        InputError, match=r"^shares\[0\]: 51\.0 bytes are more than the buffer's 50\.0; expected a part of it$"
+    ):
         replay(with_buffer, shares=[51.0])
     assert replay(with_buffer, shares=[50.0]).ends[0] == pytest.approx(6.0)
 

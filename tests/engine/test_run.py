@@ -40,6 +40,16 @@ def test_equals_the_slow_twin(name, workload):
     check(workload, run(workload, name), NaiveRun(workload, name).run())
 
 
+@pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].order is not None])
+@examples(24)
+@given(workloads())
+def test_where_no_order_is_kept_the_policy_equals_the_slow_twin(name, workload):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("penstock.engine.run.KEPT_FROM", len(workload.applications) + 1)
+        found = run(workload, name)
+    check(workload, found, NaiveRun(workload, name).run())
+
+
 @pytest.mark.parametrize("name", [name for name in FAST if REGISTRY[name].family == EXCLUSIVE])
 @examples(24)
 @given(workloads())

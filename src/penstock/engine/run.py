@@ -47,6 +47,8 @@ _TRACE_ROWS: Final = 65_536
 _DONE_SO_FAR: Final = {Need.PROGRESS, Need.TRANSFER, Need.REMAINING, Need.ITERATION}
 _FIRST_BREATH: Final = 20_000
 """Turns of the kernel's first stretch."""
+KEPT_FROM: Final = 20
+"""Applications from which on an order is kept: that of fewer is found anew in the same time, with less to be compiled."""
 _BREATH_SECONDS: Final = 0.1
 """How long a stretch of the kernel may take, about: then an interruption is noticed, and progress told."""
 
@@ -184,6 +186,8 @@ class Run:
         """
         order = self.policy.order
         if order is None or not self._plain or self._striped or self.workload.platform.degradation is not None:
+            return False
+        if len(self.workload.applications) < KEPT_FROM:
             return False
         releases = {application.release for application in self.workload.applications}
         return order.grain == 0.0 or (len(releases) == 1 and not waiting)
@@ -368,14 +372,15 @@ class Run:
         return joined([*self._segments, still_open])
 
 
-def prepare(policy: Policy) -> None:
-    """Compile, or load from the cache, what plain runs under the policy need, so that none of them waits for it."""
+def prepare(policy: Policy, applications: int) -> None:
+    """Compile, or load from the cache, what plain runs of so many under the policy need, so that none waits for it."""
     if policy.proportional and not policy.periodic:
         compiled_advance(Parts(together=1))
         return
-    if policy.order is not None:
+    kept = policy.order is not None and applications >= KEPT_FROM
+    if kept:
         compiled_advance(Parts(stores=1, key=policy.compiled_key()))
-    if policy.order is None or policy.order.grain > 0.0:
+    if policy.order is None or not kept or policy.order.grain > 0.0:
         compiled_advance(Parts(stores=1, policy=policy.compiled()))
 
 

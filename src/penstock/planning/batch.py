@@ -42,7 +42,7 @@ def schedule(
     """
     strategy = strategy or Strategy()
     policy = find(policy) if isinstance(policy, str) else policy
-    _compile(policy)
+    _compile(policy, len(workload.applications))
     begun = time.perf_counter()
     machine = Machine.of(workload, nodes, io_nodes)
     _refuse(strategy, machine, policy)
@@ -82,11 +82,11 @@ def _refuse(strategy: Strategy, machine: Machine, policy: Policy) -> None:
         )
 
 
-def _compile(policy: Policy) -> None:
+def _compile(policy: Policy, jobs: int) -> None:
     """Have all compiled code at hand, so that times leave out compilation."""
     compiled_make_packs()
     compiled_reserve()
-    prepare(policy)
+    prepare(policy, jobs)
 
 
 def _execute(
