@@ -1,8 +1,9 @@
 """How the time of an event grows with the number of applications at equal pressure.
 
-Each cell of the table is one run: warmed up under greedy-yield, so that the applications that wait have gathered, then timed
-under the cell's policy in slices of time that double until the window or the cell's budget of seconds is used up. As many
-applications need short windows, the traces are cut so that the pressure is there from the first second on.
+Each cell of the table is one run: warmed up under balance, or the cell's policy where that cannot take over from another, so
+that the applications that wait have gathered, then timed under the cell's policy in slices of time that double until the
+window or the cell's budget of seconds is used up. As many applications need short windows, the traces are cut so that the
+pressure is there from the first second on.
 """
 
 from __future__ import annotations
@@ -115,11 +116,13 @@ def under_pressure(size: int, horizon: float) -> Workload:
 def _measure(workload: Workload, policy: str, budget: float) -> Cell:
     assert workload.window is not None
     end = workload.window[1]
-    # Periodic decisions are counted from the begin of the window, and virtual time too: these warm up by themselves.
-    alone = REGISTRY[policy].periodic or REGISTRY[policy].proportional
-    run = Run(workload, policy if alone else "greedy-yield")
+    # Periodic decisions are counted from the begin of the window, virtual time too, and orders are kept from there on: these
+    # warm up by themselves.
+    one = REGISTRY[policy]
+    alone = one.periodic or one.proportional or one.order is not None
+    run = Run(workload, policy if alone else "balance")
     _advance(run, WARM_UP * end)
-    run.policy = REGISTRY[policy]
+    run.policy = one
     _advance(run, (WARM_UP + FIRST_SLICE) * end)
     before = run.result()
     seconds = _advance_within(run, end, budget)

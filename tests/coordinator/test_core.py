@@ -23,7 +23,7 @@ from tests.naive.strategies import suited, workloads
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-@examples(60)
+@examples(40)
 @given(workloads())
 def test_in_virtual_time_it_is_the_engine(name, workload):
     begun = suited(name, workload)

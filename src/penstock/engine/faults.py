@@ -46,7 +46,7 @@ def _failure(state: State, policy: Policy, slot: int) -> str | None:
     """The exception that the policy raises for what it was shown when it failed at this place, if it does."""
     stores = state.stores[: int(state.counts[STORES])]
     here = stores[int(np.searchsorted(stores["middle"] - stores["down"], slot, side="right")) - 1]
-    begin, end = int(here.middle - here.down), int(here.middle + here.up)
+    begin, end = int(here["middle"] - here["down"]), int(here["middle"] + here["up"])
     if slot >= end:  # it was shown a part, behind all stores
         begin, end = slot, slot + 1
     return failure(
