@@ -94,7 +94,7 @@ from penstock.engine.virtual_time import (
     write_places,
 )
 from penstock.model.phases import READ
-from penstock.policies.compiled import kernel, part, unowned
+from penstock.policies.compiled import direct, part, unowned
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
 
 
@@ -466,4 +466,4 @@ def compiled_advance(parts: Parts) -> Callable[..., int]:
 def _compiled(there: tuple[bool, ...]) -> Callable[..., int]:
     kinds = [kind if is_there else types.none for kind, is_there in zip(_PARTS, there, strict=True)]
     what = "the simulation engine with buffers" if Parts(*there).tier else "the simulation engine"
-    return kernel(advance, types.int64(STATE_TYPE, TERMS_TYPE, SEGMENTS_TYPE, *kinds), what)
+    return direct(advance, types.int64(STATE_TYPE, TERMS_TYPE, SEGMENTS_TYPE, *kinds), what)
