@@ -17,20 +17,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.engine import Result, Run, simulate
+    from penstock.engine import Result, Run
     from penstock.model import Application, InputError, PenstockError, Phases, Platform, PolicyFault, Workload
     from penstock.model.files import read, write
+    from penstock.planning.placement.running import bounds, simulate
     from penstock.policies import Need, Policy, View
-    from penstock.theory import Bounds, bounds
+    from penstock.theory import Bounds
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "penstock.engine": ("Result", "Run", "simulate"),
+    "penstock.engine": ("Result", "Run"),
     "penstock.model": ("Application", "InputError", "PenstockError", "Phases", "Platform", "PolicyFault", "Workload"),
     "penstock.model.files": ("read", "write"),
+    "penstock.planning.placement.running": ("bounds", "simulate"),
     "penstock.policies": ("Need", "Policy", "View"),
-    "penstock.theory": ("Bounds", "bounds"),
+    "penstock.theory": ("Bounds",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -12,7 +12,9 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @st.composite
-def applications(draw: st.DrawFn, name: str, before: float) -> Application:
+def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, divided: bool) -> Application:
+    placements = st.none() if platform.resources is None else st.none() | st.lists(st.integers(0, 7), min_size=1, unique=True)
+    size = platform.buffer.size if platform.buffer and divided else None
     phases = draw(st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=6))
     return Application(
         name,
@@ -28,7 +30,8 @@ def applications(draw: st.DrawFn, name: str, before: float) -> Application:
         best_count=draw(st.none() | st.integers(1, 64)),
         directory=draw(st.none() | names),
         rounds=draw(st.none() | st.integers(1, 64)),
-        placement=draw(st.none() | st.lists(st.integers(0, 7), min_size=1, unique=True)),
+        placement=draw(placements),
+        share=draw(st.none() if size is None else st.floats(min_value=0.0, max_value=size)),
     )
 
 
@@ -64,4 +67,5 @@ def workloads(draw: st.DrawFn) -> Workload:
         degradation=draw(st.none() | degradations()),
     )
     unique = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    return Workload(platform, tuple(draw(applications(name, before)) for name in unique), window)
+    divided = draw(st.booleans())
+    return Workload(platform, tuple(draw(applications(name, before, platform, divided)) for name in unique), window)

@@ -153,7 +153,46 @@ def test_resources_are_used_where_all_have_curves_or_some_are_placed() -> None:
     assert on_resources(None).on_resources
     assert on_resources([0], None, curve=False).on_resources
     assert not on_resources(None, curve=False).on_resources
-    assert not on_resources([0], resources=None).on_resources
+    assert not on_resources(None, resources=None).on_resources
+
+
+def test_a_placement_needs_resources() -> None:
+    message = r"^applications\[0\].placement: \[0\] on a platform without I/O resources; expected platform.resources, or leave"
+    with pytest.raises(InputError, match=message):
+        on_resources([0], resources=None)
+
+
+def divided(*shares: object, buffer: Any = None, idle: object = None) -> Workload:
+    """Applications that write, with these shares, and one that only works."""
+    writers = [Application.of(f"a{index}", [("write", 2.0)], share=share) for index, share in enumerate(shares)]
+    worker = Application.of("idle", [("work", 1.0), ("io", 0.0)], share=idle)
+    return Workload(Platform(1.0, buffer=buffer), (*writers, worker))
+
+
+def test_shares_are_those_of_all_that_do_io() -> None:
+    assert divided(None, None).shares is None
+    assert divided("1 kB", 5, buffer={"size": 1000}).shares == (1000.0, 5.0, 0.0)
+    assert divided(0.0, buffer={"size": 0}, idle=0).shares == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: divided(1.0), "applications[0].share: 1.0 bytes of a buffer without a size; expected platform.buffer.size, or"),
+        (lambda: divided(None, 1.0, buffer={"bandwidth": 1}), "applications[1].share: 1.0 bytes of a buffer without a size; "),
+        (
+            lambda: divided(None, 1.0, buffer={"size": 4}),
+            "applications[0]: the key 'share' is missing; expected bytes for every application that does I/O, as applications[1]",
+        ),
+        (lambda: divided(4.5, 1.0, buffer={"size": 4}), "applications[0].share: 4.5 bytes are more than the buffer's 4.0; exp"),
+        (lambda: divided(-1.0, buffer={"size": 4}), "share: -1.0 is negative; expected a finite number of bytes, 0 or more"),
+        (lambda: divided("1 s", buffer={"size": 4}), "share: '1 s' has the unknown unit 's'; expected one of B, kB"),
+    ],
+)
+def test_wrong_shares_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert str(caught.value).startswith(message)
 
 
 def test_a_buffer_may_stand_before_all_resources() -> None:

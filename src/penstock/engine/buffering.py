@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.engine.machine import Layout
-from penstock.model import InputError, Workload
+from penstock.model import Application, InputError, Workload
 from penstock.policies.view import Floats
+
+SAME_DATE: Final = 1e-6
+"""Seconds within which two dates are one: a share that ends then makes room for one that begins."""
+SLACK: Final = 1e-8
+"""Of the buffer: what shares may add up to beyond it, by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +79,52 @@ def _sizes(capacity: Floats, place: str) -> Floats:
     return capacity
 
 
-def buffering_of(workload: Workload, given: Any) -> Buffering | None:
-    """The buffer that is given, or the platform's if that has a size; None for none."""
+def buffering_of(workload: Workload, given: Any, held: Collection[int] = ()) -> Buffering | None:
+    """The buffer that is given, or the platform's if that has a size; None for none.
+
+    The platform's is divided if the applications have shares; those that are certainly there at the same time must fit
+    into it. When the `held` start is not known, so they are not counted.
+    """
     if given is not None:
         return given if given is not False else None
     buffer = workload.platform.buffer
-    return Buffering() if buffer is not None and buffer.size is not None else None
+    if buffer is None or buffer.size is None:
+        return None
+    if workload.shares is not None:
+        _require_room(workload, workload.shares, buffer.size, held)
+    return Buffering(shares=workload.shares)
+
+
+def _require_room(workload: Workload, shares: Sequence[float], size: float, held: Collection[int]) -> None:
+    """Refuse shares that add up to more than the buffer at the start of an application (readings B2).
+
+    An application has its share from its start to its end. That end is known when it runs; here it is taken as the earliest
+    one, at full speed, so what is refused is certainly too much.
+    """
+    alive = [
+        (workload.start(application), _earliest_end(workload, application), index)
+        for index, application in enumerate(workload.applications)
+        if index not in held
+    ]
+    there: list[tuple[float, float]] = []  # the end and the share of those that have started, the first end first
+    total = 0.0
+    for start, end, index in sorted(alive):
+        while there and there[0][0] <= start + SAME_DATE:
+            total -= heapq.heappop(there)[1]
+        heapq.heappush(there, (end, shares[index]))
+        total += shares[index]
+        if total > size * (1.0 + SLACK):
+            together = f"the shares of the {len(there)} applications that are there at {start} s add up to {total}"
+            raise InputError(
+                f"applications[{index}].share",
+                f"{shares[index]} bytes: {together}, more than the buffer's {size}; expected at most that at a time",
+            )
+
+
+def _earliest_end(workload: Workload, application: Application) -> float:
+    """When it ends if nothing ever holds it up; one that takes no time at all ends at its start."""
+    platform = workload.platform
+    speed = max(application.write_speed(platform), application.read_speed(platform))
+    if application.curve is not None:
+        speed = max(speed, application.curve.largest)
+    return workload.start(application) + application.seconds_alone(speed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -63,6 +63,26 @@ class Layout:
 def layout_of(workload: Workload, placement: Sequence[Sequence[int]] | None) -> Layout:
     """How the applications use the machine; without a placement, one link."""
     return _link(workload) if placement is None else _resources(workload, checked_placement(workload, placement))
+
+
+def placement_of(
+    workload: Workload, given: Sequence[Sequence[int]] | Literal[False] | None
+) -> Sequence[Sequence[int]] | None:
+    """The placement to run the workload with: that which is given, else the workload's own; None for one link.
+
+    A workload of I/O resources that has no placement is refused, unless one link is asked for by False.
+    """
+    if given is not None:
+        return None if given is False else given
+    if not workload.on_resources:
+        return None
+    if workload.placement is None:
+        raise InputError(
+            "placement",
+            f"not given, and the applications share {workload.platform.resources} I/O resources; expected those of each "
+            "application (penstock.simulate finds them by default), or False for one link",
+        )
+    return workload.placement
 
 
 def _link(workload: Workload) -> Layout:
@@ -164,6 +184,8 @@ def in_units(workload: Workload, layout: Layout) -> Workload:
                 phases=_scaled(application.phases, float(scale)),
                 bandwidth=None,
                 nominal=None if (a := application.nominal) is None else (a[0], a[1] / float(scale)),
+                placement=None,
+                share=None,
             )
             for application, scale in zip(workload.applications, layout.bytes, strict=True)
         ),

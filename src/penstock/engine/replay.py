@@ -25,12 +25,12 @@ def replay(
     """Run the workload to its end beside a burst buffer, and until the buffer is drained.
 
     The buffer is divided into `shares`, bytes an application, or is one `pool` of so many bytes; without either, a pool of
-    the size that the platform's buffer has. The `policy` shares the I/O system; best-effort is the equal sharing of 004 §7.
-    The other options are those of `Buffering` and `Run`.
+    the size that the platform's buffer has. The `policy` shares the I/O system, which is one link here; best-effort is the
+    equal sharing of 004 §7. The other options are those of `Buffering` and `Run`.
     """
     require_from_origin(workload)
     buffer = Buffering(pool, shares, threshold, capped)
-    return Run(workload, policy, buffer=buffer, to_the_end=True, trace=trace, check=check).finish()
+    return Run(workload, policy, placement=False, buffer=buffer, to_the_end=True, trace=trace, check=check).finish()
 
 
 def require_from_origin(workload: Workload) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from penstock.engine.faults import fault
 from penstock.engine.fill import Fill, as_fill, new_fill
 from penstock.engine.fill import joined as joined_fill
 from penstock.engine.kernel import Parts, compiled_advance
-from penstock.engine.machine import in_units, layout_of
+from penstock.engine.machine import in_units, layout_of, placement_of
 from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Measured, Result, accounts
 from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
@@ -56,12 +56,12 @@ _BREATH_SECONDS: Final = 0.1
 class Run:
     """A workload on its way under a policy.
 
-    `placement` says which I/O resources each application uses (002); without one all share a link. `buffer` is what stands
-    before them (004): the platform's if not given, none if False. With `repeat`, chains begin anew at their ends. With
-    `to_the_end`, the end of the window is none. `trace` records the rates, `check` the invariants after every event.
-    `progress` is called about ten times a second with the date. The `held` applications do not start by themselves but when
-    `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on. `plan` says what
-    moves when in place of the policy. ::
+    `placement` says which I/O resources each application uses (002): those that the workload says if not given, one link if
+    False. `buffer` is what stands before them (004): the platform's if not given, none if False. With `repeat`, chains begin
+    anew at their ends. With `to_the_end`, the end of the window is none. `trace` records the rates, `check` the invariants
+    after every event. `progress` is called about ten times a second with the date. The `held` applications do not start by
+    themselves but when `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on.
+    `plan` says what moves when in place of the policy. ::
 
         run = Run(workload, "greedy-yield", held={2})
         run.advance()          # to the first end of an application
@@ -74,7 +74,7 @@ class Run:
         workload: Workload,
         policy: Policy | str,
         *,
-        placement: Sequence[Sequence[int]] | None = None,
+        placement: Sequence[Sequence[int]] | Literal[False] | None = None,
         buffer: Buffering | bool | None = None,
         repeat: bool = False,
         to_the_end: bool = False,
@@ -91,7 +91,8 @@ class Run:
         waiting = frozenset(held)
         if not waiting <= set(range(len(workload.applications))):
             raise InputError("held", f"{sorted(waiting)} are not all positions of applications in the workload")
-        self._buffering = buffering_of(workload, buffer)
+        placement = placement_of(workload, placement)
+        self._buffering = buffering_of(workload, buffer, waiting)
         self._refuse(waiting, placement, repeat)
         if plan is not None and (placement is not None or self._buffering is None):
             raise InputError("plan", "it is one for buffers before a link; expected a buffer and no placement")

@@ -24,7 +24,8 @@ class Application:
     is its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest,
     where that is all that is known; `directory` is where its files lie, for placing them. `rounds` is how many equal rounds
     of collective buffering, or files, an operation is made of: it can be interrupted between two only (003 §III.C), and
-    anywhere if not given. `placement` lists the I/O resources it uses, numbered from 0.
+    anywhere if not given. `placement` lists the I/O resources it uses, numbered from 0. `share` is its part S_k of the burst
+    buffer, in bytes, where that is divided (004 §6.2).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Application:
     directory: str | None = None
     rounds: int | None = None
     placement: tuple[int, ...] | None = None
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -58,6 +60,8 @@ class Application:
             object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
         if self.nominal is not None:
             object.__setattr__(self, "nominal", _checked_couple(self.nominal))
+        if self.share is not None:
+            object.__setattr__(self, "share", units.volume(self.share, "share"))
         self._check_resources()
         if self.rounds is not None:
             units.count(self.rounds, "rounds", "rounds")

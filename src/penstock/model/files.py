@@ -60,6 +60,7 @@ _APPLICATION_KEYS: Final = (
     "directory",
     "rounds",
     "placement",
+    "share",
 )
 
 

@@ -20,6 +20,7 @@ _APPLICATION = (
     "directory",
     "rounds",
     "placement",
+    "share",
 )
 _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
 

@@ -35,6 +35,7 @@ class Workload:
                 self._check(application)
             except InputError as error:
                 raise error.within(place) from None
+        self._check_shares()
 
     @cached_property
     def begin(self) -> float:
@@ -72,6 +73,12 @@ class Workload:
                 raise InputError(f"applications[{index}]", f"the key 'placement' is missing; {expected}")
         return tuple(used for used in given if used is not None)
 
+    @cached_property
+    def shares(self) -> tuple[float, ...] | None:
+        """Bytes of the buffer that each application has, 0 where it does no I/O; None if the buffer is one pool."""
+        given = [application.share for application in self.applications]
+        return None if all(share is None for share in given) else tuple(share or 0.0 for share in given)
+
     def require_plain_link(self, what: str) -> None:
         """Refuse degradation and rounds, of which `what` know nothing."""
         if self.platform.degradation is not None:
@@ -87,17 +94,43 @@ class Workload:
         if self.window and application.release >= self.window[1]:
             end = self.window[1]
             raise InputError("release", f"{application.release} is not before the end of the window; expected under {end}")
-        resources = self.platform.resources
-        if application.placement and resources is not None and max(application.placement) >= resources:
-            used = short(list(application.placement))
-            raise InputError(
-                "placement", f"{used} on a platform of {resources} I/O resources; expected numbers from 0 to {resources - 1}"
-            )
+        if application.placement:
+            self._check_placement(application.placement)
         elapsed = self.start(application) - application.release
         if application.progress is not None and application.progress > elapsed:
             raise InputError(
                 "progress", f"{application.progress} s done in {elapsed} s before the window; expected {elapsed} or less"
             )
+
+    def _check_placement(self, placement: tuple[int, ...]) -> None:
+        resources, used = self.platform.resources, short(list(placement))
+        if resources is None:
+            raise InputError(
+                "placement", f"{used} on a platform without I/O resources; expected platform.resources, or leave it out"
+            )
+        if max(placement) >= resources:
+            raise InputError(
+                "placement", f"{used} on a platform of {resources} I/O resources; expected numbers from 0 to {resources - 1}"
+            )
+
+    def _check_shares(self) -> None:
+        """Refuse shares of a buffer that is not there, or of which somebody has none, or more than there is."""
+        given = [application.share for application in self.applications]
+        first = next((index for index, share in enumerate(given) if share is not None), None)
+        if first is None:
+            return
+        size = self.platform.buffer.size if self.platform.buffer is not None else None
+        if size is None:
+            expected = "expected platform.buffer.size, or leave it out"
+            raise InputError(f"applications[{first}].share", f"{given[first]} bytes of a buffer without a size; {expected}")
+        for index, (application, share) in enumerate(zip(self.applications, given, strict=True)):
+            place = f"applications[{index}]"
+            if share is None and application.phases.operations:
+                expected = f"expected bytes for every application that does I/O, as applications[{first}] has them"
+                raise InputError(place, f"the key 'share' is missing; {expected}")
+            if share is not None and share > size:
+                message = f"{share} bytes are more than the buffer's {size}; expected at most {size}"
+                raise InputError(f"{place}.share", message)
 
 
 def _checked_window(window: object) -> tuple[float, float]:

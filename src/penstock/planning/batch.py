@@ -113,7 +113,10 @@ class EngineWorlds:
 
     def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> Run:
         """A run of these jobs, which are released at its begin."""
-        applications = tuple(replace(self._applications[job], release=begin, progress=None) for job in jobs)
+        # An I/O node has neither resources nor a buffer.
+        applications = tuple(
+            replace(self._applications[job], release=begin, progress=None, placement=None, share=None) for job in jobs
+        )
         self._here = np.array(jobs, np.int64)
         self._sizes = self._nodes[self._here]
         self._meter = self._meters[io_node]

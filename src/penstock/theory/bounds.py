@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from penstock.model import InputError, Workload
+from penstock.engine.machine import placement_of
+from penstock.model import Workload
 from penstock.theory.demand import PIECES, demands
 from penstock.theory.due_dates import compiled_late
 from penstock.theory.efficiency import compiled_steps, efficiency_bound
@@ -29,24 +31,17 @@ def compile_bounds() -> None:
     compiled_steps()
 
 
-def bounds(workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | None = None) -> Bounds:
+def bounds(
+    workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | Literal[False] | None = None
+) -> Bounds:
     """The bounds of the workload. Applications below the link's bandwidth are taken in `pieces` pieces an operation.
 
-    On I/O resources they are those of a `placement`, the workload's own if not given: no schedule of these applications on
-    these resources has more. A buffer that has a size is taken as a pool.
+    On I/O resources they are those of a `placement`, the workload's own if not given, one link if False: no schedule of these
+    applications on these resources has more. A buffer that has a size, or its shares, is taken as a pool.
     """
     begun = time.perf_counter()
     lowest = efficiency = 1.0
-    for wanted in demands(workload, pieces, _placement(workload) if placement is None else placement):
+    for wanted in demands(workload, pieces, placement_of(workload, placement)):
         lowest = min_yield_bound(wanted, most=lowest)
         efficiency = min(efficiency, efficiency_bound(wanted))
     return Bounds(lowest, efficiency, time.perf_counter() - begun)
-
-
-def _placement(workload: Workload) -> Sequence[Sequence[int]] | None:
-    """The workload's own; None on one link."""
-    if not workload.on_resources:
-        return None
-    if workload.placement is None:
-        raise InputError("placement", "not given; expected the I/O resources of each application, to bound what they can do")
-    return workload.placement

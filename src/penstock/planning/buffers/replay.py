@@ -95,7 +95,7 @@ def _carried_out(plan: Plan, shares: Floats | None, check: bool) -> Result:
     written, read = ([(flow.dates, flow.amounts) for flow in flows] for flows in (plan.written, plan.read))
     targets = Targets.of(written, read, asked.origin)
     options: dict[str, Any] = {"plan": targets, "lent": lent, "to_the_end": True, "trace": True, "check": check}
-    return Run(_with_faster_buffer(plan.workload), "best-effort", buffer=buffer, **options).finish()
+    return Run(_with_faster_buffer(plan.workload), "best-effort", placement=False, buffer=buffer, **options).finish()
 
 
 def _with_faster_buffer(workload: Workload) -> Workload:
