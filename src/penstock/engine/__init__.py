@@ -1,9 +1,10 @@
 """Time: exact event-driven runs of a workload under a policy, on a link or on I/O resources, beside buffers or without."""
 
+from penstock.engine.buffer_result import BufferResult, BufferUse
 from penstock.engine.buffering import Buffering
 from penstock.engine.dedicated import Dedicated, dedicated
 from penstock.engine.fill import Fill
-from penstock.engine.result import ApplicationResult, BufferResult, Result
+from penstock.engine.result import ApplicationResult, Result
 from penstock.engine.run import Run, simulate
 from penstock.engine.steady import simulate_placement
 from penstock.engine.trace import Trace
@@ -11,6 +12,7 @@ from penstock.engine.trace import Trace
 __all__ = [
     "ApplicationResult",
     "BufferResult",
+    "BufferUse",
     "Buffering",
     "Dedicated",
     "Fill",

@@ -11,14 +11,27 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.engine.buffer_result import THROUGH, BufferResult, BufferUse, finite
 from penstock.engine.dedicated import Dedicated
-from penstock.engine.fill import Fill
 from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
+from penstock.engine.traffic import carried
 from penstock.model import Workload
 from penstock.model.phases import READ
 from penstock.policies.view import Floats
+
+__all__ = [
+    "MEASURES",
+    "UNBOUNDED",
+    "ApplicationResult",
+    "BufferResult",
+    "BufferUse",
+    "Measured",
+    "Result",
+    "accounts",
+    "finite",
+]
 
 MEASURES: Final = (
     "min_yield",
@@ -31,6 +44,17 @@ MEASURES: Final = (
     "seconds",
 )
 """The fields of a result that are one number for the whole run, as JSON and campaigns name them."""
+UNBOUNDED: Final = {
+    "mean_slowdown": "mean_slowdown",
+    "max_slowdown": "max_slowdown",
+    "mean_allocation_slowdown": "mean_allocation_slowdown",
+    "mean_congestion_slowdown": "mean_congestion_slowdown",
+    "max_stretch_by_dates": "max_stretch",
+    "max_stretch_by_durations": "max_duration_stretch",
+    "mean_stretch_by_dates": "mean_stretch",
+    "mean_stretch_by_durations": "mean_duration_stretch",
+}
+"""Likewise those that may be infinite or unknown, null in JSON and campaigns: their name there, and the field."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +91,28 @@ class ApplicationResult:
     """ρ_con: what it pays for sharing; infinite if it has only waited, None if it has not come to I/O."""
     resources: tuple[int, ...] | None = None
     """The I/O resources it uses; None on a link."""
+    origin: float = 0.0
+    """The date that counts as 0 for its stretch by dates."""
+    buffer: BufferUse | None = None
+    """What went by way of the buffer; None without one."""
+
+    @property
+    def stretch_by_dates(self) -> float:
+        """C_k / C_min (004 eq. 3); NaN while it has not ended."""
+        return self._stretch_from(self.origin)
+
+    @property
+    def stretch_by_durations(self) -> float:
+        """(C_k − r_k) / (C_min − r_k); NaN while it has not ended."""
+        return self._stretch_from(self.release)
+
+    def _stretch_from(self, date: float) -> float:
+        """Its end over its earliest end, both counted from the date; 1 if both are at it."""
+        if self.end is None:
+            return math.nan
+        if self.earliest > date:
+            return (self.end - date) / (self.earliest - date)
+        return math.inf if self.end > date else 1.0
 
     @property
     def stretch(self) -> float:
@@ -97,41 +143,12 @@ class ApplicationResult:
             "slowdown": finite(self.slowdown),
             "allocation_slowdown": self.allocation_slowdown,
             "congestion_slowdown": finite(self.congestion_slowdown),
+            "release": self.release,
+            "earliest_end": self.earliest,
+            "stretch_by_dates": finite(self.stretch_by_dates),
+            "stretch_by_durations": finite(self.stretch_by_durations),
+            **({"buffer": self.buffer.to_dict()} if self.buffer is not None else {}),
             **({"resources": list(self.resources)} if self.resources is not None else {}),
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class BufferResult:
-    """What went by way of the buffers; arrays in the order of the workload, in bytes."""
-
-    shares: Floats | None
-    """S_k; None with a pool."""
-    pool: float | None
-    """S; None with shares."""
-    threshold: float
-    direct_written: Floats
-    """Bytes that went from the application straight to the I/O system."""
-    drained: Floats
-    """Bytes that went to the I/O system by way of the buffer."""
-    direct_read: Floats
-    """Bytes that came from the I/O system straight to the application."""
-    prefetched: Floats
-    """Bytes that came from the I/O system by way of the buffer."""
-    peaks: Floats
-    """The most bytes that each share held, or the pool."""
-    fill: Fill | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The totals as JSON has them."""
-        return {
-            "shares": None if self.shares is None else self.shares.tolist(),
-            "pool": self.pool if self.pool is None or math.isfinite(self.pool) else None,
-            "threshold": self.threshold,
-            **{
-                name: float(getattr(self, name).sum()) for name in ("direct_written", "drained", "direct_read", "prefetched")
-            },
-            "peaks": self.peaks.tolist(),
         }
 
 
@@ -169,6 +186,8 @@ class Result:
     """Whether every application that does I/O has completed an operation."""
     occupancy: tuple[float, ...]
     """O_i of every store, the link or each I/O resource: the part of the time that it moves data."""
+    store_utilization: tuple[float, ...]
+    """Of each of them: what it has moved, as a part of what it could carry in that time; at most its occupancy."""
     idle_node_seconds: float
     """Node-seconds spent in I/O."""
     idle_time: float
@@ -236,12 +255,12 @@ class Result:
     @property
     def stretches(self) -> Floats:
         """C_k / C_min by dates (004 eq. 3)."""
-        return _ratio(self.ends - self.origin, self.earliest - self.origin)
+        return self._column(lambda application: application.stretch_by_dates)
 
     @property
     def duration_stretches(self) -> Floats:
         """(C_k − r_k) / (C_min − r_k)."""
-        return _ratio(self.ends - self.releases, self.earliest - self.releases)
+        return self._column(lambda application: application.stretch_by_durations)
 
     @property
     def max_stretch(self) -> float:
@@ -273,26 +292,14 @@ class Result:
             **{name: getattr(self, name) for name in MEASURES},
             "window": [self.begin, self.end],
             "ended_early": list(self.ended_early),
-            "mean_slowdown": finite(self.mean_slowdown),
-            "max_slowdown": finite(self.max_slowdown),
-            "max_stretch_by_dates": finite(self.max_stretch),
-            "max_stretch_by_durations": finite(self.max_duration_stretch),
+            **{name: finite(getattr(self, field)) for name, field in UNBOUNDED.items()},
             "idle_node_seconds": self.idle_node_seconds,
+            "idle_time": self.idle_time,
             "occupancy": list(self.occupancy),
+            "store_utilization": [finite(part) for part in self.store_utilization],
             **({"buffer": self.buffer.to_dict()} if self.buffer is not None else {}),
             "applications": [application.to_dict() for application in self.applications],
         }
-
-
-def finite(number: float | None) -> float | None:
-    """The number as JSON has it: None if it is infinite or none."""
-    return number if number is not None and math.isfinite(number) else None
-
-
-def _ratio(taken: Floats, alone: Floats) -> Floats:
-    """taken / alone; 1 where both are 0."""
-    nothing = alone <= 0.0
-    return np.where(nothing, np.where(taken > 0.0, math.inf, 1.0), taken / np.where(nothing, 1.0, alone))
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +331,8 @@ class Measured:
         def weighted(values: Floats) -> float:
             return float(np.dot(own["nodes"], values)) / node_seconds if node_seconds > 0.0 else 1.0
 
-        applications = self._applications(state, books, yields)
+        units = carried(state, self.layout) if buffer is None else self._beside(buffer)
+        applications = self._applications(state, books, yields, buffer)
         return Result(
             policy=self.policy,
             begin=workload.begin,
@@ -339,20 +347,37 @@ class Measured:
             seconds=seconds,
             applications=applications,
             ended_early=tuple(a.name for a in applications if window and a.end is not None and a.end < window[1]),
-            origin=workload.window[0] if workload.window else 0.0,
+            origin=self.origin,
             valid=int(state.counts[WITHOUT_TRANSFER]) == 0,
-            occupancy=self._occupancy(state, now - workload.begin),
+            occupancy=self._parts(state.stores["now_busy"][: self.layout.stores], now),
+            store_utilization=self._parts(units / self.layout.limits[0], now),
             idle_node_seconds=idle,
             idle_time=idle / machine if machine > 0.0 else 0.0,
             trace=trace,
             buffer=buffer,
         )
 
-    def _occupancy(self, state: State, seconds: float) -> tuple[float, ...]:
-        busy = state.stores["now_busy"][: self.layout.stores]
-        return tuple((busy / seconds if seconds > 0.0 else busy).tolist())
+    @property
+    def origin(self) -> float:
+        """The date that counts as 0: the begin of the window, or 0 without one."""
+        return self.workload.window[0] if self.workload.window else 0.0
 
-    def _applications(self, state: State, books: dict[str, Floats], yields: Floats) -> tuple[ApplicationResult, ...]:
+    def _beside(self, buffer: BufferResult) -> Floats:
+        """Units that each store has carried beside a buffer; on a link that is what went all ways together."""
+        if buffer.carried is not None:
+            return buffer.carried
+        if self.layout.placement is None:
+            return np.array([sum(buffer.total(way) for way in THROUGH)])
+        return np.full(self.layout.stores, math.nan)
+
+    def _parts(self, seconds: Floats, now: float) -> tuple[float, ...]:
+        """These seconds of the stores as parts of the run; 0 of a run that takes no time."""
+        duration = now - self.workload.begin
+        return tuple((seconds / duration if duration > 0.0 else np.zeros_like(seconds)).tolist())
+
+    def _applications(
+        self, state: State, books: dict[str, Floats], yields: Floats, buffer: BufferResult | None
+    ) -> tuple[ApplicationResult, ...]:
         own, layout = state.own, self.layout
         ended = own["status"] == ENDED
         allocation = layout.best / layout.bytes if layout.placement is not None else np.ones(len(own))
@@ -363,24 +388,32 @@ class Measured:
             congestion = np.where(alone > 0.0, np.maximum(0.0, allocation * (books["io_seconds"] / alone - 1.0)), math.inf)
         columns = zip(
             self.workload.applications,
-            *(column.tolist() for column in (*books.values(), yields, own["end"], ended, own["operations"])),
-            *(column.tolist() for column in (own["release"], self.earliest(state), allocation, congestion, begun)),
+            *(
+                column.tolist()
+                for column in (*books.values(), yields, own["operations"], own["release"], self.earliest(state))
+            ),
+            _known(own["end"], ended),
+            _known(allocation, begun),
+            _known(congestion, begun),
             layout.placement or [None] * len(own),
+            [buffer.use(index) for index in range(len(own))] if buffer else [None] * len(own),
             strict=True,
         )
         made = []
-        for application, *values, y, end, has_ended, count, release, earliest, rho_io, rho_con, has_begun, used in columns:
+        for application, *values, y, count, release, earliest, end, rho_io, rho_con, used, passage in columns:
             made.append(
                 ApplicationResult(
                     name=application.name,
-                    end=end if has_ended else None,
+                    end=end,
                     yield_=y,
                     operations=count,
                     release=release,
                     earliest=earliest,
-                    allocation_slowdown=rho_io if has_begun else None,
-                    congestion_slowdown=rho_con if has_begun else None,
+                    allocation_slowdown=rho_io,
+                    congestion_slowdown=rho_con,
                     resources=used,
+                    origin=self.origin,
+                    buffer=passage,
                     **dict(zip(books, values, strict=True)),
                 )
             )
@@ -392,6 +425,11 @@ class Measured:
         leads = np.array([application.lead for application in self.workload.applications])
         begin: Floats = np.maximum(own["release"], self.workload.begin) + leads + own["cycle"]
         return begin
+
+
+def _known(values: Floats, known: Any) -> list[float | None]:
+    """The values, None where they are not known."""
+    return [value if there else None for value, there in zip(values.tolist(), known.tolist(), strict=True)]
 
 
 def _alone_under_way(state: State) -> Floats:

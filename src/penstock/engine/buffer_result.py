@@ -1,0 +1,100 @@
+"""What went by way of a buffer in a run, in all and for each application."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.engine.fill import Fill
+from penstock.policies.view import Floats
+
+THROUGH: Final = ("direct_written", "drained", "direct_read", "prefetched")
+"""The ways of data with a buffer: past it and by way of it."""
+
+
+@dataclass(frozen=True)
+class BufferUse:
+    """What one application sent to and got from the I/O system beside and by way of the buffer, in bytes.
+
+    What it wrote is `direct_written` + `drained` + what is left in the buffer; what it read is `direct_read` + `prefetched`
+    − what is left there.
+    """
+
+    direct_written: float
+    drained: float
+    direct_read: float
+    prefetched: float
+    share: float | None = None
+    """S_k; None with a pool."""
+    peak: float | None = None
+    """The most that its share held; None with a pool."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them; those of a share only where there is one."""
+        own = {} if self.share is None else {"share": finite(self.share), "peak": self.peak}
+        return {**{name: getattr(self, name) for name in THROUGH}, **own}
+
+
+@dataclass(frozen=True, eq=False)
+class BufferResult:
+    """What went by way of the buffers; arrays in the order of the workload, in bytes."""
+
+    shares: Floats | None
+    """S_k; None with a pool."""
+    pool: float | None
+    """S; None with shares."""
+    threshold: float
+    direct_written: Floats
+    """Bytes that went from the application straight to the I/O system."""
+    drained: Floats
+    """Bytes that went to the I/O system by way of the buffer."""
+    direct_read: Floats
+    """Bytes that came from the I/O system straight to the application."""
+    prefetched: Floats
+    """Bytes that came from the I/O system by way of the buffer."""
+    peaks: Floats
+    """The most bytes that each share held, or the pool."""
+    fill: Fill | None = None
+    carried: Floats | None = None
+    """Units that went over each store: bytes on a link, resource-seconds on I/O resources; None if they were not counted."""
+
+    @property
+    def size(self) -> float:
+        """The bytes that it holds: the pool, or all shares."""
+        return float(self.shares.sum()) if self.shares is not None else float(self.pool or 0.0)
+
+    @property
+    def peak(self) -> float | None:
+        """The most bytes that it held at one time; with shares, None without a trace, which alone tells it."""
+        if self.shares is None or len(self.shares) == 1:
+            return float(self.peaks[0])
+        return None if self.fill is None else float(self.fill.total(self.fill.dates).max(initial=0.0))
+
+    def use(self, index: int) -> BufferUse:
+        """What went by way of it of one application."""
+        ways = {name: float(getattr(self, name)[index]) for name in THROUGH}
+        if self.shares is None:
+            return BufferUse(**ways)
+        return BufferUse(**ways, share=float(self.shares[index]), peak=float(self.peaks[index]))
+
+    def total(self, way: str) -> float:
+        """The bytes of all applications that went this way, one of `THROUGH`."""
+        return float(getattr(self, way).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals as JSON has them."""
+        return {
+            "shares": None if self.shares is None else [finite(share) for share in self.shares.tolist()],
+            "pool": finite(self.pool),
+            "threshold": self.threshold,
+            **{way: self.total(way) for way in THROUGH},
+            "peaks": self.peaks.tolist(),
+            "size": finite(self.size),
+            "peak": self.peak,
+        }
+
+
+def finite(number: float | None) -> float | None:
+    """The number as JSON has it: None if it is infinite or none."""
+    return number if number is not None and math.isfinite(number) else None
