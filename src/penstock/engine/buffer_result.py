@@ -55,9 +55,9 @@ class BufferResult:
     """Bytes that came from the I/O system by way of the buffer."""
     peaks: Floats
     """The most bytes that each share held, or the pool."""
+    carried: Floats
+    """Units that went over each store: bytes on a link, resource-seconds on I/O resources."""
     fill: Fill | None = None
-    carried: Floats | None = None
-    """Units that went over each store: bytes on a link, resource-seconds on I/O resources; None if they were not counted."""
 
     @property
     def size(self) -> float:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.buffer_result import THROUGH, BufferResult, BufferUse, finite
+from penstock.engine.buffer_result import BufferResult, BufferUse, finite
 from penstock.engine.dedicated import Dedicated
 from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
@@ -296,7 +296,7 @@ class Result:
             "idle_node_seconds": self.idle_node_seconds,
             "idle_time": self.idle_time,
             "occupancy": list(self.occupancy),
-            "store_utilization": [finite(part) for part in self.store_utilization],
+            "store_utilization": list(self.store_utilization),
             **({"buffer": self.buffer.to_dict()} if self.buffer is not None else {}),
             "applications": [application.to_dict() for application in self.applications],
         }
@@ -331,7 +331,7 @@ class Measured:
         def weighted(values: Floats) -> float:
             return float(np.dot(own["nodes"], values)) / node_seconds if node_seconds > 0.0 else 1.0
 
-        units = carried(state, self.layout) if buffer is None else self._beside(buffer)
+        units = buffer.carried if buffer else carried(state, self.layout)
         applications = self._applications(state, books, yields, buffer)
         return Result(
             policy=self.policy,
@@ -361,14 +361,6 @@ class Measured:
     def origin(self) -> float:
         """The date that counts as 0: the begin of the window, or 0 without one."""
         return self.workload.window[0] if self.workload.window else 0.0
-
-    def _beside(self, buffer: BufferResult) -> Floats:
-        """Units that each store has carried beside a buffer; on a link that is what went all ways together."""
-        if buffer.carried is not None:
-            return buffer.carried
-        if self.layout.placement is None:
-            return np.array([sum(buffer.total(way) for way in THROUGH)])
-        return np.full(self.layout.stores, math.nan)
 
     def _parts(self, seconds: Floats, now: float) -> tuple[float, ...]:
         """These seconds of the stores as parts of the run; 0 of a run that takes no time."""

@@ -37,6 +37,7 @@ from penstock.engine.state import (
 from penstock.engine.terms import BREATH, LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, Terms, record_of
 from penstock.engine.tier import Tier, all_fetched, new_tier
 from penstock.engine.trace import Trace, as_trace, joined, new_segments
+from penstock.engine.traffic import carried_beside
 from penstock.model import InputError, Workload
 from penstock.model.phases import READ, WRITE
 from penstock.policies.naming import find
@@ -246,6 +247,7 @@ class Run:
             direct_read=by_application("direct_read"),
             prefetched=by_application("prefetched", all_fetched(self._state, self._tier)),
             peaks=self._tier.spaces["peak"].copy(),
+            carried=carried_beside(self._state, self._tier, self.layout),
             fill=joined_fill([*self._fills, self._present_fill()]) if len(self._fill) else None,
         )
 
