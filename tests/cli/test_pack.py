@@ -250,9 +250,26 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, numb
     captured = capsys.readouterr()
     assert code == 2
     assert message in captured.err
-    said = [line for line in captured.err.splitlines() if "compiling" not in line]
+    # Only what cannot be written is seen after the work, which may have to be compiled.
+    said = [line for line in captured.err.splitlines() if "compiling" not in line or "cannot be written" not in message]
     assert len(said) == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_nothing_is_compiled_for_what_is_refused(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing in the cache, too."""
+    asked: list[object] = []
+    monkeypatch.setattr("penstock.planning.batch._compile", lambda *arguments: asked.append(arguments))
+    window = written(tmp_path / "window.json", window=[0, 99])
+    large = [written(tmp_path / "w.json"), "--nodes", "3"]
+    listed = [written(tmp_path / "w.json"), "--mapping", "list", "--io-nodes", "2"]
+    static = [written(tmp_path / "w.json"), "--policy", "periodic-fifo", "--backfill"]
+    for arguments in ([window], large, listed, static):
+        assert main(["pack", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert asked == []
 
 
 def test_an_infinite_sensibility_is_allowed(jobs: str, capsys: Capture) -> None:

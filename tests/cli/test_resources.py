@@ -1,13 +1,16 @@
 """Workloads of I/O resources and buffers as a user runs them: on what their files say, and the output says on what."""
 
+import io
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from penstock import bounds, read, simulate
+from penstock import bounds, read
+from penstock.cli import output
 from penstock.cli.main import main
 from penstock.planning.placement.placed import placed
 
@@ -164,18 +167,72 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, numb
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err
-    assert len([line for line in captured.err.splitlines() if "compiling" not in line]) == 1
+    assert captured.err.count("\n") == 1
 
 
-def test_a_placement_without_resources_is_not_used(tmp_path: Path, capsys: Capture) -> None:
+def test_a_placement_without_resources_is_refused(tmp_path: Path, capsys: Capture) -> None:
     file = written(tmp_path / "w.json", ([0], [9], [1]))
     changed = json.loads(file.read_text())
     changed["platform"] = {"bandwidth": "5 GB/s"}
     file.write_text(json.dumps(changed))
-    assert main(["simulate", str(file), "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err.splitlines()[-1] == "note: simulate does not use applications[].curve, applications[].placement"
-    assert json.loads(captured.out)["efficiency"] == simulate(read(file), "fair-share").efficiency
+    place = f"penstock: {file}: applications[0].placement"
+    for command in ("simulate", "compare", "bound", "pack", "place", "buffer"):
+        assert main([command, str(file)]) == 2
+        expected = "[0] on a platform without I/O resources; expected platform.resources, or leave it out"
+        assert capsys.readouterr().err == f"{place}: {expected}\n"
+
+
+def test_what_is_found_after_reading_names_the_file_too(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed = written(tmp_path / "platform.json", ([0], None, [1]))
+    uncurved = tmp_path / "uncurved.json"
+    document = json.loads(written(tmp_path / "w.json", ([0], [1], [2]), bandwidth=1).read_text())
+    del document["applications"][2]["curve"]
+    uncurved.write_text(json.dumps(document))
+    for command in ("simulate", "compare", "bound"):
+        for file, message in ((mixed, "[1]: the key 'placement' is missing"), (uncurved, "[2]: the key 'curve' is missing")):
+            assert main([command, str(file)]) == 2
+            assert capsys.readouterr().err.startswith(f"penstock: {file}: applications{message}; expected ")
+    monkeypatch.chdir(tmp_path)
+    Path("window").write_text("")
+    Path("platform.json").write_text("{}")
+    for name in ("platform.json", "window"):  # named as places of a workload are
+        assert main(["simulate", name]) == 2
+        assert capsys.readouterr().err.count(name) == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
+    assert main(["simulate", "-"]) == 2
+    assert capsys.readouterr().err.startswith("penstock: standard input: applications[2]: the key 'curve' is missing")
+
+
+def test_a_buffer_in_shares(tmp_path: Path, capsys: Capture) -> None:
+    def file(*shares: object) -> Path:
+        path = written(tmp_path / "w.json", buffer={"size": "50 GB"})
+        document = json.loads(path.read_text())
+        for application, share in zip(document["applications"], shares, strict=False):
+            application["share"] = share
+        path.write_text(json.dumps(document))
+        return path
+
+    divided = document(["simulate", str(file("20 GB", "20 GB", "10 GB"))], capsys)
+    assert divided["buffer"]["shares"] == [2e10, 2e10, 1e10]
+    assert divided["buffer"]["pool"] is None
+    assert main(["compare", str(tmp_path / "w.json"), "--policy", "fcfs", "--html", str(tmp_path / "r.html")]) == 0
+    assert "does not use" not in capsys.readouterr().err
+    assert main(["buffer", str(tmp_path / "w.json")]) in (0, 1)
+    assert "platform.buffer.size, applications[].curve, applications[].share" in capsys.readouterr().err
+    for shares, message in (
+        (
+            ("20 GB", "20 GB"),
+            "applications[2]: the key 'share' is missing; expected bytes for every application that does I",
+        ),
+        (("60 GB", 1, 1), "applications[0].share: 60000000000.0 bytes are more than the buffer's 50000000000.0; expected "),
+        (("20 GB", "20 GB", "20 GB"), "applications[2].share: 20000000000.0 bytes: the shares of the 3 applications that "),
+    ):
+        assert main(["simulate", str(file(*shares))]) == 2
+        captured = capsys.readouterr().err
+        assert captured.startswith(f"penstock: {tmp_path / 'w.json'}: {message}")
+        assert captured.count("\n") == 1
 
 
 def test_the_placement_that_the_documentation_shows(tmp_path: Path, capsys: Capture) -> None:
@@ -184,3 +241,26 @@ def test_the_placement_that_the_documentation_shows(tmp_path: Path, capsys: Capt
     (tmp_path / "w.json").write_text(text)
     run = document(["simulate", str(tmp_path / "w.json")], capsys)
     assert [application["resources"] for application in run["applications"]] == [[0, 1], [1]]
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+@pytest.mark.parametrize("buffered", [False, True])
+def test_the_tables_fit_the_terminal(
+    distributed: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: int, buffered: bool
+) -> None:
+    monkeypatch.setattr(output, "console", lambda: Console(width=width))
+    file = written(tmp_path / "w.json", buffer={"size": "20 GB"}) if buffered else distributed
+    assert main(["simulate", str(file)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("placement: ")]
+    assert max(map(len, lines)) <= width
+    assert not any("…" in line for line in lines)
+    heading = lines[0].split("┃")
+    assert {"waiting", "slowdown", "resources"} <= {name.strip() for name in heading}
+    assert any(line.startswith("buffer ") for line in lines) == buffered
+
+
+def test_rounding_is_shown_as_no_time(distributed: Path, capsys: Capture) -> None:
+    assert main(["simulate", str(distributed), "--policy", "fair-share"]) == 0
+    out = capsys.readouterr().out
+    assert "e-" not in out
+    assert " 0 s " in out

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
+from penstock.cli.usage import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.planning.buffers.advice import Advice
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.planning.buffers.advice import advise
     from penstock.planning.buffers.plan import DYNAMIC, STATIC
     from penstock.planning.buffers.search import POLICIES, THRESHOLDS, strategies
-    from penstock.policies.naming import expand
+    from penstock.policies.naming import expand, find
     from penstock.report.figures import check_suffix
 
     if options.plot:
@@ -83,8 +84,9 @@ def run(options: argparse.Namespace) -> int:
     modes = [STATIC] if options.static else [DYNAMIC] if options.dynamic else [STATIC, DYNAMIC]
     size = None if options.size is None else units.volume(_number(options.size), "size")
     policies = _without_static(expand(options.policy), options.policy) if options.policy else POLICIES
+    workload = read(options.file)
     advice = advise(
-        read(options.file),
+        workload,
         modes,
         size=size,
         stretch=options.stretch,
@@ -92,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
         capped=options.capped,
         shown=lambda tried: one_by_one(list(tried), lambda strategy: strategy.label),
     )
+    searching = options.size is not None or options.stretch is not None
+    note_unused("buffer", Case(workload, [find(name) for name in policies] if searching else ()))
     _write_files(options, advice)
     if options.json or options.output:
         emit_json(advice.to_dict(), options.output)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -51,6 +52,8 @@ COMMANDS = (
     reproduce,
 )
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+WORKLOAD = re.compile(r"(platform|applications|window)\b")
+"""How the places in a workload begin."""
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -97,5 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if not isinstance(error, PenstockError | ClientError):
             raise
-        sys.stderr.write(f"penstock: {error}\n")
+        sys.stderr.write(f"penstock: {_located(error, getattr(options, 'file', None))}\n")
         return WRONG_INPUT
+
+
+def _located(error: Exception, file: str | None) -> Exception:
+    """An error about what a workload says, with the name of its file in front; reading the file has put it there before."""
+    from penstock.model.errors import InputError
+
+    if file is None or not isinstance(error, InputError) or error.place == file or not WORKLOAD.match(error.place):
+        return error
+    return error.in_file("standard input" if file == "-" else file)

@@ -26,6 +26,8 @@ class Case:
     """Whether the placement of the file is used."""
     directories: bool = False
     """Whether lines for the directories of the applications are written."""
+    file: str = ""
+    """Where the workload comes from, where there are several."""
 
     @classmethod
     def of(cls, workload: Workload, policies: Sequence[Policy], placed: Placed | None) -> Case:
@@ -150,7 +152,10 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].directory": (_no, _no, _no, lambda case: case.directories, _no),
     "applications[].rounds": (_yes, _no, _yes, _measured, _yes),
     "applications[].placement": (_own_placement, _own_placement, _no, _no, _no),
+    "applications[].share": (_yes, _yes, _no, _measured, _no),
 }
+MOST_FILES: Final = 3
+"""Files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
 _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"}
 
@@ -163,8 +168,22 @@ def unused(command: str, case: Case) -> list[str]:
 
 
 def note_unused(command: str, *cases: Case) -> None:
-    """Name them on standard error, in one line for all the files."""
-    names = dict.fromkeys(name for case in cases for name in unused(command, case))
-    if names:
-        listed = ", ".join(f"{name}{_WHY.get(name, '')}" for name in names)
+    """Name them on standard error, in one line for all the files; with the files, where others make use of the field."""
+    files: dict[str, list[str]] = {}
+    for case in cases:
+        for name in unused(command, case):
+            files.setdefault(name, []).append(case.file)
+    if files:
+        listed = ", ".join(f"{name}{_WHY.get(name, '')}{_where(command, name, files[name], cases)}" for name in files)
         sys.stderr.write(f"note: {command} does not use {listed}\n")
+
+
+def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
+    """The files in which the field is of no use; nothing if it is of use in none."""
+    from penstock.model.usage import fields
+
+    used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)
+    if not used:
+        return ""
+    more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
+    return f" (in {', '.join(files[:MOST_FILES])}{more})"

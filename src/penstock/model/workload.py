@@ -79,14 +79,6 @@ class Workload:
         given = [application.share for application in self.applications]
         return None if all(share is None for share in given) else tuple(share or 0.0 for share in given)
 
-    def require_plain_link(self, what: str) -> None:
-        """Refuse degradation and rounds, of which `what` know nothing."""
-        if self.platform.degradation is not None:
-            raise InputError("platform.degradation", f"{what} know no degradation; expected none")
-        for index, application in enumerate(self.applications):
-            if application.rounds is not None:
-                raise InputError(f"applications[{index}].rounds", f"{what} know no rounds; expected none")
-
     def _check(self, application: Application) -> None:
         machine = self.platform.nodes
         if machine is not None and application.nodes > machine:

@@ -42,10 +42,11 @@ def schedule(
     """
     strategy = strategy or Strategy()
     policy = find(policy) if isinstance(policy, str) else policy
-    _compile(policy, len(workload.applications))
-    begun = time.perf_counter()
     machine = Machine.of(workload, nodes, io_nodes)
     _refuse(strategy, machine, policy)
+    Jobs.require(workload, machine)
+    _compile(policy, len(workload.applications))
+    begun = time.perf_counter()
     jobs = Jobs.of(workload, machine)
     sensibility = strategy.limit(jobs, machine)
     plan = () if strategy.mapping == "list" else make_packs(jobs, machine, sensibility, strategy.order)

@@ -33,13 +33,18 @@ class Jobs:
     operations: Ints
     release: Floats
 
+    @staticmethod
+    def require(workload: Workload, machine: Machine) -> None:
+        """Refuse a workload that cannot be planned on the machine."""
+        if workload.window is not None:
+            raise InputError("window", "jobs are planned to their ends; expected a workload without a window")
+        _refuse_large(workload.applications, machine)
+
     @classmethod
     def of(cls, workload: Workload, machine: Machine) -> Jobs:
         """The jobs of a workload, each checked against the machine. Time linear in the number of phases."""
-        if workload.window is not None:
-            raise InputError("window", "jobs are planned to their ends; expected a workload without a window")
+        cls.require(workload, machine)
         applications = workload.applications
-        _refuse_large(applications, machine)
         platform = machine.platform(workload)
         seconds = np.array([application.seconds_alone(application.cap(platform)) for application in applications])
         lead = np.array([application.lead for application in applications])

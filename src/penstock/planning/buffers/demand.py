@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,13 +173,27 @@ class Demand:
         return float(np.cumsum(change).max()) / self.workload.platform.bandwidth
 
 
+def _require_plain_link(workload: Workload) -> None:
+    """Refuse degradation and rounds: the linear programs know that a link carries B, at any moment, for anybody (004 §6)."""
+
+    def refuse(place: str, what: str) -> NoReturn:
+        instead = f"penstock simulate, which knows {what} beside a buffer of a given size"
+        raise InputError(place, f"the program that sizes a buffer knows no {what}; expected none, or {instead}")
+
+    if workload.platform.degradation is not None:
+        refuse("platform.degradation", "degradation")
+    for index, application in enumerate(workload.applications):
+        if application.rounds is not None:
+            refuse(f"applications[{index}].rounds", "rounds")
+
+
 def demand(workload: Workload, *, capped: bool = False) -> Demand:
     """The workload at full speed.
 
     004 lets b_k exceed B. With `capped` speeds are min(b_r, B_r) and min(b_w, B_w): C_min is then what an application
     reaches alone without a buffer, and only contention asks for one.
     """
-    workload.require_plain_link("burst buffers")
+    _require_plain_link(workload)
     origin = workload.window[0] if workload.window else 0.0
     walks = [_walk(application, workload.platform, capped) for application in workload.applications]
     for index, walk in enumerate(walks):
