@@ -27,6 +27,10 @@ def test_a_rate_is_a_volume_per_second() -> None:
     ("seconds", "text"),
     [
         (0.0, "0 s"),
+        (4.55e-13, "0 s"),  # what rounding leaves of a waiting time
+        (-4.55e-13, "0 s"),
+        (1e-9, "0 s"),
+        (2e-9, "0.002 µs"),
         (2.5e-6, "2.5 µs"),
         (0.0123, "12.3 ms"),
         (59.0, "59 s"),
@@ -40,3 +44,17 @@ def test_a_rate_is_a_volume_per_second() -> None:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert units.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "run", "text"),
+    [
+        (5e-6, 1e7, "0 s"),  # 1e-12 of four months is 10 µs
+        (2e-5, 1e7, "20 µs"),
+        (5e-6, 1e3, "5 µs"),
+        (5e-10, 1.0, "0 s"),  # a short run: the nanosecond that policies compare with
+        (5e-9, 1.0, "0.005 µs"),
+    ],
+)
+def test_what_is_rounding_depends_on_the_length_of_the_run(seconds: float, run: float, text: str) -> None:
+    assert units.duration(seconds, run) == text

@@ -40,7 +40,7 @@ function dateText(seconds, grain, most = 4) {
 
 /** A duration in seconds with three digits and one unit: "2.1 h". */
 function durationText(seconds) {
-  if (seconds === 0) return "0 s";
+  if (Math.abs(seconds) <= 1e-9) return "0 s"; // rounding, as in units.py
   if (seconds < 1) return seconds < 1e-3 ? `${Number((seconds * 1e6).toPrecision(3))} µs` : `${Number((seconds * 1e3).toPrecision(3))} ms`;
   const [name, size] = UNITS.find(([, size]) => Number(seconds.toPrecision(3)) >= size) || ["s", 1];
   return `${Number((seconds / size).toPrecision(3)).toLocaleString("en")} ${name}`;
