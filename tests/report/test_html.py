@@ -156,7 +156,7 @@ def test_importing_the_report_does_not_import_numba() -> None:
 def test_an_unknown_name_is_refused() -> None:
     import penstock.report
 
-    named = {"applications_table", "bounds_table", "comparison_table", "render", "write_report"}
+    named = {"applications_table", "bounds_table", "comparison_table", "measures_table", "render", "write_report"}
     assert set(dir(penstock.report)) == named
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         penstock.report.nothing  # noqa: B018

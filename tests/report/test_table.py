@@ -1,11 +1,16 @@
 import dataclasses
 import io
+import math
 
+import pytest
 from rich.console import Console
 from rich.table import Table
 
-from penstock.engine import Result
-from penstock.report import applications_table, bounds_table, comparison_table
+from penstock.engine import Result, simulate
+from penstock.engine.replay import replay
+from penstock.model import Application, Buffer, Platform, Workload
+from penstock.report import applications_table, bounds_table, comparison_table, measures_table
+from penstock.report.table import OPTIONAL
 from penstock.theory import Bounds
 
 
@@ -105,3 +110,72 @@ def test_of_many_applications_the_lowest_yields_are_shown(results: list[Result])
 def test_no_progress_is_an_infinite_stretch(results: list[Result]) -> None:
     stuck = dataclasses.replace(results[0].applications[0], yield_=0.0)
     assert "inf" in printed(applications_table(dataclasses.replace(results[0], applications=(stuck,))))
+
+
+def test_slowdowns_are_there_on_a_link_if_somebody_does_io(results: list[Result]) -> None:
+    shown = [str(cell) for cell in column(applications_table(results[0]), "slowdown")]
+    assert shown == [f"{application.slowdown:.3f}" for application in results[0].applications]
+    alone = Workload(Platform(1.0), (Application.of("a", [("work", 3.0)]),))
+    idle = simulate(alone, "fcfs")
+    assert "slowdown" not in [c.header for c in applications_table(idle).columns]
+    assert next(row[0] for row in cells(measures_table(idle))) == "stretch by dates"
+
+
+def test_columns_can_be_left_out(placed_results: list[Result]) -> None:
+    table = applications_table(placed_results[0], without=OPTIONAL)
+    assert [c.header for c in table.columns] == ["application", "end", "yield", "waiting", "slowdown", "resources"]
+    assert [str(cell) for cell in column(table, "application")] == ["a", "b", "c"]
+
+
+def burst(**platform: object) -> Workload:
+    """100 bytes at 50 bytes/s from date 1 on, over a link of 10 bytes/s: alone that takes 2 s."""
+    return Workload(Platform(10.0, **platform), (Application.of("a", [("work", 1.0), ("write", 100.0)], bandwidth=50.0),))
+
+
+def test_what_went_by_way_of_the_buffer() -> None:
+    # 30 bytes fit, so the write ends at 1 + 70/10 = 8; the rest is drained at 11. ρ = 7/2, the stretch 8/3, and the link is
+    # full for 10 of 11 s. One node is in I/O for 7 of 11 s.
+    result = simulate(burst(buffer=Buffer(30.0)), "fcfs")
+    table = applications_table(result)
+    assert [str(column(table, name)[0]) for name in ("slowdown", "by buffer", "direct")] == ["3.500", "30 B", "70 B"]
+    assert "share peak" not in [c.header for c in table.columns]
+    assert dict(cells(measures_table(result))) == {
+        "slowdown": "mean 3.500, max 3.500",
+        "stretch by dates": "mean 2.667, max 2.667",
+        "stretch by durations": "mean 2.667, max 2.667",
+        "idle in I/O": "0.00194 node-hours, 63.6 % of the machine's",
+        "link": "busy 90.9 %, used 90.9 %",
+        "buffer": "30 B, peak 30 B (100 %)",
+        "written": "30 B by buffer, 70 B direct",
+        "read": "0 B by buffer, 0 B direct",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"pool": math.inf}, "unlimited, peak 80 B"),
+        ({"pool": 0.0}, "0 B, peak 0 B"),
+        ({"shares": [40.0]}, "40 B in shares, peak 40 B (100 %)"),
+    ],
+)
+def test_the_size_of_a_buffer_and_its_peak(options: dict, text: str) -> None:
+    result = replay(burst(), **options)
+    assert dict(cells(measures_table(result)))["buffer"] == text
+    assert ("share peak" in [c.header for c in applications_table(result).columns]) == ("shares" in options)
+
+
+def test_resources_have_both_parts_of_the_slowdown(placed_results: list[Result]) -> None:
+    result = placed_results[0]
+    rows = dict(cells(measures_table(result)))
+    assert rows["slowdown"].endswith(
+        f"mean ρ_io {result.mean_allocation_slowdown:.3f}, mean ρ_con {result.mean_congestion_slowdown:.3f}"
+    )
+    mean, most = 100 * sum(result.occupancy) / 3, 100 * max(result.occupancy)
+    assert rows["3 I/O resources"].startswith(f"busy {mean:.3g} % (max {most:.3g} %), used ")
+
+
+def test_rounding_is_no_waiting(results: list[Result]) -> None:
+    noisy = dataclasses.replace(results[0].applications[0], waiting=4.55e-13)
+    table = applications_table(dataclasses.replace(results[0], applications=(noisy,)))
+    assert column(table, "waiting") == ["0 s"]

@@ -168,6 +168,26 @@ def find_bounds(workload: Workload, placed: Placed | None, pieces: int | None = 
         return bounds(workload, pieces or PIECES, placed.resources if placed else None)
 
 
+def print_applications(result: Result) -> None:
+    """Print the table of the applications; where it is too wide for the terminal, without some of its columns."""
+    from penstock.report.table import OPTIONAL, applications_table
+
+    out = console()
+    unlimited = out.options.update(max_width=1_000)
+    for dropped in range(len(OPTIONAL) + 1):
+        table = applications_table(result, without=OPTIONAL[:dropped])
+        if out.measure(table, options=unlimited).maximum <= out.width:
+            break
+    out.print(table, "", sep="\n")
+
+
+def print_measures(result: Result) -> None:
+    """Print slowdowns, stretches, what the stores were used for and what went by way of the buffer."""
+    from penstock.report import measures_table
+
+    console().print("", measures_table(result), sep="\n")
+
+
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
     """Print the table of the policies; where it is too wide for the terminal, without events and time."""
     from penstock.report import comparison_table

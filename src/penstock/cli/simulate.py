@@ -10,12 +10,13 @@ from penstock.cli.output import (
     POLICY_HELP,
     add_outputs,
     add_placement,
-    console,
     emit_json,
     emit_report,
     find_placement,
     placement_document,
+    print_applications,
     print_comparison,
+    print_measures,
     print_notes,
     print_placement,
     run_all,
@@ -59,9 +60,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(result: Any, placed: Any) -> None:
-    from penstock.report import applications_table
-
-    console().print(applications_table(result), "", sep="\n")
+    print_applications(result)
     print_comparison([result])
+    print_measures(result)
     print_placement(placed)
     print_notes([result])

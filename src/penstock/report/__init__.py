@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.report.html import render, write_report
-    from penstock.report.table import applications_table, bounds_table, comparison_table
+    from penstock.report.table import applications_table, bounds_table, comparison_table, measures_table
 
-__all__ = ["applications_table", "bounds_table", "comparison_table", "render", "write_report"]
+__all__ = ["applications_table", "bounds_table", "comparison_table", "measures_table", "render", "write_report"]
 
 _HOME_OF = {
     "applications_table": "penstock.report.table",
     "bounds_table": "penstock.report.table",
     "comparison_table": "penstock.report.table",
+    "measures_table": "penstock.report.table",
     "render": "penstock.report.html",
     "write_report": "penstock.report.html",
 }

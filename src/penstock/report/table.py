@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +14,9 @@ from penstock.report import objectives, units
 if TYPE_CHECKING:
     from penstock.engine import ApplicationResult, Result
     from penstock.theory import Bounds
+
+OPTIONAL: Final = ("progress", "transferring", "share peak", "direct", "stretch", "transferred", "by buffer")
+"""Columns of the table of applications that a narrow terminal can do without, the first ones first."""
 
 
 def comparison_table(results: Sequence[Result], bounds: Bounds | None = None, *, costs: bool = True) -> Table:
@@ -47,17 +51,30 @@ def bounds_table(bounds: Bounds) -> Table:
     return table
 
 
-def applications_table(result: Result, most: int = 20) -> Table:
-    """One row an application, in the order of the workload; of more than `most` those with the lowest yields."""
-    placed = any(application.resources is not None for application in result.applications)
-    headings = ("end", "yield", "stretch", "progress", "transferred", "waiting", "transferring")
-    table = _table("application", *headings, *(("slowdown", "resources") if placed else ()))
+def applications_table(result: Result, most: int = 20, without: Container[str] = ()) -> Table:
+    """One row an application, in the order of the workload; of more than `most` those with the lowest yields.
+
+    Slowdowns are there if somebody has come to I/O, resources and ways of the data where the machine has them.
+    `without` names columns to leave out.
+    """
     shown = sorted(range(len(result.applications)), key=lambda index: result.applications[index].yield_)[:most]
-    for index in sorted(shown):
-        application = result.applications[index]
-        table.add_row(*_row(application), *(_on_resources(application) if placed else ()))
+    applications = [result.applications[index] for index in sorted(shown)]
+    columns = {name: cells for name, cells in _columns(result, applications).items() if name not in without}
+    table = _table("application", *columns)
+    for application, *cells in zip(applications, *columns.values(), strict=True):
+        table.add_row(Text(application.name), *cells)
     if len(shown) < len(result.applications):
         table.caption = f"{len(shown)} of {len(result.applications):,} applications, those with the lowest yields"
+    return table
+
+
+def measures_table(result: Result) -> Table:
+    """What the run as a whole is measured by beside the objectives: a name and a line of words each, for any terminal."""
+    table = Table(show_header=False, show_edge=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, words in _measures(result):
+        table.add_row(name, words)
     return table
 
 
@@ -89,23 +106,72 @@ def _bounds_row(bounds: Bounds) -> Iterator[str]:
             yield "–"
 
 
-def _row(application: ApplicationResult) -> tuple[Text | str, ...]:
-    return (
-        Text(application.name),
-        "–" if application.end is None else units.duration(application.end),
-        objectives.text(application.yield_),
-        f"{application.stretch:.3f}",
-        units.duration(application.progress),
-        units.volume(application.transferred),
-        units.duration(application.waiting),
-        units.duration(application.transferring),
-    )
+def _columns(result: Result, applications: Sequence[ApplicationResult]) -> dict[str, list[str]]:
+    """The cells of the table of applications, by heading."""
+
+    def seconds(value: float) -> str:
+        return units.duration(value, result.duration)
+
+    columns = {
+        "end": ["–" if one.end is None else units.duration(one.end) for one in applications],
+        "yield": [objectives.text(one.yield_) for one in applications],
+        "stretch": [f"{one.stretch:.3f}" for one in applications],
+        "progress": [seconds(one.progress) for one in applications],
+        "transferred": [units.volume(one.transferred) for one in applications],
+        "waiting": [seconds(one.waiting) for one in applications],
+        "transferring": [seconds(one.transferring) for one in applications],
+    }
+    if len(result.slowdowns):
+        columns["slowdown"] = ["–" if one.slowdown is None else f"{one.slowdown:.3f}" for one in applications]
+    if any(one.resources is not None for one in applications):
+        columns["resources"] = [f"{len(one.resources or ()):,}" for one in applications]
+    uses = [one.buffer for one in applications if one.buffer is not None]
+    if uses:
+        columns["by buffer"] = [units.volume(use.drained + use.prefetched) for use in uses]
+        columns["direct"] = [units.volume(use.direct_written + use.direct_read) for use in uses]
+    if any(use.peak is not None for use in uses):
+        columns["share peak"] = [units.volume(use.peak or 0.0) for use in uses]
+    return columns
 
 
-def _on_resources(application: ApplicationResult) -> tuple[str, str]:
-    """What its I/O takes more than alone, and how many I/O resources it uses."""
-    slowdown = "–" if application.slowdown is None else f"{application.slowdown:.3f}"
-    return slowdown, f"{len(application.resources or ()):,}"
+def _measures(result: Result) -> Iterator[tuple[str, str]]:
+    placed = any(application.resources is not None for application in result.applications)
+    if len(result.slowdowns):
+        parts = f"; mean ρ_io {result.mean_allocation_slowdown:.3f}, mean ρ_con {result.mean_congestion_slowdown:.3f}"
+        yield "slowdown", f"mean {result.mean_slowdown:.3f}, max {result.max_slowdown:.3f}{parts if placed else ''}"
+    if result.makespan is not None:
+        yield "stretch by dates", f"mean {result.mean_stretch:.3f}, max {result.max_stretch:.3f}"
+        yield "stretch by durations", f"mean {result.mean_duration_stretch:.3f}, max {result.max_duration_stretch:.3f}"
+    yield "idle in I/O", f"{result.idle_node_seconds / 3600.0:.3g} node-hours, {_percent(result.idle_time)} of the machine's"
+    if placed:
+        used = ((result.occupancy, "busy"), (result.store_utilization, "used"))
+        words = (f"{word} {_percent(sum(parts) / len(parts))} (max {_percent(max(parts))})" for parts, word in used)
+        yield f"{len(result.occupancy):,} I/O resources", ", ".join(words)
+    else:
+        yield "link", f"busy {_percent(result.occupancy[0])}, used {_percent(result.store_utilization[0])}"
+    yield from _buffer_measures(result)
+
+
+def _buffer_measures(result: Result) -> Iterator[tuple[str, str]]:
+    """The size of the buffer, the most it held, and what went by way of it and past it."""
+    buffer = result.buffer
+    if buffer is None:
+        return
+    finite = math.isfinite(buffer.size)
+    size = units.volume(buffer.size) if finite else "unlimited"
+    kind = "" if buffer.shares is None else " in shares"
+    if buffer.peak is None:
+        peak = ""
+    else:
+        part = f" ({_percent(buffer.peak / buffer.size)})" if finite and buffer.size > 0.0 else ""
+        peak = f", peak {units.volume(buffer.peak)}{part}"
+    yield "buffer", f"{size}{kind}{peak}"
+    for name, by, past in (("written", "drained", "direct_written"), ("read", "prefetched", "direct_read")):
+        yield name, f"{units.volume(buffer.total(by))} by buffer, {units.volume(buffer.total(past))} direct"
+
+
+def _percent(part: float) -> str:
+    return f"{100.0 * part:.3g} %"
 
 
 def _table(name: str, *numbers: str) -> Table:
