@@ -6,10 +6,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock import InputError
-from penstock.campaign import run
+from penstock.campaign import SCHEMA, run
 from penstock.campaign.identity import identity
 from penstock.campaign.store import opened
 from tests.campaign.small import campaign, parts, without_seconds
@@ -92,6 +94,50 @@ def test_a_part_that_cannot_be_read(tmp_path: Path, finished: Path) -> None:
     assert str(caught.value) == f"{broken}: cannot be read; remove it to compute its cells again"
     broken.unlink()
     assert without_seconds(run(campaign(), copy)).equals(without_seconds(run(campaign(), finished)))
+
+
+NEW = [
+    "mean_stretch_by_dates",
+    "mean_stretch_by_durations",
+    "mean_allocation_slowdown",
+    "mean_congestion_slowdown",
+    "idle_time",
+    "occupancy",
+    "store_utilization",
+    "buffer_size",
+    "buffer_peak",
+    "direct_written",
+    "drained",
+    "direct_read",
+    "prefetched",
+]
+"""Columns that files of earlier versions do not have."""
+
+
+def test_parts_and_results_without_the_later_columns_are_read(tmp_path: Path, finished: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", str(finished), str(copy)], check=True)
+    whole = run(campaign(), finished)
+    for path in (copy / "results.parquet", sorted((copy / "parts").iterdir())[0]):
+        pq.write_table(pq.read_table(path, partitioning=None).drop_columns(NEW), path)
+    before = run(campaign(), copy)
+    assert before.schema.equals(SCHEMA)
+    assert before.drop_columns(NEW).equals(whole.drop_columns(NEW))
+    assert all(before[name].null_count == len(before) for name in NEW)
+    # An old part beside new ones, and one to compute.
+    (copy / "results.parquet").unlink()
+    sorted((copy / "parts").iterdir())[-1].unlink()
+    mixed = run(campaign(), copy)
+    assert without_seconds(mixed.drop_columns(NEW)).equals(without_seconds(whole.drop_columns(NEW)))
+    assert 0 < mixed["occupancy"].null_count < len(mixed)
+
+
+def test_a_file_that_has_no_rows_of_a_campaign(tmp_path: Path, finished: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", str(finished), str(copy)], check=True)
+    pq.write_table(pa.table({"other": [1]}), copy / "results.parquet")
+    with pytest.raises(InputError, match=r"results\.parquet: cannot be read; remove it to compute its cells again"):
+        run(campaign(), copy)
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

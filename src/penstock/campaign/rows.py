@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Cell, canonical
 from penstock.engine import Result, Run
-from penstock.engine.result import MEASURES, finite
+from penstock.engine.buffer_result import THROUGH
+from penstock.engine.result import MEASURES, UNBOUNDED, finite
 from penstock.model import Application, PenstockError, Workload
 from penstock.planning.placement.placed import Placed
 from penstock.policies.view import Floats
@@ -36,7 +37,17 @@ SCHEMA: Final = pa.schema(
         pa.field("max_slowdown", pa.float64()),  # likewise
         pa.field("max_stretch_by_dates", pa.float64()),  # null if an application did not end
         pa.field("max_stretch_by_durations", pa.float64()),  # likewise
+        pa.field("mean_stretch_by_dates", pa.float64()),  # likewise
+        pa.field("mean_stretch_by_durations", pa.float64()),  # likewise
+        pa.field("mean_allocation_slowdown", pa.float64()),
+        pa.field("mean_congestion_slowdown", pa.float64()),  # null if infinite
         pa.field("idle_node_seconds", pa.float64()),
+        pa.field("idle_time", pa.float64()),
+        pa.field("occupancy", pa.list_(pa.float64())),  # of the link, or of each I/O resource
+        pa.field("store_utilization", pa.list_(pa.float64())),  # likewise
+        pa.field("buffer_size", pa.float64()),  # null without a buffer, or if unlimited
+        pa.field("buffer_peak", pa.float64()),  # null without a buffer, or if it is in several shares
+        *(pa.field(way, pa.float64()) for way in THROUGH),  # null without a buffer
         pa.field("events", pa.int64()),
         pa.field("decisions", pa.int64()),
         pa.field("seconds", pa.float64()),  # time in the engine, the one column that differs between two runs
@@ -52,14 +63,7 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
-_MEASURES: Final = (*MEASURES, "begin", "end", "idle_node_seconds")
-_FINITE: Final = {
-    "mean_slowdown": "mean_slowdown",
-    "max_slowdown": "max_slowdown",
-    "max_stretch_by_dates": "max_stretch",
-    "max_stretch_by_durations": "max_duration_stretch",
-}
-"""Columns that may be infinite or unknown, and the fields of a result they are."""
+_MEASURES: Final = (*MEASURES, "begin", "end", "idle_node_seconds", "idle_time", "occupancy", "store_utilization")
 _LONGEST_ERROR: Final = 1_000
 
 
@@ -90,7 +94,8 @@ def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: Plac
     return {
         **_heading(cell, window),
         **{name: getattr(result, name) for name in _MEASURES},
-        **{column: finite(getattr(result, name)) for column, name in _FINITE.items()},
+        **{column: finite(getattr(result, name)) for column, name in UNBOUNDED.items()},
+        **_buffer(result),
         "applications": len(result.applications),
         "placement": _placement(placed),
         "yields": [application.yield_ for application in result.applications],
@@ -126,6 +131,18 @@ def to_part(rows: Iterable[dict[str, Any]]) -> bytes:
     return bytes(sink.getvalue())
 
 
+def with_all_columns(table: pa.Table) -> pa.Table:
+    """The rows with every column of SCHEMA in its order; null where the file was written before there was such a column.
+
+    Raises pa.ArrowInvalid for what are no rows of a campaign.
+    """
+    if "key" not in table.column_names:
+        raise pa.ArrowInvalid("there is no column 'key'; expected rows of a campaign")
+    size = len(table)
+    columns = [table[one.name] if one.name in table.column_names else pa.nulls(size, one.type) for one in SCHEMA]
+    return pa.table(columns, schema=SCHEMA)
+
+
 def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
     return {
         "key": cell.key,
@@ -136,6 +153,15 @@ def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
         "policy": cell.policy,
         "command": cell.command(window or 0),
     }
+
+
+def _buffer(result: Result) -> dict[str, float | None]:
+    """The measures of the buffer; nothing without one."""
+    buffer = result.buffer
+    if buffer is None:
+        return {}
+    ways = {way: buffer.total(way) for way in THROUGH}
+    return {"buffer_size": finite(buffer.size), "buffer_peak": buffer.peak, **ways}
 
 
 def _placement(placed: Placed | None) -> str | None:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Campaign, Task
 from penstock.campaign.identity import Identity, differences, identity
-from penstock.campaign.rows import to_part
+from penstock.campaign.rows import to_part, with_all_columns
 from penstock.model import InputError
 from penstock.model.files import replacing
 
@@ -143,7 +143,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path, partitioning=None)
+        return with_all_columns(pq.read_table(path, partitioning=None))
     except (OSError, pa.ArrowException):
         raise InputError(str(path), "cannot be read; remove it to compute its cells again") from None
 
