@@ -69,6 +69,92 @@ def test_what_files_say_and_no_run_uses_is_named_once(tmp_path: Path, capsys: Ca
     assert said == ["note: campaign does not use applications[].directory, applications[].best_count"]
 
 
+CURVED = {"phases": [["work", 3], ["write", 4], ["read", 2]], "curve": {"1": 2, "2": 3}, "write_bandwidth": 2}
+
+
+def files_of(folder: Path, **kinds: tuple[dict[str, object], dict[str, object]]) -> Path:
+    """A campaign of workload files, each with its platform and what its two applications have."""
+    for name, (platform, more) in kinds.items():
+        applications = [{**CURVED, **more} for _ in range(2)]
+        document = {"penstock": 1, "platform": {"bandwidth": 6, **platform}, "applications": applications}
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    paths = [str(folder / f"{name}.json") for name in kinds]
+    file = folder / "files.yaml"
+    file.write_text(f"campaign: files\nworkload: file\nparameters: {{path: {json.dumps(paths)}}}\npolicies: [fcfs, bound]\n")
+    return file
+
+
+BUFFER = {"size": 3}
+OWN, FOUND = ({"resources": 2}, {"placement": [1]}), ({"resources": 2, "buffer": BUFFER}, {})
+DEFAULT = "placement: tcpu, greedy-clairvoyant (default; --allocation, --placement choose others)"
+
+
+def test_the_placement_is_named(tmp_path: Path, capsys: Capture) -> None:
+    options = ["--out", str(tmp_path / "one"), "--workers", "1"]
+    assert main(["campaign", str(files_of(tmp_path, found=FOUND)), *options]) == 0
+    assert DEFAULT in capsys.readouterr().out.splitlines()
+    both = str(files_of(tmp_path, own=OWN, found=FOUND, link=({"buffer": BUFFER}, {})))
+    options[1] = str(tmp_path / "two")
+    assert main(["campaign", both, *options]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("placement")]
+    assert said == ["placement: from the file, 2 rows", f"{DEFAULT}, 2 rows"]
+    assert main(["campaign", both, *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["placements"] == [
+        {"source": "file", "allocation": None, "placement": None, "rows": 2},
+        {"source": "default", "allocation": "tcpu", "placement": "greedy-clairvoyant", "rows": 2},
+    ]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_others_can_be_chosen(tmp_path: Path, capsys: Capture, written: bool) -> None:
+    file = files_of(tmp_path, own=OWN, found=FOUND)
+    options = ["--allocation", "static", "--placement", "random"]
+    if written:
+        file.write_text(f"{file.read_text()}allocation: static\nplacement: random\n")
+        options = []
+    assert main(["campaign", str(file), *options, "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "placement: static, random" in captured.out.splitlines()
+    assert "applications[].placement" in captured.err
+    rows = pq.read_table(tmp_path / "out" / "results.parquet").to_pylist()
+    assert {row["placement"] for row in rows} == {"static + random"}
+    assert all(row["command"].endswith(" --allocation static --placement random") for row in rows)
+    for row in rows[:2]:
+        assert main([*row["command"].split()[1:], "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["min_yield"] == row["min_yield"]
+    other = [str(file), "--allocation", "mckp", *(["--placement", "random"] if not written else [])]
+    assert main(["campaign", *other, "--out", str(tmp_path / "out")]) == 2  # MCKP places by itself
+    assert main(["campaign", str(file), "--allocation", "n-sys", "--out", str(tmp_path / "out")]) == 2
+    assert "holds another campaign" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("", ["--allocation", "most"], "penstock: allocation most: unknown; expected one of random, static"),
+        ("", ["--placement", "left"], "penstock: placement left: unknown; expected one of random"),
+        ("allocation: most", [], "files.yaml: allocation most: unknown; expected one of random, static"),
+        ("placement: [0]", [], "files.yaml: placement: [0] is no name; expected one that `penstock place` knows"),
+    ],
+)
+def test_unknown_heuristics_are_refused(
+    tmp_path: Path, capsys: Capture, lines: str, options: list[str], message: str
+) -> None:
+    file = files_of(tmp_path, own=OWN)
+    file.write_text(f"{file.read_text()}{lines}\n")
+    assert main(["campaign", str(file), *options, "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr().err
+    assert message in captured
+    assert captured.count("\n") == 1
+
+
+def test_a_field_that_one_file_makes_use_of_is_not_said_to_be_useless(tmp_path: Path, capsys: Capture) -> None:
+    file = files_of(tmp_path, own=OWN, found=FOUND)
+    assert main(["campaign", str(file), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    said = f"note: campaign does not use applications[].write_bandwidth (in {tmp_path / 'own.json'})"
+    assert said in capsys.readouterr().err.splitlines()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

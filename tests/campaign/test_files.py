@@ -48,7 +48,11 @@ WRONG = [
         f"workload: 'clay' is unknown; expected one of {', '.join(SOURCES)}",
     ),
     ("workload: synthetic", "workload: [a]", "workload: ['a'] is not a kind of workload; expected a name"),
-    ("seeds:", "seed:", "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies"),
+    (
+        "seeds:",
+        "seed:",
+        "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies, allocation, placement",
+    ),
     ("workload: synthetic\n", "", "workload: is missing; expected the keys campaign, workload"),
     ("campaign: pressure", "campaign: 3", "campaign: 3 is no name; expected a text"),
     (
@@ -117,7 +121,12 @@ WRONG = [
         "greedy-yield",
         "line 7, column 1: the file is not YAML or ends too early: did not find expected ',' or ']'; expected a campaign",
     ),
-    (GOOD, "pressure", "'pressure' is not a campaign; expected the keys campaign, workload, parameters, seeds, policies"),
+    (
+        GOOD,
+        "pressure",
+        "'pressure' is not a campaign; expected the keys campaign, workload, parameters, seeds, policies, allocation, "
+        "placement",
+    ),
 ]
 
 

@@ -83,7 +83,21 @@ def test_rows_of_resources_and_buffers(tmp_path: Path) -> None:
         assert found[name] == getattr(result, name)
     assert found["max_stretch_by_dates"] == result.max_stretch
     assert found["max_stretch_by_durations"] == result.max_duration_stretch
+    assert found["mean_stretch_by_dates"] == result.mean_stretch
+    assert found["mean_stretch_by_durations"] == result.mean_duration_stretch
+    assert found["mean_slowdown"] == pytest.approx(found["mean_allocation_slowdown"] + found["mean_congestion_slowdown"])
+    # b(2)/b(1) = 3/2 of the first; the second one has its best number.
+    assert found["mean_allocation_slowdown"] == 1.25
+    # Resource 0 carries the first one's 4 bytes at 2 bytes/s and, as resource 1, the second one's 11 bytes at 1 byte/s.
+    seconds = [part * (found["end"] - found["begin"]) for part in found["store_utilization"]]
+    assert seconds == pytest.approx([4 / 2 + 11, 11])
+    assert all(use <= busy + 1e-12 for use, busy in zip(found["store_utilization"], found["occupancy"], strict=True))
+    assert found["buffer_size"] == 3.0
+    assert 0.0 < found["buffer_peak"] <= 3.0 * (1 + 1e-9)
+    assert found["drained"] + found["direct_written"] == pytest.approx(4 + 9)
+    assert found["prefetched"] + found["direct_read"] == pytest.approx(2)
     assert found["mean_iterations"] == [5.0, 5.5]  # 3 s and 4 bytes at 2 bytes/s; 9 and 2 bytes at 1 byte/s
+    assert bound["occupancy"] is bound["buffer_peak"] is bound["mean_allocation_slowdown"] is None
     assert bound["min_yield"] == penstock.bounds(workload).min_yield >= found["min_yield"]
 
 
@@ -96,7 +110,8 @@ def test_without_a_placement_there_is_the_default(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_text(RESOURCES.replace('"placement": [0], ', ""))
     (row,) = run(Campaign("mixed", (Cell("file", {"path": str(path)}, 0, "fcfs"),)), tmp_path / "mixed").to_pylist()
-    assert row["error"] == "applications[0]: the key 'placement' is missing; expected it for every application, or for none"
+    said = "applications[0]: the key 'placement' is missing; expected it for every application, or for none"
+    assert row["error"] == f"{path}: {said}"
 
 
 def test_a_finished_campaign_is_read_and_not_computed(tmp_path: Path) -> None:

@@ -256,9 +256,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: Capture, numb
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_nothing_is_compiled_for_what_is_refused(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_compiled_for_what_is_refused(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing in the cache, too."""
     asked: list[object] = []
     monkeypatch.setattr("penstock.planning.batch._compile", lambda *arguments: asked.append(arguments))

@@ -121,7 +121,9 @@ def test_a_full_buffer_does_not_break_rounds():
 
 def test_plans_refuse_what_they_do_not_know():
     plain = Application.of("a", [("work", 1.0), ("io", 1.0)])
-    with pytest.raises(InputError, match=r"^platform\.degradation: the program that sizes a buffer knows no degradation; exp"):
+    with pytest.raises(
+        InputError, match=r"^platform\.degradation: the program that sizes a buffer knows no degradation; exp"
+    ):
         demand(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
 
 

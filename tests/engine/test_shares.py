@@ -36,7 +36,10 @@ def test_a_share_is_all_that_its_application_has() -> None:
 def test_shares_of_the_workload_are_those_that_can_be_given(policy: str) -> None:
     shared = workload((WRITER, {"share": 3.0}), ([("read", 2.0), ("write", 5.0)], {"share": 2.0, "release": 1.0}))
     given = Buffering(shares=[3.0, 2.0])
-    assert simulate(shared, policy).to_dict()["applications"] == simulate(shared, policy, buffer=given).to_dict()["applications"]
+    assert (
+        simulate(shared, policy).to_dict()["applications"]
+        == simulate(shared, policy, buffer=given).to_dict()["applications"]
+    )
     twin = NaiveRun(shared, policy, shares=[3.0, 2.0]).run()
     assert list(simulate(shared, policy).ends) == pytest.approx([one.end for one in twin.applications], rel=1e-9)
 
@@ -71,10 +74,15 @@ def test_shares_that_are_there_at_once_must_fit() -> None:
         ((WRITER, {"share": 5.0}), (WRITER, {"share": 5.0 * (1.0 + 1e-9)})),
         ((WRITER, {"share": 10.0}), ([("work", 9.0)], {})),
         # It may end at 5 s, with a write at 8 bytes/s, and does not: that is known only when it runs.
-        (([("work", 4.5), ("write", 4.0)], {"share": 1.0, "write_bandwidth": 8.0}), (WRITER, {"share": 10.0, "release": 5.0})),
+        (
+            ([("work", 4.5), ("write", 4.0)], {"share": 1.0, "write_bandwidth": 8.0}),
+            (WRITER, {"share": 10.0, "release": 5.0}),
+        ),
     ],
 )
-def test_shares_one_after_the_other_may_be_the_same_room(members: tuple[tuple[list[tuple[str, float]], dict[str, object]], ...]) -> None:
+def test_shares_one_after_the_other_may_be_the_same_room(
+    members: tuple[tuple[list[tuple[str, float]], dict[str, object]], ...],
+) -> None:
     assert simulate(workload(*members), "fcfs", check=True).makespan is not None
 
 

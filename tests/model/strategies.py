@@ -13,7 +13,9 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 @st.composite
 def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, divided: bool) -> Application:
-    placements = st.none() if platform.resources is None else st.none() | st.lists(st.integers(0, 7), min_size=1, unique=True)
+    placements = (
+        st.none() if platform.resources is None else st.none() | st.lists(st.integers(0, 7), min_size=1, unique=True)
+    )
     size = platform.buffer.size if platform.buffer and divided else None
     phases = draw(st.lists(st.tuples(st.integers(0, 3), amounts), min_size=1, max_size=6))
     return Application(

@@ -183,7 +183,10 @@ WRONG = [
         "applications[0].placement: [1] on a platform without I/O resources; expected platform.resources, or leave it out",
     ),
     (changed(("applications", 0, "share"), "-1 B"), "applications[0].share: '-1 B' is negative"),
-    (changed(("applications", 0, "share"), 1), "applications[0].share: 1.0 bytes of a buffer without a size; expected platf"),
+    (
+        changed(("applications", 0, "share"), 1),
+        "applications[0].share: 1.0 bytes of a buffer without a size; expected platf",
+    ),
     (
         changed(("platform", "buffer"), {"size": 1, "resources": [0, 2]}).replace('"nodes": 60', '"resources": 3'),
         "platform.buffer.resources: [0, 2] are not the 3 I/O resources of the platform: some bypass the buffer",

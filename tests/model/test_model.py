@@ -157,7 +157,9 @@ def test_resources_are_used_where_all_have_curves_or_some_are_placed() -> None:
 
 
 def test_a_placement_needs_resources() -> None:
-    message = r"^applications\[0\].placement: \[0\] on a platform without I/O resources; expected platform.resources, or leave"
+    message = (
+        r"^applications\[0\].placement: \[0\] on a platform without I/O resources; expected platform.resources, or leave"
+    )
     with pytest.raises(InputError, match=message):
         on_resources([0], resources=None)
 
@@ -178,13 +180,22 @@ def test_shares_are_those_of_all_that_do_io() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: divided(1.0), "applications[0].share: 1.0 bytes of a buffer without a size; expected platform.buffer.size, or"),
-        (lambda: divided(None, 1.0, buffer={"bandwidth": 1}), "applications[1].share: 1.0 bytes of a buffer without a size; "),
+        (
+            lambda: divided(1.0),
+            "applications[0].share: 1.0 bytes of a buffer without a size; expected platform.buffer.size, or",
+        ),
+        (
+            lambda: divided(None, 1.0, buffer={"bandwidth": 1}),
+            "applications[1].share: 1.0 bytes of a buffer without a size; ",
+        ),
         (
             lambda: divided(None, 1.0, buffer={"size": 4}),
-            "applications[0]: the key 'share' is missing; expected bytes for every application that does I/O, as applications[1]",
+            "applications[0]: the key 'share' is missing; expected bytes for every application that does I/O, as applic",
         ),
-        (lambda: divided(4.5, 1.0, buffer={"size": 4}), "applications[0].share: 4.5 bytes are more than the buffer's 4.0; exp"),
+        (
+            lambda: divided(4.5, 1.0, buffer={"size": 4}),
+            "applications[0].share: 4.5 bytes are more than the buffer's 4.0; exp",
+        ),
         (lambda: divided(-1.0, buffer={"size": 4}), "share: -1.0 is negative; expected a finite number of bytes, 0 or more"),
         (lambda: divided("1 s", buffer={"size": 4}), "share: '1 s' has the unknown unit 's'; expected one of B, kB"),
     ],

@@ -122,7 +122,7 @@ def test_every_resource_is_a_link_of_its_own():
     assert together.min_yield == pytest.approx(0.5, abs=1e-8)
     assert in_part.min_yield == pytest.approx(0.5, abs=1e-8)
     assert bounds(two(placed.platform, curve={1: 1.0}, placement=[2])).min_yield == pytest.approx(0.5, abs=1e-8)
-    with pytest.raises(InputError, match="placement: not given, and the applications share . I/O resources; expected"):
+    with pytest.raises(InputError, match="placement: not given, and the applications share 3 I/O resources; expected"):
         bounds(placed)
 
 

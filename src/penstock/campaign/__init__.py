@@ -14,7 +14,7 @@ from penstock.campaign.grid import grid
 from penstock.campaign.rows import SCHEMA
 from penstock.campaign.run import run
 from penstock.campaign.sources import SOURCES, Source
-from penstock.campaign.summary import by_policy, failures
+from penstock.campaign.summary import by_policy, failures, placements
 
 __all__ = [
     "BOUND",
@@ -27,6 +27,7 @@ __all__ = [
     "by_policy",
     "failures",
     "grid",
+    "placements",
     "read",
     "run",
 ]

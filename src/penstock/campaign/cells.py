@@ -14,6 +14,7 @@ from typing import Any, Final
 from penstock.campaign.sources import normal_parameters, source
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
+from penstock.planning.placement.placed import Placed, heuristic_of, placed
 
 MOST_CELLS: Final = 10_000_000
 """More would not fit into memory."""
@@ -28,29 +29,41 @@ class Cell:
     """One policy on the workloads that a source makes of the parameters and the seed.
 
     The parameters are kept as the source understands them, defaults included. The policy may also be BOUND: what no schedule
-    passes.
+    passes. `allocation` and `placement` name who uses which I/O resources; without them it is what `simulate` takes.
     """
 
     kind: str
     parameters: Mapping[str, Any] = field(hash=False)
     seed: int
     policy: str
+    allocation: str | None = None
+    placement: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", normal_parameters(self.kind, self.parameters))
         require_seed(self.seed, "seed")
+        if self.placing:
+            heuristic_of(self.allocation, self.placement)
+
+    @property
+    def placing(self) -> dict[str, str]:
+        """The heuristics that are asked for, by their options."""
+        given = {"allocation": self.allocation, "placement": self.placement}
+        return {name: value for name, value in given.items() if value is not None}
 
     @cached_property
     def key(self) -> str:
         """The same for the same cell in every campaign: 16 digits."""
-        return digest([self.kind, self.parameters, self.seed, self.policy])
+        placing = [self.placing] if self.placing else []
+        return digest([self.kind, self.parameters, self.seed, self.policy, *placing])
 
     def command(self, window: int = 0) -> str:
         """The shell command that computes the cell's row of that window by itself."""
         kind = source(self.kind)
         make, file = kind.recipe(kind.parse(self.parameters), self.seed, window)
         words = ["bound", file] if self.policy == BOUND else ["simulate", file, "--policy", self.policy]
-        compute = shlex.join(["penstock", *words])
+        options = [word for name, value in self.placing.items() for word in (f"--{name}", value)]
+        compute = shlex.join(["penstock", *words, *options])
         return f"{make} && {compute}" if make else compute
 
 
@@ -70,6 +83,10 @@ class Task:
         cell = self.cells[0]
         kind = source(cell.kind)
         return kind.make(kind.parse(cell.parameters), cell.seed)
+
+    def placed(self, workload: Workload) -> Placed | None:
+        """Who uses which I/O resources in one of them; None on one link."""
+        return placed(workload, self.cells[0].allocation, self.cells[0].placement)
 
 
 @dataclass(frozen=True)
@@ -103,7 +120,7 @@ class Campaign:
         """The cells by workload, in the order in which the workloads first appear."""
         groups: dict[str, list[Cell]] = {}
         for cell in self.cells:
-            groups.setdefault(canonical([cell.kind, cell.parameters, cell.seed]), []).append(cell)
+            groups.setdefault(canonical([cell.kind, cell.parameters, cell.seed, cell.placing]), []).append(cell)
         return tuple(Task(tuple(cells)) for cells in groups.values())
 
     def definition(self) -> dict[str, Any]:
@@ -114,7 +131,12 @@ class Campaign:
         grids: dict[str, dict[str, Any]] = {}
         for task in self.tasks:
             cell = task.cells[0]
-            grid = {"workload": cell.kind, "parameters": dict(cell.parameters), "policies": [c.policy for c in task.cells]}
+            grid = {
+                "workload": cell.kind,
+                "parameters": dict(cell.parameters),
+                "policies": [one.policy for one in task.cells],
+                **cell.placing,
+            }
             grids.setdefault(canonical(grid), {**grid, "seeds": []})["seeds"].append(cell.seed)
         return {
             "campaign": self.name,

@@ -14,8 +14,8 @@ from penstock.campaign.identity import Identity, identity, require
 from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
 from penstock.engine import Run
 from penstock.engine.kernel import compiled_advance
-from penstock.model import PenstockError, Workload
-from penstock.planning.placement.placed import Placed, placed
+from penstock.model import InputError, PenstockError, Workload
+from penstock.planning.placement.placed import Placed
 from penstock.policies.naming import find
 from penstock.policies.policy import Policy
 from penstock.theory.bounds import bounds, compile_bounds
@@ -50,7 +50,7 @@ def warm_up(campaign: Campaign) -> None:
     for task in {task.cells[0].kind: task for task in reversed(campaign.tasks)}.values():
         with suppress(Exception):
             workload = task.workloads()[0]
-            on = placed(workload)
+            on = task.placed(workload)
             for cell in task.cells:
                 if cell.policy == BOUND:
                     compile_bounds()
@@ -68,9 +68,9 @@ def _rows(task: Task) -> Iterator[dict[str, Any]]:
         return
     for window, workload in enumerate(workloads):
         try:
-            on = placed(workload)
+            on = task.placed(workload)
         except Exception as error:  # an application that has no curve, say
-            yield from (failed(cell, window, error) for cell in task.cells)
+            yield from (failed(cell, window, _located(cell, error)) for cell in task.cells)
             continue
         for cell in task.cells:
             yield _row(cell, window, workload, on)
@@ -86,7 +86,14 @@ def _row(cell: Cell, window: int, workload: Workload, on: Placed | None) -> dict
             run = _ready_run(workload, _ready(cell.policy, policy_file_digest(cell.policy)), on)
         return computed(cell, window, run.finish(), Shape.of(run), on)
     except Exception as error:  # whatever a user's policy raises is the row's error
-        return failed(cell, window, error)
+        return failed(cell, window, _located(cell, error))
+
+
+def _located(cell: Cell, error: Exception) -> Exception:
+    """The error with the name of the file, if it is about what a workload file says."""
+    if cell.kind == "file" and isinstance(error, InputError):
+        return error.of_workload(cell.parameters["path"])
+    return error
 
 
 def _ready_run(workload: Workload, policy: Policy, on: Placed | None) -> Run:

@@ -7,6 +7,8 @@
     parameters: {pressure: [0.2, 0.5, 0.8], sigma: 0.5}   # lists are crossed
     seeds: {first: 0, count: 20}                           # or a list; default: 0
     policies: [fair-share, greedy-yield]                   # default: those that share the link
+    allocation: n-sys                                      # on I/O resources; default: as the workload says, else tcpu
+    placement: random                                      # likewise; else greedy-clairvoyant
 """
 
 from __future__ import annotations
@@ -22,19 +24,25 @@ from penstock.campaign.sources import source
 from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.model.files import parse_yaml
+from penstock.planning.placement.placed import heuristic_of
 
-_KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies")
+_KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies", "allocation", "placement")
 _NEEDED: Final = ("campaign", "workload")
 
 
-def read(path: str | os.PathLike[str]) -> Campaign:
-    """The campaign in the file.
+def read(path: str | os.PathLike[str], *, allocation: str | None = None, placement: str | None = None) -> Campaign:
+    """The campaign in the file; `allocation` and `placement` replace those that it names.
 
     Raises InputError with one line that names the file, the place in it, the value and what is expected.
     """
     name = os.fspath(path)
+    if allocation is not None or placement is not None:
+        heuristic_of(allocation, placement)  # not the file's fault
     try:
-        return from_document(parse_yaml(_text(Path(name)), "a campaign"))
+        document = parse_yaml(_text(Path(name)), "a campaign")
+        given = {"allocation": allocation, "placement": placement}
+        asked = {key: value for key, value in given.items() if value is not None}
+        return from_document({**document, **asked} if isinstance(document, dict) else document)
     except InputError as error:
         raise error.in_file(name) from None
 
@@ -59,7 +67,11 @@ def from_document(document: object) -> Campaign:
     policies = document.get("policies")
     if policies is not None and not isinstance(policies, list):
         raise InputError("policies", f"{short(policies)} is not a list; expected a list of names")
-    return grid(document["campaign"], kind, parameters, _seeds(document.get("seeds", [0])), policies)
+    placing = {key: document.get(key) for key in ("allocation", "placement")}
+    for key, value in placing.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(key, f"{short(value)} is no name; expected one that `penstock place` knows")
+    return grid(document["campaign"], kind, parameters, _seeds(document.get("seeds", [0])), policies, **placing)
 
 
 def _seeds(value: object) -> Sequence[Any]:

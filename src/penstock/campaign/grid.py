@@ -21,10 +21,14 @@ def grid(
     parameters: Mapping[str, Any],
     seeds: Sequence[int] = (0,),
     policies: Iterable[str] | None = None,
+    *,
+    allocation: str | None = None,
+    placement: str | None = None,
 ) -> Campaign:
     """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
 
-    Policies are named as for `penstock compare`, families included; by default those that share the link.
+    Policies are named as for `penstock compare`, families included; by default those that share the link. `allocation` and
+    `placement` name who uses which I/O resources, as for `penstock place`.
 
     Parameters vary slowest, the last one first; policies fastest.
     """
@@ -37,7 +41,7 @@ def grid(
     cells = []
     for point in itertools.product(*axes):
         values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))
-        cells += [Cell(kind, values, seed, policy) for seed in seed_list for policy in names]
+        cells += [Cell(kind, values, seed, policy, allocation, placement) for seed in seed_list for policy in names]
     return Campaign(name, tuple(cells))
 
 

@@ -30,3 +30,10 @@ def failures(table: pa.Table) -> list[dict[str, Any]]:
     """The rows that failed: what they are, the error, and the command that reproduces it."""
     names = ["key", "parameters", "seed", "window", "policy", "error", "command"]
     return list(table.filter(pc.is_valid(table["error"])).select(names).to_pylist())
+
+
+def placements(table: pa.Table) -> dict[str, int]:
+    """Where the I/O resources of the applications come from, as the column says it, and in how many rows; none on links."""
+    known = table.filter(pc.is_valid(table["placement"]))
+    counts = known.group_by("placement", use_threads=False).aggregate([("key", "count")])
+    return {row["placement"]: row["key_count"] for row in counts.to_pylist()}

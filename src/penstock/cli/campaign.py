@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import console, emit_json
+from penstock.cli.output import add_placement, console, emit_json
 from penstock.cli.usage import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.campaign import Campaign
+    from penstock.planning.placement.placed import Placed
 
 FAILED = 1
 DASK_HELP = (
@@ -34,6 +37,7 @@ def configure(commands: Any) -> None:
     where = command.add_mutually_exclusive_group()
     where.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
+    add_placement(command)
     command.add_argument("--retry", action="store_true", help="also compute the cells again that have failed")
     command.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
     command.set_defaults(run=run)
@@ -43,16 +47,21 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from penstock import campaign
 
-    described = campaign.read(options.file)
+    described = campaign.read(options.file, allocation=options.allocation, placement=options.placement)
     _note_unused(described)
     table = campaign.run(described, options.out, workers=options.workers, dask=options.dask, retry=options.retry)
     policies, failures = campaign.by_policy(table), campaign.failures(table)
+    placements = _placements(described, campaign.placements(table))
     results = str(Path(options.out) / "results.parquet")
     if options.json:
         heading = {"campaign": described.name, "cells": len(described.cells), "rows": len(table), "results": results}
-        emit_json({**heading, "policies": policies, "failures": failures}, None)
+        told = [{**on.to_dict(), "rows": rows} for on, rows in placements]
+        emit_json({**heading, "policies": policies, "placements": told, "failures": failures}, None)
     else:
-        _print(policies, failures, results)
+        _print(policies, failures)
+        for on, rows in placements:
+            print(f"placement: {on.text}{f', {rows:,} rows' if len(placements) > 1 else ''}")
+        print(f"results: {results}")
     return FAILED if failures else 0
 
 
@@ -61,19 +70,29 @@ def _note_unused(described: Campaign) -> None:
     from penstock.campaign import BOUND
     from penstock.model import PenstockError
     from penstock.model.files import read
-    from penstock.planning.placement.placed import placed
     from penstock.policies import find
 
     policies = [find(name) for name in described.policies if name != BOUND]
     cases = []
-    for path in dict.fromkeys(cell.parameters["path"] for cell in described.cells if cell.kind == "file"):
+    files = {task.cells[0].parameters["path"]: task for task in described.tasks if task.cells[0].kind == "file"}
+    for path, task in files.items():
         with suppress(PenstockError):
             workload = read(path)
-            cases.append(Case.of(workload, policies, placed(workload)))
+            cases.append(replace(Case.of(workload, policies, task.placed(workload)), file=path))
     note_unused("campaign", *cases)
 
 
-def _print(policies: list[dict[str, Any]], failures: list[dict[str, Any]], results: str) -> None:
+def _placements(described: Campaign, rows: Mapping[str, int]) -> list[tuple[Placed, int]]:
+    """Where the placements come from, each with its number of rows."""
+    from penstock.planning.placement.heuristics import from_name
+    from penstock.planning.placement.placed import Placed
+
+    asked = any(cell.placing for cell in described.cells)
+    found = {name: None if name == "file" else from_name(name) for name in rows}
+    return [(Placed((), found[name], default=bool(found[name]) and not asked), count) for name, count in rows.items()]
+
+
+def _print(policies: list[dict[str, Any]], failures: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table("policy", box=None, header_style="bold", pad_edge=False)
@@ -88,4 +107,3 @@ def _print(policies: list[dict[str, Any]], failures: list[dict[str, Any]], resul
         print(f"failed: {failure['command']}: {failure['error']}")
     if len(failures) > 3:
         print(f"failed: {len(failures) - 3} more, in the column error")
-    print(f"results: {results}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -52,8 +51,6 @@ COMMANDS = (
     reproduce,
 )
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
-WORKLOAD = re.compile(r"(platform|applications|window)\b")
-"""How the places in a workload begin."""
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -105,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _located(error: Exception, file: str | None) -> Exception:
-    """An error about what a workload says, with the name of its file in front; reading the file has put it there before."""
+    """An error about what a workload says, with the name of its file in front."""
     from penstock.model.errors import InputError
 
-    if file is None or not isinstance(error, InputError) or error.place == file or not WORKLOAD.match(error.place):
+    if file is None or not isinstance(error, InputError):
         return error
-    return error.in_file("standard input" if file == "-" else file)
+    return error.of_workload("standard input" if file == "-" else file)

@@ -12,6 +12,12 @@ number of bytes, 0 or more".
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_IN_WORKLOAD: Final = re.compile(r"(platform|applications|window)\b")
+"""How the places in a workload begin."""
+
 
 class PenstockError(Exception):
     """What went wrong, in one line that a user can act on."""
@@ -32,6 +38,13 @@ class InputError(PenstockError):
     def in_file(self, path: str) -> InputError:
         """The same error with the name of the file in front."""
         return InputError(path, str(self))
+
+    def of_workload(self, path: str) -> InputError:
+        """The same error, with the name of the file in front where it is about a workload and does not have it yet.
+
+        What is found after reading a file knows only the place in it.
+        """
+        return self.in_file(path) if _IN_WORKLOAD.match(self.place) and self.place != path else self
 
 
 class PolicyFault(PenstockError):

@@ -36,8 +36,8 @@ def bounds(
 ) -> Bounds:
     """The bounds of the workload. Applications below the link's bandwidth are taken in `pieces` pieces an operation.
 
-    On I/O resources they are those of a `placement`, the workload's own if not given, one link if False: no schedule of these
-    applications on these resources has more. A buffer that has a size, or its shares, is taken as a pool.
+    On I/O resources they are those of a `placement`, the workload's own if not given, one link if False: no schedule of
+    these applications on these resources has more. A buffer that has a size, or its shares, is taken as a pool.
     """
     begun = time.perf_counter()
     lowest = efficiency = 1.0

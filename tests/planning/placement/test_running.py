@@ -66,7 +66,7 @@ def test_resources_may_be_listed_and_one_link_asked_for() -> None:
         assert same(penstock.simulate(load, "fcfs", placement=False), penstock.simulate(link, "fcfs"))
         assert same(run_engine(load, "fcfs", placement=False), run_engine(link, "fcfs"))
         assert penstock.bounds(load, placement=False).min_yield == penstock.bounds(link).min_yield
-    with pytest.raises(InputError, match="^allocation: 'tcpu' beside a placement that is given; expected one of the two"):
+    with pytest.raises(InputError, match=r"^allocation: 'tcpu' beside a placement that is given; expected one of the two"):
         penstock.simulate(NONE, "fcfs", allocation="tcpu", placement=[[0], [0], [0]])
 
 

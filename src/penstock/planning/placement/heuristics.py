@@ -18,6 +18,8 @@ from penstock.policies.view import Ints
 MCKP: Final = "mckp"
 MCKP_SHARED: Final = "mckp-shared"
 BOTH_STEPS: Final = (MCKP, MCKP_SHARED)
+SEPARATOR: Final = " + "
+"""Between the steps in the name of a heuristic."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Heuristic:
     @property
     def name(self) -> str:
         """All names in one."""
-        return " + ".join(self.steps)
+        return SEPARATOR.join(self.steps)
 
     @property
     def needs(self) -> tuple[Information, ...]:
@@ -76,6 +78,11 @@ class Heuristic:
         generator = np.random.default_rng(seed)
         counts = find_allocation(self.allocation).counts(known, generator)
         return find_placing(self.placement).place(known, counts, generator)
+
+
+def from_name(name: str) -> Heuristic:
+    """The heuristic that has this name."""
+    return Heuristic(*name.split(SEPARATOR))
 
 
 def heuristics(applications: int, resources: int) -> tuple[Heuristic, ...]:

@@ -59,6 +59,11 @@ def placed(workload: Workload, allocation: str | None = None, placement: str | N
     own = None if asked else workload.placement
     if own is not None:
         return Placed(checked_placement(workload, own))
-    chosen = allocation or ALLOCATION
-    heuristic = Heuristic(chosen, placement if chosen in BOTH_STEPS else placement or PLACEMENT)
+    heuristic = heuristic_of(allocation, placement)
     return Placed(heuristic.place(Characteristics.of(workload)), heuristic, default=not asked)
+
+
+def heuristic_of(allocation: str | None, placement: str | None) -> Heuristic:
+    """The heuristic of these names, the default for what is not named; InputError for an unknown one."""
+    chosen = allocation or ALLOCATION
+    return Heuristic(chosen, placement if chosen in BOTH_STEPS else placement or PLACEMENT)

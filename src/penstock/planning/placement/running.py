@@ -1,4 +1,4 @@
-"""What the commands `simulate` and `bound` do with a workload, as functions: it is placed as its file says, or by default."""
+"""What the commands `simulate` and `bound` do with a workload, as functions: placed as its file says, or by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.theory import bounds as bounds_of
 from penstock.theory.demand import PIECES
 
 Given: TypeAlias = str | Sequence[Sequence[int]] | Literal[False] | None
-"""A placement: the name of one, the I/O resources of each application, False for one link, None for what is said elsewhere."""
+"""A placement: the name of one, the I/O resources of each application, False for one link, None for the default."""
 
 
 def simulate(
@@ -32,9 +32,7 @@ def simulate(
     return Run(workload, policy, placement=_found(workload, allocation, placement), **options).finish()
 
 
-def bounds(
-    workload: Workload, pieces: int = PIECES, placement: Given = None, *, allocation: str | None = None
-) -> Bounds:
+def bounds(workload: Workload, pieces: int = PIECES, placement: Given = None, *, allocation: str | None = None) -> Bounds:
     """Upper bounds on the min-yield and the efficiency of any schedule of the workload.
 
     An operation of an application that cannot fill the link is cut into `pieces`: more take longer, and the bounds are a
