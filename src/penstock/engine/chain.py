@@ -78,6 +78,7 @@ def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
             break
         state.counts[ENDS] += 1
         if not terms.repeats:
+            state.own[state.counts[ENDS] - 1].ended = index
             own.cursor = cursor
             own.status = ENDED
             own.end = now

@@ -66,6 +66,7 @@ EVENTS: Final = 2
 DECISIONS: Final = 3
 """How often the policy was asked."""
 ENDS: Final = 4
+"""Applications that have ended; where chains repeat, ends of chains."""
 SEGMENTS: Final = 5
 """Rows of the trace in use."""
 TOUCHED: Final = 6
@@ -144,6 +145,7 @@ _OWN: Final = np.dtype(
         ("now_moved", np.float64),
         ("now_served", np.float64),
         ("over", np.int64),  # entry of the list of applications whose operation is over
+        ("ended", np.int64),  # entry of the list of applications that have ended, in that order
     ]
 )
 _STORE: Final = np.dtype(

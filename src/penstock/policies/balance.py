@@ -36,14 +36,15 @@ def balance(view: View, rates: Floats) -> None:
     highest = _by_powers(view) if whole else _by_rough_logarithms(view)
     leader, candidates = 0, 0
     for i in range(len(rates)):
-        if view.scratch[i] <= highest:
-            leader = i
-            candidates += 1
+        near = view.scratch[i] <= highest
+        leader = i if near else leader
+        candidates += int(near)
+        rates[i] = 0.0
     if candidates > 1:
         for i in range(len(rates)):
             view.scratch[i] = _key(view, i) if view.scratch[i] <= highest else np.inf
         leader = first(view, view.scratch)
-    serve(view, leader, rates)
+    rates[leader] = view.cap[leader]
     if view.cap[leader] < view.bandwidth:
         for i in range(len(rates)):
             view.scratch[i] = _key(view, i)
@@ -54,20 +55,24 @@ def balance(view: View, rates: Floats) -> None:
 def _by_powers(view: View) -> float:
     """Write B·d_i / (1 − u_i)^p for a whole p; returns up to where the least of all may be."""
     inverse = 1.0 / view.bandwidth  # one division for each instead of three
+    power = int(view.parameter)
     for i in range(len(view.scratch)):
         elapsed = max(view.now - view.release[i], MOMENT)
         lost = max(elapsed - view.progress[i], NO_LOSS * elapsed)
-        view.scratch[i] = view.remaining[i]
-        view.spare[i] = (elapsed + view.remaining[i] * inverse) / lost
-    power = int(view.parameter)
-    while power > 0:
-        if power & 1:
-            for i in range(len(view.scratch)):
-                view.scratch[i] *= view.spare[i]
-        for i in range(len(view.scratch)):
-            view.spare[i] *= view.spare[i]
-        power >>= 1
+        view.scratch[i] = view.remaining[i] * _power((elapsed + view.remaining[i] * inverse) / lost, power)
     return _lowest(view) * (1.0 + NEARLY)
+
+
+@step
+def _power(base: float, exponent: int) -> float:
+    """The base to a whole power that is not negative, by squaring."""
+    product = 1.0
+    while exponent > 0:
+        if exponent & 1:
+            product *= base
+        base *= base
+        exponent >>= 1
+    return product
 
 
 @step
