@@ -55,12 +55,17 @@ def balance(view: View, rates: Floats) -> None:
 def _by_powers(view: View) -> float:
     """Write B·d_i / (1 − u_i)^p for a whole p; returns up to where the least of all may be."""
     inverse = 1.0 / view.bandwidth  # one division for each instead of three
-    power = int(view.parameter)
     for i in range(len(view.scratch)):
         elapsed = max(view.now - view.release[i], MOMENT)
         lost = max(elapsed - view.progress[i], NO_LOSS * elapsed)
-        view.scratch[i] = view.remaining[i] * _power((elapsed + view.remaining[i] * inverse) / lost, power)
-    return _lowest(view) * (1.0 + NEARLY)
+        view.scratch[i] = (elapsed + view.remaining[i] * inverse) / lost
+    power = int(view.parameter)
+    lowest = np.inf
+    for i in range(len(view.scratch)):
+        key = view.remaining[i] * _power(view.scratch[i], power)
+        view.scratch[i] = key
+        lowest = min(lowest, key)
+    return lowest * (1.0 + NEARLY)
 
 
 @step
