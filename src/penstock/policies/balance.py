@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.order import MOMENT, NO_LOSS, YIELD_GRAIN, fill_rest, first, serve
+from penstock.policies.order import MOMENT, NO_LOSS, YIELD_GRAIN, fill_rest, first
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.roughly import LOG2_ERROR, log2
 from penstock.policies.steps import step
