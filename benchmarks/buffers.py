@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.report import Report, Results, verdict
+from penstock.buffers import BufferPlan, check_plan, execute_plan, full_speed_timeline, largest_backlog, size
 from penstock.model import Phases, Workload
 from penstock.model.phases import READ, WORK, WRITE
-from penstock.planning.buffers import Plan, check, demand, largest_backlog, replay, size
 from penstock.workloads import Lanl, lanl
 
 SEED = 2
@@ -33,7 +33,7 @@ def run(report: Report, *, quick: bool) -> Results:
         drawn = {"30 applications": drawn["30 applications"]}
     drawn["30, with reads"] = with_reads(drawn["30 applications"])
     # Compile what is compiled before anything is timed.
-    replay(size(lanl(Lanl(0.5, 50.0, applications=2), SEED).workload))
+    execute_plan(size(lanl(Lanl(0.5, 50.0, applications=2), SEED).workload))
     cells = []
     for name, workload in drawn.items():
         for mode in ("static", "dynamic"):
@@ -71,17 +71,22 @@ def _cell(name: str, workload: Workload, mode: str) -> Results:
     }
 
 
-def _beside(plan: Plan) -> Results:
+def _beside(plan: BufferPlan) -> Results:
     """What checking and replaying the plan takes, and the backlog, which is the size of a dynamic buffer for writes."""
     seconds = {}
-    for step, of in (("check", check), ("replay", replay)):
+    for step, of in (("check", check_plan), ("replay", execute_plan)):
         begun = time.process_time()
         of(plan)
         seconds[f"{step}_seconds"] = time.process_time() - begun
     begun = time.process_time()
-    backlog = largest_backlog(demand(plan.workload))
+    backlog = largest_backlog(full_speed_timeline(plan.workload))
     seconds["backlog_seconds"] = time.process_time() - begun
-    return {**seconds, "holds": check(plan).holds, "max_stretch": replay(plan).max_stretch, "backlog": backlog.size}
+    return {
+        **seconds,
+        "holds": check_plan(plan).holds,
+        "max_stretch": execute_plan(plan).max_stretch,
+        "backlog": backlog.size,
+    }
 
 
 def _print(report: Report, cells: list[Results]) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.coordinator_load import processor_seconds
 from benchmarks.report import NotHereError, Report, Results, verdict
-from penstock.client import Job
-from penstock.coordinator.core import Core
+from penstock.live.client import Job
+from penstock.live.core.core import Core
 from penstock.policies import REGISTRY
 
 REGISTERED, ACTIVE = 1_000, 100

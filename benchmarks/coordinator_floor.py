@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from penstock.client.protocol import Grant, Inform, Lines, Register, Registered, decode_request, encode
+from penstock.live.protocol import Grant, Inform, Lines, Register, Registered, decode_request, encode
 
 
 class Peer(asyncio.Protocol):

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from penstock.client.protocol import (
+from penstock.live.protocol import (
     Beat,
     Grant,
     Inform,

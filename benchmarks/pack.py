@@ -8,13 +8,23 @@ from benchmarks.report import Report, Results, verdict
 from penstock.model import Application, Platform, Workload
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import Schedule
-from penstock.planning.strategy import Strategy
+from penstock.planning.strategy import BatchStrategy
 from penstock.workloads import Uniform, uniform
-from penstock.workloads.batch import periodic
+from penstock.workloads.batches import periodic
 
 SEED = 1
-BATCH = (Strategy("first-fit"), Strategy("pack"), Strategy("pack", backfill=True), Strategy("list", backfill=True))
-STREAM = (Strategy("pack"), Strategy("pack", backfill=True), Strategy("list"), Strategy("list", backfill=True))
+BATCH = (
+    BatchStrategy("first-fit"),
+    BatchStrategy("pack"),
+    BatchStrategy("pack", backfill=True),
+    BatchStrategy("list", backfill=True),
+)
+STREAM = (
+    BatchStrategy("pack"),
+    BatchStrategy("pack", backfill=True),
+    BatchStrategy("list"),
+    BatchStrategy("list", backfill=True),
+)
 WANTED = {"batch": 30.0, "stream": 60.0}
 """The most seconds that a strategy may take."""
 

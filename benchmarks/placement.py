@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from benchmarks.report import Report, Results, verdict
-from penstock.engine.steady import simulate_placement
+from penstock.engine.scenarios import simulate_placement
 from penstock.model import Application, Curve, Platform, Workload
+from penstock.planning.placement.allocation import tcpu
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import heuristics
-from penstock.planning.placement.tcpu import tcpu
 
 SETS = 100
 WANTED = 30.0

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.report import Report, Results, verdict
 from benchmarks.timing import fastest
 from penstock.engine import Result
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.model.phases import READ, WORK, WRITE
 

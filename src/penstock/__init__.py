@@ -16,21 +16,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from penstock import renamed
+
 if TYPE_CHECKING:
     from penstock.engine import Result, Run
     from penstock.model import Application, InputError, PenstockError, Phases, Platform, PolicyFault, Workload
     from penstock.model.files import read, write
-    from penstock.planning.placement.running import bounds, simulate
+    from penstock.planning.placement.runs import bounds, simulate
     from penstock.policies import Need, Policy, View
     from penstock.theory import Bounds
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "penstock.engine": ("Result", "Run"),
     "penstock.model": ("Application", "InputError", "PenstockError", "Phases", "Platform", "PolicyFault", "Workload"),
     "penstock.model.files": ("read", "write"),
-    "penstock.planning.placement.running": ("bounds", "simulate"),
+    "penstock.planning.placement.runs": ("bounds", "simulate"),
     "penstock.policies": ("Need", "Policy", "View"),
     "penstock.theory": ("Bounds",),
 }
@@ -56,6 +58,9 @@ __all__ = [
     "simulate",
     "write",
 ]
+
+
+renamed.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.campaign import Campaign, grid
-from penstock.policies.compiled import JIT
+from penstock.numeric.compiled import JIT
 
 PARAMETERS = {"pressure": [0.5, 0.9], "applications": 6, "small": 2, "horizon": 50_000.0}
 POLICIES = ("fair-share", "greedy-yield")

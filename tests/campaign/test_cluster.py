@@ -123,7 +123,7 @@ def another_version(folder: Path) -> Path:
     copy = folder / "other" / "penstock"
     shutil.copytree(Path(penstock.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     text = (copy / "__init__.py").read_text()
-    (copy / "__init__.py").write_text(text.replace('__version__ = "0.1.0"', '__version__ = "0.0.9"'))
+    (copy / "__init__.py").write_text(text.replace('__version__ = "0.2.0"', '__version__ = "0.0.9"'))
     return copy
 
 
@@ -134,7 +134,7 @@ def test_a_worker_with_another_version(tmp_path: Path, address: str, monkeypatch
         with pytest.raises(PenstockError) as caught:
             run(campaign(), out, dask=address)
         assert str(caught.value).startswith("Dask worker tcp://127.0.0.1:")
-        different = "has penstock 0.0.9, the campaign penstock 0.1.0; expected the same on all workers"
+        different = "has penstock 0.0.9, the campaign penstock 0.2.0; expected the same on all workers"
         assert str(caught.value).endswith(different)
         # One that comes after the campaign has begun is refused by its first task.
         monkeypatch.setattr(DaskPool, "_check_workers", lambda pool: None)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.campaign import Campaign, Cell, Task, failures, run
-from penstock.campaign.local import LocalPool
+from penstock.campaign.workers import LocalPool
 from penstock.cli.main import main
 from tests.campaign.small import campaign, parts, without_seconds
 from tests.campaign.test_command import FILE

@@ -18,7 +18,7 @@ import penstock
 from penstock import PenstockError
 from penstock.campaign import run
 from penstock.campaign import slurm as jobs
-from penstock.campaign.slurm_settings import Settings
+from penstock.campaign.slurm import SlurmSettings
 from penstock.cli.campaign import DASK_HELP
 from penstock.cli.main import main
 from penstock.model import InputError
@@ -152,7 +152,7 @@ def test_a_job_with_another_version(site: dict[str, Any], tmp_path: Path) -> Non
     site["job-script-prologue"] = [f"export PYTHONPATH={another_version(tmp_path).parent}"]
     said = refused(tmp_path, f"{ONE_JOB}:cores=2")
     assert said.startswith("Dask worker tcp://127.0.0.1:")
-    assert said.endswith("has penstock 0.0.9, the campaign penstock 0.1.0; expected the same on all workers")
+    assert said.endswith("has penstock 0.0.9, the campaign penstock 0.2.0; expected the same on all workers")
 
 
 def test_a_scheduler_that_cannot_start(site: dict[str, Any], tmp_path: Path) -> None:
@@ -188,13 +188,13 @@ def test_a_slurm_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_settings() -> None:
-    assert Settings.of("slurm") == Settings(4, 600.0, {})
+    assert SlurmSettings.of("slurm") == SlurmSettings(4, 600.0, {})
     text = "slurm:jobs=8:queue=long:account=a1:walltime=90 s:cores=2:memory=4 GiB:interface=lo:wait=1 h"
-    settings = Settings.of(text)
+    settings = SlurmSettings.of(text)
     job = {"queue": "long", "account": "a1", "walltime": "2", "cores": 2, "memory": 2**32, "interface": "lo"}
-    assert settings == Settings(8, 3600.0, job)
+    assert settings == SlurmSettings(8, 3600.0, job)
     assert settings.options({"cores": 32, "memory": "1 GB"}) == {**job, "processes": 2}
-    bare = Settings.of("slurm")
+    bare = SlurmSettings.of("slurm")
     assert bare.options({"cores": None, "memory": None}) == {"cores": 1, "processes": 1, "memory": 2_000_000_000}
     assert bare.options({"cores": 3, "memory": "5 GB"}) == {"cores": 3, "processes": 3, "memory": "5 GB"}
     assert bare.options({"cores": 3}) == {"cores": 3, "processes": 3, "memory": 6_000_000_000}

@@ -12,7 +12,7 @@ import pytest
 
 from penstock import InputError
 from penstock.campaign import SCHEMA, run
-from penstock.campaign.identity import identity
+from penstock.campaign.fingerprint import identity
 from penstock.campaign.store import opened
 from tests.campaign.small import campaign, parts, without_seconds
 
@@ -57,7 +57,7 @@ def test_rows_of_another_version_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         run(campaign(), tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}: its rows were computed by penstock 0.0.9, this is penstock 0.1.0; expected a new or an empty folder"
+        f"{tmp_path}: its rows were computed by penstock 0.0.9, this is penstock 0.2.0; expected a new or an empty folder"
     )
 
 

@@ -13,7 +13,7 @@ from penstock.cli import output, pack
 from penstock.cli.main import main, parser
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
-from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, Strategy, comparison
+from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
 
 Capture = pytest.CaptureFixture[str]
 
@@ -123,7 +123,7 @@ def test_pack_prints_and_writes_json(jobs: str, tmp_path: Path, capsys: Capture)
     assert set(MEASURES) <= set(document)
     assert document["policy"] == DEFAULT_POLICY
     assert document["machine"] == {"io_nodes": 2, "nodes": 8, "bandwidth": 1.0}
-    strategy = Strategy("pack", "alpha", "char", backfill=True, depth=7)
+    strategy = BatchStrategy("pack", "alpha", "char", backfill=True, depth=7)
     expected = schedule(read(jobs), strategy, nodes=8, io_nodes=2).to_dict()
     assert without_times(document) == without_times(json.loads(json.dumps(expected)))
     out = tmp_path / "out.json"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from penstock import read
-from penstock.cli import progress
+from penstock.cli import output
 from penstock.cli.main import main
-from penstock.cli.progress import Bar, part_done
+from penstock.cli.output import Bar, part_done
 from penstock.engine import Run
 from penstock.model import Application, Platform, Workload
 
@@ -36,12 +36,12 @@ def capture_as_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bar_is_shown_when_it_has_taken_long(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     capture_as_on_a_terminal(monkeypatch)
     now = 0.0
-    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    monkeypatch.setattr(output, "monotonic", lambda: now)
     with Bar(2) as bar:
         bar.begin("fcfs")
         bar.at(0.5)
         assert capsys.readouterr().err == ""
-        now = progress.PATIENCE
+        now = output.PATIENCE
         bar.at(0.5)
         assert "fcfs 1/2" in capsys.readouterr().err
         bar.end()
@@ -50,7 +50,7 @@ def test_a_bar_is_shown_when_it_has_taken_long(capsys: Capture, monkeypatch: pyt
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
     with Bar(1) as bar:
         bar.begin("fcfs")
         bar.at(0.5)
@@ -59,7 +59,7 @@ def test_there_is_no_bar_without_a_terminal(capsys: Capture, monkeypatch: pytest
 
 def test_a_run_shows_how_far_it_is(demo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     capture_as_on_a_terminal(monkeypatch)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
     seen: list[float] = []
     monkeypatch.setattr(Bar, "at", lambda self, part: seen.append(part))
     assert main(["simulate", str(demo), "--policy", "periodic-greedy-yield:delta=0.02", "--json"]) == 0

@@ -13,13 +13,13 @@ import time
 import pytest
 
 from penstock.cli.main import main
-from penstock.coordinator import journal
-from tests.coordinator.process import ENOUGH, Coordinator
+from penstock.live.server import journal
+from tests.live.server.process import ENOUGH, Coordinator
 
 WRITER = """
 import sys
 from pathlib import Path
-from penstock.client import Job
+from penstock.live.client import Job
 folder, name, volume = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 with Job(name, nodes=2, patience=20) as job:
     print("here", flush=True)

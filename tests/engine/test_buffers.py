@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 from penstock.engine import Result as Replay
 from penstock.engine import dedicated, simulate
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Workload
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import STATIC

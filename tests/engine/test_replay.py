@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Application, InputError, Platform, PolicyFault, Workload
 from penstock.policies import Policy
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 
 from penstock.engine import Buffering, Result, simulate
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Application, Buffer, Platform, Workload
 from tests.engine.test_combinations import run
 from tests.naive.combinations import Combination, combinations

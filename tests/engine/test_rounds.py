@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.buffers.timeline import full_speed_timeline
 from penstock.engine import Run, simulate
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.planning.buffers.demand import demand
-from penstock.planning.machine import Machine
+from penstock.planning.jobs import Machine
 
 
 def run(policy, *members, **platform):
@@ -124,7 +124,7 @@ def test_plans_refuse_what_they_do_not_know():
     with pytest.raises(
         InputError, match=r"^platform\.degradation: the program that sizes a buffer knows no degradation; exp"
     ):
-        demand(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
+        full_speed_timeline(Workload(Platform(1.0, degradation={2: 0.5}), (plain,)))
 
 
 def test_an_io_node_of_a_batch_degrades_too():

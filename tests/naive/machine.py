@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.policies import REGISTRY
-from penstock.policies.plan import Plan
+from penstock.policies.service_order import ServiceOrder
 from tests.naive.policies import DEFAULTS, TWINS, Active, Scene, doubtful
 
 Number = Any  # a Fraction, or the float inf
@@ -487,7 +487,7 @@ class NaiveRun:
                 couple = couple and (couple[0], couple[1] / b)
                 applications.append(replace(m.application, phases=Phases.of(chain), bandwidth=None, nominal=couple))
             workload = Workload(Platform(1.0), tuple(applications), workload.window)
-        plan = REGISTRY[self.policy].plan(workload) if self.policy in REGISTRY else Plan()
+        plan = REGISTRY[self.policy].plan(workload) if self.policy in REGISTRY else ServiceOrder()
         self.ranks = [0.0] * len(self.members) if plan.rank is None else plan.rank.tolist()
         self.turns: list[list[int]] = []
         if plan.turns is not None:

@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-from penstock.policies.compiled import JIT
+from penstock.numeric.compiled import JIT
 
 HUNT = "PENSTOCK_HUNT" in os.environ
 """New examples in every run, and all of them: for a long search."""

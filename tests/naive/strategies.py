@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from penstock.model import Application, Curve, Phases, Platform, Workload
+from penstock.numeric.compiled import JIT
 from penstock.policies import REGISTRY, View
-from penstock.policies.compiled import JIT
 from penstock.policies.policy import STATIC
 from penstock.policies.view import FLOATS, GIVEN, INTEGERS, MOMENT, ROW
 from tests.naive.policies import Active, Scene

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.campaign import SCHEMA
-from penstock.papers.results import Results
+from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.campaigns import (
     MACHINES,
     OTHER_PARAMETERS,

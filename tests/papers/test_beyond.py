@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.campaign import BOUND
-from penstock.papers.beyond import campaigns, claims, means, reproduction
-from penstock.papers.beyond.campaigns import POLICIES, THEIRS
+from penstock.papers.beyond import experiments, findings
+from penstock.papers.beyond.experiments import POLICIES, THEIRS
 from penstock.theory import bounds
 from penstock.workloads import Synthetic, synthetic
 
@@ -22,10 +22,10 @@ SETTINGS = {
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beyond")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(campaigns, "SETTINGS", SETTINGS)
-        patch.setattr(means, "SETTINGS", SETTINGS)
-        patch.setattr(reproduction, "SCALES", {"smoke": campaigns.Scale(2, 1)})
-        verdicts = reproduction.reproduce(folder, [], "smoke", progress=False)
+        patch.setattr(experiments, "SETTINGS", SETTINGS)
+        patch.setattr(experiments, "SETTINGS", SETTINGS)
+        patch.setattr(findings, "SCALES", {"smoke": experiments.BeyondScale(2, 1)})
+        verdicts = findings.reproduce(folder, [], "smoke", progress=False)
     return folder, verdicts
 
 
@@ -44,7 +44,7 @@ def test_the_numbers(out):
         assert f"### {setting} (" in text
     assert text.count("| `closing-yield` |") == len(SETTINGS)
     parameters = Synthetic(pressure=0.9, horizon=20_000.0)
-    own = [bounds(synthetic(parameters, campaigns.FIRST_SEED + k)).min_yield for k in range(2)]
+    own = [bounds(synthetic(parameters, experiments.FIRST_SEED + k)).min_yield for k in range(2)]
     section = text.split("### W 0.9 (")[1].split("###")[0]
     row = next(line for line in section.splitlines() if line.startswith("| bound"))
     assert row.split("|")[2].split("±")[0].strip() == f"{np.mean(own):.4f}"
@@ -57,7 +57,7 @@ def fake(**changed):
         "W 1.0": {
             policy: {
                 objective: sample + changed.get(policy, 0.0) + (0.05 if policy == BOUND else 0.0)
-                for objective in means.OBJECTIVES
+                for objective in experiments.OBJECTIVES
             }
             for policy in POLICIES
         }
@@ -65,18 +65,18 @@ def fake(**changed):
 
 
 def test_a_better_rival_and_a_passed_bound_are_seen():
-    fine = {verdict.id: verdict for verdict in claims.claims(fake())}
+    fine = {verdict.id: verdict for verdict in findings.claims(fake())}
     assert fine["P2"].holds
     assert fine["P4"].holds
-    beaten = {verdict.id: verdict for verdict in claims.claims(fake(**{THEIRS[2]: 0.01}))}
+    beaten = {verdict.id: verdict for verdict in findings.claims(fake(**{THEIRS[2]: 0.01}))}
     assert not beaten["P2"].holds
     assert THEIRS[2] in beaten["P2"].checks[0].measured
-    passed = {verdict.id: verdict for verdict in claims.claims(fake(balance=0.06))}
+    passed = {verdict.id: verdict for verdict in findings.claims(fake(balance=0.06))}
     assert not passed["P4"].holds
 
 
 def test_the_confidence_interval():
-    mean = means.Mean.of(np.array([1.0, 2.0, 3.0, 4.0]))
+    mean = experiments.Mean.of(np.array([1.0, 2.0, 3.0, 4.0]))
     assert mean.value == 2.5
     assert mean.margin == pytest.approx(1.96 * np.sqrt(5.0 / 3.0) / 2.0)
-    assert np.isnan(means.Mean.of(np.array([1.0])).margin)
+    assert np.isnan(experiments.Mean.of(np.array([1.0])).margin)

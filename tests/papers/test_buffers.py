@@ -6,18 +6,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from penstock.buffers.plan import DYNAMIC, STATIC
+from penstock.buffers.sizing import size
 from penstock.model import InputError
-from penstock.papers.buffers import experiments, reproduction, theorem_claims
+from penstock.papers.buffers import claims, experiments, reproduction
 from penstock.papers.buffers.claims import b1, b2, b3
-from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, Scale, Trial, measure
+from penstock.papers.buffers.experiments import (
+    APEX,
+    FACTORS,
+    LOADS,
+    MTBF,
+    BufferRows,
+    BuffersScale,
+    BufferTrial,
+    mean_and_error,
+    measure,
+)
 from penstock.papers.buffers.figures import TABLE_2, table_2
 from penstock.papers.buffers.reproduction import ITEMS, reproduce
-from penstock.papers.buffers.rows import Rows, mean_and_error
-from penstock.planning.buffers.plan import DYNAMIC, STATIC
-from penstock.planning.buffers.sizing import size
 from penstock.workloads.lanl import Lanl, lanl
 
-TINY = Scale(1, 1, 0, (), applications=5, theorems=3)
+TINY = BuffersScale(1, 1, 0, (), applications=5, theorems=3)
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +53,14 @@ def test_a_row_is_what_the_planner_gives(made) -> None:
     folder, _ = made
     lines = [json.loads(line) for line in (folder / "smoke" / "sets.jsonl").read_text().splitlines()]
     assert len(lines) == 2 * len(LOADS) * len(MTBF)
-    row = measure(Trial(0.5, 50.0, 0, 5))
+    row = measure(BufferTrial(0.5, 50.0, 0, 5))
     workload = lanl(Lanl(0.5, 50.0, 5), 0).workload
     assert row["plans"][STATIC]["size"] == size(workload, STATIC).size
     assert row["plans"][DYNAMIC]["size"] == size(workload, DYNAMIC).size
     assert [one["factor"] for one in row["fair"] if one["mode"] == STATIC] == list(FACTORS)
 
 
-def rows_with(ratio: float, *, stretch: float = 1.0, limit: float = 1.15, half: float = 1.1, sets: int = 3) -> Rows:
+def rows_with(ratio: float, *, stretch: float = 1.0, limit: float = 1.15, half: float = 1.1, sets: int = 3) -> BufferRows:
     """Made-up rows of all cells; stretches fall from `half` at half the size to `limit` from 1.5 on."""
     rows = {}
     for load in LOADS:
@@ -63,8 +72,8 @@ def rows_with(ratio: float, *, stretch: float = 1.0, limit: float = 1.15, half: 
                     for f in FACTORS
                 ]
                 plans = {STATIC: {**plan, "size": ratio + 0.01 * seed}, DYNAMIC: {**plan, "size": 1.0}}
-                rows[Trial(load, mtbf, seed)] = {"plans": plans, "fair": fair}
-    return Rows(rows)
+                rows[BufferTrial(load, mtbf, seed)] = {"plans": plans, "fair": fair}
+    return BufferRows(rows)
 
 
 def test_claims_follow_the_figures() -> None:
@@ -78,10 +87,10 @@ def test_claims_follow_the_figures() -> None:
 
 
 def test_theorems_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theorem_claims, "alone_by_program", lambda *_: 1e9)
-    assert not theorem_claims.b4(2).holds
-    monkeypatch.setattr(theorem_claims, "reachable", lambda *_: True)
-    assert not theorem_claims.b6(8).holds
+    monkeypatch.setattr(claims, "alone_by_program", lambda *_: 1e9)
+    assert not claims.b4(2).holds
+    monkeypatch.setattr(claims, "reachable", lambda *_: True)
+    assert not claims.b6(8).holds
 
 
 def test_table_2_beside_the_paper() -> None:

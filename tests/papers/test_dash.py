@@ -8,24 +8,23 @@ import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.papers.dash import batch_claims, batch_experiments, chain_claims, reproduction, theory_claims
-from penstock.papers.dash.batch_experiments import Scale, Trial
-from penstock.papers.dash.chain_campaigns import EIGHT
+from penstock.papers.dash import batch_claims, chain_claims, experiments, reproduction, theory_claims
+from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.dash.reproduction import ITEMS, reproduce
 from penstock.papers.trials import key_of
 from penstock.planning.batch import schedule
-from penstock.planning.strategy import Strategy
-from penstock.workloads.uniform import Packs, uniform
+from penstock.planning.strategy import BatchStrategy
+from penstock.workloads.batches import Packs, uniform
 
-TINY = Scale((2.0,), 1, (0.4, 0.7), 1, {"fewest": 8, "most": 12, "shortest": 10, "longest": 20})
+TINY = DashScale((2.0,), 1, (0.4, 0.7), 1, {"fewest": 8, "most": 12, "shortest": 10, "longest": 20})
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dash")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_experiments, "SCALES", {"smoke": TINY})
-        patch.setattr("penstock.papers.dash.chain_campaigns.INSTANCES", {"smoke": 4})
+        patch.setattr(experiments, "SCALES", {"smoke": TINY})
+        patch.setattr("penstock.papers.dash.experiments.INSTANCES", {"smoke": 4})
         patch.setattr(theory_claims, "INSTANCES", {"smoke": 5})
         verdicts = reproduce(folder, [], "smoke", progress=False)
     return folder, verdicts
@@ -50,9 +49,9 @@ def test_a_trial_is_what_the_planner_gives(made):
     folder, _ = made
     lines = [json.loads(line) for line in (folder / "smoke" / "packs.jsonl").read_text().splitlines()]
     assert len(lines) == 4
-    trial = Trial("packs", (("load", 2.0),), 0, Strategy("pack"), "fifo")
+    trial = BatchTrial("packs", (("load", 2.0),), 0, BatchStrategy("pack"), "fifo")
     (row,) = [line["row"] for line in lines if line["key"] == key_of(trial)]
-    own = schedule(uniform(Packs(load=2.0), 0).workload, Strategy("pack"), policy="fifo")
+    own = schedule(uniform(Packs(load=2.0), 0).workload, BatchStrategy("pack"), policy="fifo")
     assert (row["makespan"], row["max_stretch"], row["packs_run"]) == (own.makespan, own.max_stretch, own.packs_run)
 
 

@@ -7,18 +7,25 @@ import numpy as np
 import pytest
 
 from penstock.cli.main import main
-from penstock.engine.steady import simulate_placement
+from penstock.engine.scenarios import simulate_placement
 from penstock.model import InputError
 from penstock.papers.distributed import claims, experiments, reproduction
-from penstock.papers.distributed.experiments import BUILT_IN, COMPARED, IN_TURN, Scale, Trial, measure
+from penstock.papers.distributed.experiments import (
+    BUILT_IN,
+    COMPARED,
+    IN_TURN,
+    DistributedScale,
+    PlacementTrial,
+    Sets,
+    measure,
+)
 from penstock.papers.distributed.figures import COLOURS, name_of
 from penstock.papers.distributed.reproduction import ITEMS, reproduce
-from penstock.papers.distributed.rows import Sets
 from penstock.planning.placement.characteristics import Characteristics
-from penstock.workloads.curve_families import IoNodes
+from penstock.workloads.curves import IoNodes
 from penstock.workloads.distributed import Distributed, distributed
 
-TINY = Scale((0.4, 1.4), 3, few=2, small_sets=1)
+TINY = DistributedScale((0.4, 1.4), 3, few=2, small_sets=1)
 PROFILES = """scenario,mean_MBps_1ion,mean_MBps_2ion,mean_MBps_4ion,mean_MBps_8ion
 up,100,200,400,700
 down,300,200,150,100
@@ -59,7 +66,7 @@ def test_all_items_are_made(made) -> None:
 
 
 def test_a_row_is_what_the_engine_gives() -> None:
-    row = measure(Trial(BUILT_IN, 40, 0.9, 7))
+    row = measure(PlacementTrial(BUILT_IN, 40, 0.9, 7))
     workload = distributed(Distributed(0.9, 40, 20), IoNodes(), 7)
     known = Characteristics.of(workload)
     result = simulate_placement(workload, COMPARED.place(known))

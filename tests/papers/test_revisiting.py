@@ -10,10 +10,10 @@ from penstock.model import InputError
 from penstock.papers.claims import Verdict
 from penstock.papers.revisiting import campaigns, figures
 from penstock.papers.revisiting.apex_claims import apex_claims
-from penstock.papers.revisiting.campaigns import POLICIES, SCALES, Scale
+from penstock.papers.revisiting.campaigns import POLICIES, SCALES, RevisitingScale
 from penstock.papers.revisiting.reproduction import reproduce
 from penstock.papers.revisiting.synthetic_claims import synthetic_claims
-from penstock.report.figures import encoded
+from penstock.report.pictures import encoded
 from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
 
 PNG = b"\x89PNG"
@@ -62,7 +62,7 @@ def test_campaigns_have_the_size_of_the_paper() -> None:
 
 
 def test_a_figure_from_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = Scale(traces=1, others=1, schedules=1, windows=1, machines=("cielo", "M_10"))
+    tiny = RevisitingScale(traces=1, others=1, schedules=1, windows=1, machines=("cielo", "M_10"))
     monkeypatch.setattr("penstock.papers.revisiting.reproduction.SCALES", {"smoke": tiny})
     assert reproduce(tmp_path, ["figure5", "figure8"], "smoke") == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [

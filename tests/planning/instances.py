@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from penstock.model import Application, Platform, Workload
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
+from penstock.planning.jobs import Jobs, Machine
 from tests.naive.strategies import odd_floats
 
 SENSIBILITIES = (0.25, 0.5, 1.0, 2.0, float("inf"))

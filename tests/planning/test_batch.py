@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import InputError, Platform, Workload
-from penstock.planning import progress
+from penstock.planning import world
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
-from penstock.planning.strategy import ALPHA, DEFAULT_POLICY, Strategy, comparison
+from penstock.planning.strategy import ALPHA, DEFAULT_POLICY, BatchStrategy, comparison
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import batch, batches, work
@@ -20,12 +20,12 @@ from tests.planning.laws import assert_lawful
 
 STRATEGIES = [
     *comparison(),
-    Strategy("pack", 0.25, backfill=True),
-    Strategy("first-fit", order="char", backfill=True),
-    Strategy("pack", ALPHA, order="random", backfill=True, depth=2),
-    Strategy("list", 0.5),
-    Strategy("list", math.inf, backfill=True, depth=3),
-    Strategy("list", ALPHA, backfill=True),
+    BatchStrategy("pack", 0.25, backfill=True),
+    BatchStrategy("first-fit", order="char", backfill=True),
+    BatchStrategy("pack", ALPHA, order="random", backfill=True, depth=2),
+    BatchStrategy("list", 0.5),
+    BatchStrategy("list", math.inf, backfill=True, depth=3),
+    BatchStrategy("list", ALPHA, backfill=True),
 ]
 
 
@@ -61,7 +61,7 @@ def test_the_measures_agree_with_the_rows(workload):
 
 def test_the_document_of_a_small_schedule() -> None:
     both = [("work", 4.0), ("io", 4.0)]
-    document = schedule(batch((1, both), (1, both), nodes=2), Strategy("pack", math.inf), policy="fcfs").to_dict()
+    document = schedule(batch((1, both), (1, both), nodes=2), BatchStrategy("pack", math.inf), policy="fcfs").to_dict()
     assert document["strategy"] == {
         "label": "pack S=inf max",
         "mapping": "pack",
@@ -106,7 +106,7 @@ def test_the_document_of_a_small_schedule() -> None:
 
 def test_utilization_over_time_by_hand() -> None:
     # Two nodes, one job on one of them for 4 s, then one on both for 4 s. No I/O, so both execute all the time.
-    found = schedule(batch((1, work(4.0)), (2, work(4.0)), nodes=2), Strategy("list"))
+    found = schedule(batch((1, work(4.0)), (2, work(4.0)), nodes=2), BatchStrategy("list"))
     line = found.over_time(4, window=2.0)
     assert line.date.tolist() == [2.0, 4.0, 6.0, 8.0]
     assert line.utilization.tolist() == [0.5, 0.5, 8 / 12, 12 / 16]
@@ -130,11 +130,11 @@ def test_over_time_knows_delays_and_transfers() -> None:
 
 
 @examples(15)
-@given(workload=batches(most=12, released=False), strategy=st.sampled_from([Strategy(), Strategy("list")]))
+@given(workload=batches(most=12, released=False), strategy=st.sampled_from([BatchStrategy(), BatchStrategy("list")]))
 def test_a_long_schedule_is_read_less_often(workload, strategy):
     whole = schedule(workload, strategy, policy="fcfs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress, "MOST_READINGS", 3)
+        patch.setattr(world, "MOST_READINGS", 3)
         coarse = schedule(workload, strategy, policy="fcfs")
     assert len(coarse.progress.date) <= 4
     assert coarse.outcome.end.tolist() == whole.outcome.end.tolist()
@@ -164,7 +164,7 @@ def test_nothing_takes_any_time() -> None:
 
 def test_a_batch_without_io_is_the_same_for_every_sensibility() -> None:
     jobs = batch((2, work(4.0)), (3, work(3.0)), (1, work(2.0)))
-    ends = [schedule(jobs, Strategy("pack", s)).outcome.end.tolist() for s in (0.1, 1.0, ALPHA, math.inf)]
+    ends = [schedule(jobs, BatchStrategy("pack", s)).outcome.end.tolist() for s in (0.1, 1.0, ALPHA, math.inf)]
     assert ends == [ends[0]] * 4
 
 
@@ -203,7 +203,7 @@ def test_first_in_first_out_unless_said_otherwise() -> None:
 )
 def test_no_such_strategy(options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as error:
-        Strategy(**options)
+        BatchStrategy(**options)
     assert str(error.value) == message
 
 
@@ -219,16 +219,18 @@ def test_strategies_have_labels() -> None:
         "list S=1 + backfill",
     ]
     assert [strategy.mapping for strategy in comparison(io_nodes=2)].count("list") == 0
-    assert Strategy("pack", "2.5").sensibility == 2.5
+    assert BatchStrategy("pack", "2.5").sensibility == 2.5
 
 
 def test_list_scheduling_is_for_one_io_node() -> None:
     with pytest.raises(InputError, match="io-nodes: list scheduling is for one I/O node, not for 2; expected 1, or packs"):
-        schedule(batch((1, work(1.0))), Strategy("list"), io_nodes=2)
+        schedule(batch((1, work(1.0))), BatchStrategy("list"), io_nodes=2)
 
 
-@pytest.mark.parametrize("strategy", [Strategy("list"), Strategy(backfill=True)], ids=lambda strategy: strategy.label)
-def test_an_order_that_is_fixed_at_the_start_is_for_packs(strategy: Strategy) -> None:
+@pytest.mark.parametrize(
+    "strategy", [BatchStrategy("list"), BatchStrategy(backfill=True)], ids=lambda strategy: strategy.label
+)
+def test_an_order_that_is_fixed_at_the_start_is_for_packs(strategy: BatchStrategy) -> None:
     jobs = batch((1, work(1.0)))
     message = (
         "policy periodic-fifo: its order is fixed when a pack starts, and jobs start later; expected packs, no backfilling"
@@ -247,6 +249,6 @@ def test_an_unknown_policy_is_refused() -> None:
 def test_alpha_is_the_io_load() -> None:
     # α = P · ΣV / (b · ΣQT) = 4 · 6 / (1 · (8 + 2 · 8)) = 1.
     jobs = batch((1, [("work", 4.0), ("io", 4.0)]), (2, [("work", 6.0), ("io", 2.0)]))
-    found = schedule(jobs, Strategy("pack", ALPHA))
+    found = schedule(jobs, BatchStrategy("pack", ALPHA))
     assert found.io_load == found.sensibility == 1.0
     assert schedule(Workload(Platform(2.0, nodes=4), jobs.applications)).io_load < 1.0

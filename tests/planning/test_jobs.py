@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
+from penstock.planning.jobs import Jobs, Machine
 from penstock.workloads.load import io_load
 from tests.naive.compare import close
 from tests.naive.profiles import examples

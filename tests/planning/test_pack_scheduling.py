@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from penstock.engine import simulate
 from penstock.model import Platform, Workload
 from penstock.planning.batch import schedule
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
+from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import make_packs
-from penstock.planning.strategy import Strategy
+from penstock.planning.strategy import BatchStrategy
 from penstock.planning.world import PredictedWorlds
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
@@ -40,13 +39,13 @@ def test_by_hand_one_pack() -> None:
 
 def test_by_hand_two_packs() -> None:
     # With S = 0.5 each has its own pack: nobody waits for the link, and the machine is half empty.
-    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), Strategy("pack", 0.5), policy="fcfs")
+    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), BatchStrategy("pack", 0.5), policy="fcfs")
     assert found.outcome.start.tolist() == [0.0, 8.0]
     assert found.outcome.end.tolist() == [8.0, 16.0]
     assert (found.packs_run, found.pack_stretch, found.delayed, found.idle) == (2, 1.0, 0.0, 16.0)
     assert found.outcome.pack.tolist() == [0, 1]
     # On two I/O nodes they run side by side, each with the whole bandwidth of its own.
-    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), Strategy("pack", 0.5), io_nodes=2, policy="fcfs")
+    found = schedule(batch((1, BOTH), (1, BOTH), nodes=2), BatchStrategy("pack", 0.5), io_nodes=2, policy="fcfs")
     assert found.outcome.end.tolist() == [8.0, 8.0]
     assert found.outcome.io_node.tolist() == [0, 1]
     assert (found.capacity, found.idle, found.bandwidth_used) == (32.0, 16.0, 0.5)
@@ -74,13 +73,13 @@ def test_by_hand_backfilling() -> None:
     # Packs a + c and b + d. When c ends at 4 there is a node for d, which ends at 7, before a does.
     plain = schedule(batch(*FOUR), policy="fcfs")
     assert plain.outcome.start.tolist() == [0.0, 10.0, 0.0, 10.0]
-    filled = schedule(batch(*FOUR), Strategy(backfill=True), policy="fcfs")
+    filled = schedule(batch(*FOUR), BatchStrategy(backfill=True), policy="fcfs")
     assert filled.outcome.start.tolist() == [0.0, 10.0, 0.0, 4.0]
     assert filled.outcome.pack.tolist() == [0, 1, 0, 0]
     assert [pack.joined for pack in filled.packs] == [(3,), ()]
     assert filled.backfilled == 1
     # A job of 7 s would end at 11: it may not.
-    late = schedule(batch(*FOUR[:3], (1, work(7.0))), Strategy(backfill=True), policy="fcfs")
+    late = schedule(batch(*FOUR[:3], (1, work(7.0))), BatchStrategy(backfill=True), policy="fcfs")
     assert late.backfilled == 0
 
 
@@ -89,14 +88,14 @@ def test_by_hand_backfilling_keeps_the_load_of_the_pack() -> None:
     heavy = (3, [("work", 4.0), ("io", 6.0)])
     for volume, joins in ((4.0, True), (5.0, False)):
         light = (1, [("work", 5.0 - volume), ("io", volume)])
-        found = schedule(batch(heavy, (2, work(6.0)), (1, work(5.0)), light), Strategy(backfill=True), policy="fcfs")
+        found = schedule(batch(heavy, (2, work(6.0)), (1, work(5.0)), light), BatchStrategy(backfill=True), policy="fcfs")
         assert found.outcome.backfilled.tolist() == [False, False, False, joins]
 
 
 def test_by_hand_who_would_end_too_late_may_not_join() -> None:
     # a has the link 2 to 8, so c, which asks for it at 3, ends at 9 and not at 4. For d, of 4 s, that is too late.
     a, c = [("work", 2.0), ("io", 6.0), ("work", 2.0)], [("work", 3.0), ("io", 1.0)]
-    found = schedule(batch((2, a), (2, c), (2, work(4.0))), Strategy(backfill=True), policy="fcfs")
+    found = schedule(batch((2, a), (2, c), (2, work(4.0))), BatchStrategy(backfill=True), policy="fcfs")
     assert [pack.jobs for pack in found.plan] == [(0, 1), (2,)]
     assert found.outcome.end.tolist() == [10.0, 9.0, 14.0]
     # By prediction it could have joined.
@@ -105,7 +104,7 @@ def test_by_hand_who_would_end_too_late_may_not_join() -> None:
 
 def test_by_hand_a_pack_can_be_emptied() -> None:
     # b and c could not start beside a, but b can when d has ended, and then its own pack is gone.
-    found = schedule(batch((3, work(10.0)), (1, work(4.0)), (1, work(6.0))), Strategy(backfill=True), policy="fcfs")
+    found = schedule(batch((3, work(10.0)), (1, work(4.0)), (1, work(6.0))), BatchStrategy(backfill=True), policy="fcfs")
     assert [pack.jobs for pack in found.plan] == [(0, 2), (1,)]
     assert found.outcome.start.tolist() == [0.0, 6.0, 0.0]
     assert (found.packs_run, len(found.plan)) == (1, 2)
@@ -114,7 +113,7 @@ def test_by_hand_a_pack_can_be_emptied() -> None:
 
 def test_by_hand_a_job_joins_when_it_is_released() -> None:
     # d is released at 5, into the node that c left at 4; its own pack would wait for b.
-    found = schedule(batch(*FOUR[:3], (1, work(3.0), 5.0)), Strategy(backfill=True), policy="fcfs")
+    found = schedule(batch(*FOUR[:3], (1, work(3.0), 5.0)), BatchStrategy(backfill=True), policy="fcfs")
     assert found.outcome.start.tolist() == [0.0, 10.0, 0.0, 5.0]
 
 
@@ -123,7 +122,7 @@ def test_the_depth_is_how_many_may_join() -> None:
     jobs = batch((3, work(10.0)), (1, work(1.0)), (1, work(0.75)), (1, work(0.5)))
     starts = {}
     for depth in (1, 2):
-        found = schedule(jobs, Strategy(backfill=True, depth=depth), policy="fcfs")
+        found = schedule(jobs, BatchStrategy(backfill=True, depth=depth), policy="fcfs")
         starts[depth] = found.outcome.start.tolist()
     assert starts == {1: [0.0, 0.0, 1.0, 10.0], 2: [0.0, 0.0, 1.0, 1.75]}
 
@@ -133,7 +132,7 @@ def test_the_depth_is_how_many_may_join() -> None:
 @given(batches(released=False))
 def test_one_pack_on_one_io_node_is_a_plain_run(policy, workload):
     everything = sum(application.nodes for application in workload.applications)
-    found = schedule(workload, Strategy("first-fit", order="random"), nodes=everything, policy=policy, trace=True)
+    found = schedule(workload, BatchStrategy("first-fit", order="random"), nodes=everything, policy=policy, trace=True)
     plain = simulate(Workload(Platform(workload.platform.bandwidth), workload.applications), policy, trace=True)
     assert found.packs_run == 1
     assert found.outcome.end.tolist() == [application.end for application in plain.applications]
@@ -148,7 +147,7 @@ def test_one_pack_on_one_io_node_is_a_plain_run(policy, workload):
 @examples(40)
 @given(batches(released=False), st.sampled_from(SENSIBILITIES))
 def test_stretch_does_not_depend_on_the_number_of_io_nodes(workload, sensibility):
-    one, two, five = (schedule(workload, Strategy("pack", sensibility), io_nodes=r, policy="fcfs") for r in (1, 2, 5))
+    one, two, five = (schedule(workload, BatchStrategy("pack", sensibility), io_nodes=r, policy="fcfs") for r in (1, 2, 5))
     # The durations are bit for bit the same; the dates they are taken from are not.
     np.testing.assert_allclose(two.stretch, one.stretch, rtol=1e-9)
     np.testing.assert_allclose(five.stretch, one.stretch, rtol=1e-9)
@@ -159,8 +158,8 @@ def test_stretch_does_not_depend_on_the_number_of_io_nodes(workload, sensibility
 @examples(40)
 @given(batches(), st.sampled_from([1, 3]))
 def test_a_sensibility_without_end_is_first_fit(workload, io_nodes):
-    found = schedule(workload, Strategy("pack", math.inf), io_nodes=io_nodes)
-    first_fit = schedule(workload, Strategy("first-fit"), io_nodes=io_nodes)
+    found = schedule(workload, BatchStrategy("pack", math.inf), io_nodes=io_nodes)
+    first_fit = schedule(workload, BatchStrategy("first-fit"), io_nodes=io_nodes)
     assert found.outcome.start.tolist() == first_fit.outcome.start.tolist()
     assert found.outcome.end.tolist() == first_fit.outcome.end.tolist()
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import InputError
-from penstock.planning.lpt import lpt
-from penstock.planning.machine import Machine
-from penstock.planning.packs import ORDERS, Pack, in_order, make_packs
+from penstock.planning.jobs import Machine
+from penstock.planning.packs import ORDERS, Pack, in_order, lpt, make_packs
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, job_tables, table

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from penstock.model import InputError
 from penstock.planning.partition import (
     Applications,
-    Part,
+    BandwidthPart,
     all_exclusive,
     all_shared,
     allotted,
@@ -129,9 +129,9 @@ def test_bandwidths_by_hand():
     # Spreads 3, 6 and 1, loads 17/64, 41/64 and 1/64: the second part is held by its load, the others share 23/64 as 3 to 1.
     found = allotted(COUNTER_EXAMPLE, [[4], [0, 2], [3, 1]])
     assert found.parts == (
-        Part((0, 2), near(3 / 4 * 23 / 64), near(256 / 23)),
-        Part((1, 3), near(41 / 64), near(6 * 64 / 41)),
-        Part((4,), near(1 / 4 * 23 / 64), near(256 / 23)),
+        BandwidthPart((0, 2), near(3 / 4 * 23 / 64), near(256 / 23)),
+        BandwidthPart((1, 3), near(41 / 64), near(6 * 64 / 41)),
+        BandwidthPart((4,), near(1 / 4 * 23 / 64), near(256 / 23)),
     )
     # One part is free and one held; both are held; all loads add up to B.
     assert least_value([2.0, 1.0], [0.1, 0.6]) == near(2.0 / 0.4)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.planning.machine import Machine
+from penstock.planning.jobs import Machine
 from penstock.planning.reservations import reserve
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, job_tables, table

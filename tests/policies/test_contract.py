@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from penstock.policies import REGISTRY, find, roughly
-from penstock.policies.compiled import JIT
+from penstock.numeric.compiled import JIT
+from penstock.policies import REGISTRY, balance, find
 from penstock.policies.policy import FILL, FIRST, HOLD, NEEDED_COLUMNS, STATIC, Need
 from penstock.policies.view import View
 from tests.naive.policies import TWINS, Active, Scene, by_posting, doubtful, greedy, set_number
@@ -264,7 +264,7 @@ def test_greedy_com_measures_by_the_cap_of_each():
 
 @given(st.floats(1e-300, 1e300))
 def test_rough_logarithms_are_as_good_as_they_say(number):
-    assert abs(roughly.log2(np.float64(number)) - math.log2(number)) <= roughly.LOG2_ERROR
+    assert abs(balance.log2(np.float64(number)) - math.log2(number)) <= balance.LOG2_ERROR
 
 
 def test_sets_on_the_border_of_two():

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.engine import Run, simulate
 from penstock.model import Application, InputError, Platform, PolicyFault, Workload
+from penstock.numeric.compiled import JIT
 from penstock.policies import REGISTRY, find
-from penstock.policies.compiled import JIT
 
 FAIR = """
     def mine(view, rates):

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from penstock.papers.claims import Check, Verdict
+from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.report.findings import Picture, render_page, write_page
 
 VERDICTS = [
-    Verdict("X1", "§1 <here>", "a & b", (Check("over 1", "2", True), Check("under 1", "<2>", False))),
-    Verdict("X2", "§2", "c", (Check("0", "0", True),)),
-    Verdict("X3", "§3", "d", (Check("0", "1", False),)),
+    Verdict("X1", "§1 <here>", "a & b", (ClaimCheck("over 1", "2", True), ClaimCheck("under 1", "<2>", False))),
+    Verdict("X2", "§2", "c", (ClaimCheck("0", "0", True),)),
+    Verdict("X3", "§3", "d", (ClaimCheck("0", "1", False),)),
 ]
 
 

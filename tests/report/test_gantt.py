@@ -13,7 +13,7 @@ from tests.planning.instances import batch, batches, work
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.batch import schedule
-from penstock.planning.strategy import Strategy, comparison
+from penstock.planning.strategy import BatchStrategy, comparison
 from penstock.report import gantt
 from penstock.report.gantt import boxes, draw, printable, write_gantt
 
@@ -43,7 +43,7 @@ def test_boxes_hold_all_nodes_of_a_job_and_never_overlap(workload, strategy, io_
 def test_a_job_is_drawn_in_one_piece_where_it_can_be() -> None:
     # After 2 s nodes 0 and 1 are free (a) and 3 to 5 (c); d needs two and takes the smaller gap, e the larger one.
     jobs = batch((2, work(2.0)), (1, work(9.0)), (3, work(2.0)), (2, work(3.0)), (3, work(3.0)), nodes=6)
-    found = schedule(jobs, Strategy("list"))
+    found = schedule(jobs, BatchStrategy("list"))
     assert [(box.job, box.low, box.high) for box in boxes(found, 0)] == [
         (0, 0, 2),
         (1, 2, 3),
@@ -84,7 +84,7 @@ def test_the_drawing_has_names_packs_and_axes() -> None:
 def test_names_are_only_names() -> None:
     names = ("$\\frac{", "größe-π-🙂", "</svg><script>", "a\nb\x00", "\ud800", "--> x")
     workload = Workload(Platform(1.0, nodes=6), tuple(Application.of(name, BOTH * 3) for name in names))
-    found = schedule(workload, Strategy("first-fit"), policy="fcfs", trace=True)
+    found = schedule(workload, BatchStrategy("first-fit"), policy="fcfs", trace=True)
     ElementTree.fromstring(draw(found, "$\\frac{ \ud800", "svg"))
     assert draw(found, "x", "png").startswith(b"\x89PNG")
     assert printable("a\nb\x00\ud800") == "a?b??"
@@ -94,7 +94,7 @@ def test_names_are_only_names() -> None:
 @pytest.mark.parametrize("shapes", [1, 4_000])
 def test_many_shapes_are_drawn_coarsely(monkeypatch: pytest.MonkeyPatch, policy: str, shapes: int) -> None:
     monkeypatch.setattr(gantt, "MOST_SHAPES", shapes)
-    found = schedule(SMALL, Strategy("first-fit"), policy=policy, trace=True)
+    found = schedule(SMALL, BatchStrategy("first-fit"), policy=policy, trace=True)
     text = draw(found, "small", "svg").decode()
     assert ("<image" in text) == (shapes == 1)
 
@@ -150,7 +150,7 @@ def test_a_drawing_leaves_the_settings_alone() -> None:
 
 def test_hatched_jobs_were_backfilled() -> None:
     jobs = batch((2, work(10.0)), (4, work(5.0)), (2, work(10.0)))
-    filled = schedule(jobs, Strategy("list", backfill=True))
+    filled = schedule(jobs, BatchStrategy("list", backfill=True))
     plain = replace(filled, outcome=replace(filled.outcome, backfilled=filled.outcome.backfilled & False))
     assert "pattern" in draw(filled, "x", "svg").decode()
     assert "pattern" not in draw(plain, "x", "svg").decode()

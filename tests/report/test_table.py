@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.engine import Result, simulate
-from penstock.engine.replay import replay
+from penstock.engine.scenarios import replay
 from penstock.model import Application, Buffer, Platform, Workload
 from penstock.report import applications_table, bounds_table, comparison_table, measures_table
 from penstock.report.table import OPTIONAL

@@ -8,7 +8,7 @@ import time
 
 from mpi4py import MPI
 
-from penstock.client import Job
+from penstock.live.client import Job
 
 world = MPI.COMM_WORLD
 task = json.loads(os.environ["PENSTOCK_TASK"])

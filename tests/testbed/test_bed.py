@@ -12,8 +12,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.testbed import bed, commands, kernel, state
-from penstock.testbed.state import State
+from penstock.testbed import bed, record, system
+from penstock.testbed.record import BedRecord
 
 MIB = 2**20
 Capture = pytest.CaptureFixture[str]
@@ -21,9 +21,9 @@ Capture = pytest.CaptureFixture[str]
 
 def left(folder: Path, directory: Path, token: str) -> list[object]:
     """What is left of a test bed: loop devices, mounts, cgroups, files."""
-    loops = [path.read_text() for path in kernel.BLOCK.glob("loop*/loop/backing_file") if str(folder) in path.read_text()]
-    mounts = [mount for mount in kernel.mounts() if mount.at == str(directory)]
-    root = kernel.blkio_root()
+    loops = [path.read_text() for path in system.BLOCK.glob("loop*/loop/backing_file") if str(folder) in path.read_text()]
+    mounts = [mount for mount in system.mounts() if mount.at == str(directory)]
+    root = system.blkio_root()
     groups = list(root.glob(f"*{token}*")) if root is not None else []
     return [*loops, *mounts, *groups, *[path for path in (folder, directory) if path.exists()]]
 
@@ -94,13 +94,13 @@ class TestRefusals:
 
     def test_another_test_bed(self, tmp_path: Path, folder: Path) -> None:
         folder.mkdir()
-        known = State("penstock-x", str(tmp_path / "store"), 1, 2, "image", "group")
-        state.write(folder, known)
+        known = BedRecord("penstock-x", str(tmp_path / "store"), 1, 2, "image", "group")
+        record.write(folder, known)
         assert "not finished" in refused(tmp_path / "store")
-        state.write(folder, State(**{**vars(known), "complete": True}))
+        record.write(folder, BedRecord(**{**vars(known), "complete": True}))
         assert "there is a test bed; expected penstock testbed down" in refused(tmp_path / "store")
         assert "is inside the test bed at" in refused(tmp_path / "store" / "deep")
-        assert state.read(folder, tmp_path / "store") is not None
+        assert record.read(folder, tmp_path / "store") is not None
 
 
 STEPS = ["directory", "image", "loop", "file system", "group", "mount"]
@@ -114,12 +114,12 @@ class TestReal:
         place = tmp_path / "store"
         assert main(["testbed", "up", str(place), "--bandwidth", "8 MiB/s", "--size", "32 MiB"]) == 0
         assert "carries 8.39 MB/s (/dev/loop" in capsys.readouterr().err
-        known = state.read(folder, place)
+        known = record.read(folder, place)
         assert known is not None
         assert list(known.steps) == STEPS
         assert bed.condition(known) == "up"
         made = bed.find(place)
-        assert kernel.device_of(place) == made.device.device
+        assert system.device_of(place) == made.device.device
         assert 24 * MIB < made.free < 32 * MIB
         group = Path(known.group)
         for limit in bed.LIMITS:
@@ -154,7 +154,7 @@ class TestReal:
     def test_by_way_of_links(self, tmp_path: Path, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "real")
-        monkeypatch.setenv(state.VARIABLE, str(tmp_path / "link" / "beds"))
+        monkeypatch.setenv(record.VARIABLE, str(tmp_path / "link" / "beds"))
         bed.up(tmp_path / "link" / "store", "8 MiB/s", "16 MiB")
         assert bed.find(tmp_path / "real" / "store").directory == tmp_path / "real" / "store"
         assert bed.down(tmp_path / "link" / "store")
@@ -181,7 +181,7 @@ class TestReal:
         def stubborn(command: Sequence[str]) -> str:
             if command[0] == "mount" or "--detach" in command:
                 raise InputError(command[0], "will not")
-            return commands.run(command)
+            return system.run(command)
 
         place = tmp_path / "store"
         with pytest.raises(InputError) as caught:
@@ -213,7 +213,7 @@ class TestReal:
             patch.setattr(bed, "_roll_back", lambda *_: None)
             with pytest.raises(RuntimeError):
                 bed.up(place, "8 MiB/s", "16 MiB")
-        known = state.read(folder, place)
+        known = record.read(folder, place)
         assert known is not None
         assert list(known.steps) == STEPS[: STEPS.index(last) + 1]
         assert bed.condition(known) == "unfinished"
@@ -236,9 +236,9 @@ class TestReal:
         place = tmp_path / "store"
         command = [sys.executable, "-m", "penstock", "testbed", "up", str(place), "--size", "16 MiB"]
         assert subprocess.run(command, env=environment, timeout=60).returncode == -signal.SIGKILL
-        known = state.read(folder, place)
+        known = record.read(folder, place)
         assert known is not None
-        assert kernel.loops_of(Path(known.image))
+        assert system.loops_of(Path(known.image))
         assert bed.down(place)
         assert left(folder, place, known.name) == []
 
@@ -246,15 +246,15 @@ class TestReal:
         """Another file system over ours is not unmounted; once it is gone the rest of ours is removed."""
         place = tmp_path / "store"
         bed.up(place, "8 MiB/s", "16 MiB")
-        commands.run(["mount", "-t", "tmpfs", "tmpfs", str(place)])
+        system.run(["mount", "-t", "tmpfs", "tmpfs", str(place)])
         try:
             with pytest.raises(InputError, match=r"is mounted at .* too, or under another"):
                 bed.down(place)
-            assert [mount.kind for mount in kernel.mounts() if mount.at == str(place)] == ["ext4", "tmpfs"]
+            assert [mount.kind for mount in system.mounts() if mount.at == str(place)] == ["ext4", "tmpfs"]
             with pytest.raises(InputError, match="is on another device than its test bed"):
                 bed.find(place)
         finally:
-            commands.run(["umount", str(place)])
+            system.run(["umount", str(place)])
         assert bed.down(place)
         assert left(folder, place, token) == []
 
@@ -262,16 +262,16 @@ class TestReal:
         """Mount, loop device and cgroup are gone; what is mounted there by now is not ours."""
         place = tmp_path / "store"
         made = bed.up(place, "8 MiB/s", "16 MiB")
-        commands.run(["umount", str(place)])
-        commands.run(["losetup", "--detach", str(made.device.path)])
+        system.run(["umount", str(place)])
+        system.run(["losetup", "--detach", str(made.device.path)])
         Path(made.state.group).rmdir()
         assert bed.condition(made.state) == "gone"
-        commands.run(["mount", "-t", "tmpfs", "tmpfs", str(place)])
+        system.run(["mount", "-t", "tmpfs", "tmpfs", str(place)])
         try:
             assert bed.down(place)
-            assert [mount.kind for mount in kernel.mounts() if mount.at == str(place)] == ["tmpfs"]
+            assert [mount.kind for mount in system.mounts() if mount.at == str(place)] == ["tmpfs"]
         finally:
-            commands.run(["umount", str(place)])
+            system.run(["umount", str(place)])
         place.rmdir()
         assert left(folder, place, token) == []
 
@@ -280,7 +280,7 @@ class TestReal:
         made = bed.up(place, "8 MiB/s", "16 MiB")
         with subprocess.Popen(made.inside(["sleep", "60"])) as member:
             try:
-                while not kernel.members(Path(made.state.group)):
+                while not system.members(Path(made.state.group)):
                     pass
                 with pytest.raises(InputError, match=rf"processes run in its cgroup \({member.pid}\)"):
                     bed.down(place)
@@ -302,7 +302,7 @@ def stop_after(last: str, patch: pytest.MonkeyPatch, error: BaseException) -> No
     def and_stop(action: object) -> object:
         return lambda: (action(), stop())  # type: ignore[operator]
 
-    def replaced(made: State, run: commands.Runner) -> list[tuple[str, object]]:
+    def replaced(made: BedRecord, run: system.Runner) -> list[tuple[str, object]]:
         return [(step, and_stop(action) if step == last else action) for step, action in steps(made, run)]
 
     patch.setattr(bed, "_steps", replaced)

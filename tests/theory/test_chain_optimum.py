@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from penstock.model import InputError
 from penstock.theory import chain_optimum
-from penstock.theory.bicolored import chains, list_schedule, schedule
 from penstock.theory.chain_optimum import optimal_makespan, optimal_schedule
+from penstock.theory.chains import chains, list_schedule, schedule
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 

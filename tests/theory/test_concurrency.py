@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.theory.concurrency import concurrency, running_jobs, someone_in_io
+from penstock.theory.interference import concurrency, running_jobs, someone_in_io
 from tests.data import real
 from tests.workloads.traces import line, write
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from penstock.model import Application, Platform, Workload
-from penstock.theory.demand import demand
-from penstock.theory.efficiency import GRID, Intervals, efficiency_bound
+from penstock.theory.bounds import GRID, Intervals, efficiency_bound
+from penstock.theory.link_demand import link_demand
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads
 from tests.theory import intervals
@@ -18,7 +18,7 @@ from tests.theory.small import crowds
 
 
 def bound(workload, pieces=8):
-    return efficiency_bound(demand(workload, pieces))
+    return efficiency_bound(link_demand(workload, pieces))
 
 
 def loss_by_linear_program(workload, begin, end):
@@ -58,7 +58,7 @@ def loss_by_linear_program(workload, begin, end):
 def test_the_loss_of_an_interval_is_that_of_a_linear_program(workload, one, other):
     begin, end = workload.window
     a, c = (begin + part * (end - begin) for part in sorted((one, other)))
-    loss = Intervals(demand(workload)).loss(a, c)
+    loss = Intervals(link_demand(workload)).loss(a, c)
     assert loss == pytest.approx(loss_by_linear_program(workload, a, c), abs=1e-8, rel=1e-8)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import Application, Platform, Workload
-from penstock.theory.demand import demand
-from penstock.theory.min_yield import PRECISION, min_yield_bound
+from penstock.theory.bounds import YIELD_PRECISION, min_yield_bound
+from penstock.theory.link_demand import link_demand
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads
 from tests.theory import intervals
@@ -18,7 +18,7 @@ from tests.theory.small import crowds
 
 
 def bound(workload, pieces=8):
-    return min_yield_bound(demand(workload, pieces))
+    return min_yield_bound(link_demand(workload, pieces))
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 8])
@@ -27,7 +27,7 @@ def bound(workload, pieces=8):
 def test_it_is_what_all_intervals_say(pieces, workload):
     # One bisection to 1e-9 from above, one to the last bit.
     twin = intervals.min_yield_bound(workload, pieces)
-    assert twin - 1e-12 <= bound(workload, pieces) <= twin + PRECISION + 1e-12
+    assert twin - 1e-12 <= bound(workload, pieces) <= twin + YIELD_PRECISION + 1e-12
 
 
 @examples(150)
@@ -35,7 +35,7 @@ def test_it_is_what_all_intervals_say(pieces, workload):
 def test_more_pieces_say_more(workload):
     values = [bound(workload, pieces) for pieces in (1, 2, 8, 32)]
     for fewer, more in pairwise(values):
-        assert more <= fewer + PRECISION
+        assert more <= fewer + YIELD_PRECISION
 
 
 def posting_at_once(count, volume, window, **options):

@@ -8,9 +8,8 @@ from collections import Counter
 import pytest
 
 from penstock.model import InputError
-from penstock.theory.bicolored import schedule
 from penstock.theory.chain_optimum import optimal_makespan
-from penstock.theory.round_robin import block_cost, block_sizes, hierarchical_round_robin, periodic, uniform_makespan
+from penstock.theory.chains import block_cost, block_sizes, hierarchical_round_robin, periodic, schedule, uniform_makespan
 from tests.naive.compare import close
 
 FIGURE = (4, 4, 2, 2, 1)

@@ -11,9 +11,8 @@ import pytest
 from penstock.engine import dedicated, simulate
 from penstock.model import Application, InputError, Workload
 from penstock.model.phases import READ, WORK, WRITE
-from penstock.workloads import Job, Machine, Schedule, schedule, windows
-from penstock.workloads.apex import DAY, HOUR, chain
-from penstock.workloads.apex_classes import CLASSES, GIB, NERSC, TRILAB, find_machine
+from penstock.workloads import ApexJob, ApexMachine, ApexSchedule, schedule, windows
+from penstock.workloads.apex import CLASSES, DAY, GIB, HOUR, NERSC, TRILAB, chain, find_machine
 
 CASES = [("trilab", "cielo"), ("trilab", "M_10"), ("nersc", "cielo")]
 LARGEST = ("nersc", "M_10")
@@ -22,7 +21,7 @@ made = cache(schedule)
 made_windows = cache(windows)
 
 
-def named(plan: Schedule, application: Application) -> Job:
+def named(plan: ApexSchedule, application: Application) -> ApexJob:
     kind, number = application.name.split("-")
     job = plan.jobs[int(number)]
     assert job.kind.name == kind
@@ -69,7 +68,7 @@ def test_the_spread_of_cores_and_walltime() -> None:
     assert np.mean(nodes == 23) == pytest.approx(0.3385, abs=0.01)
 
 
-def earliest(job: Job, before: list[Job], machine: int) -> float:
+def earliest(job: ApexJob, before: list[ApexJob], machine: int) -> float:
     """The first of all possible starts (0 and the ends of jobs) from which the nodes suffice, by looking at each."""
     starts, ends, nodes = np.array([(other.start, other.end, other.nodes) for other in before] or np.zeros((0, 3))).T
     seconds = job.end - job.start
@@ -108,7 +107,7 @@ def test_windows_are_the_longest_times_without_a_start_or_an_end(workload: str, 
     assert made_windows(workload, machine, 3)[:5] == windows(workload, machine, 3, count=5)
 
 
-def transferred(job: Job, machine: Machine, begin: float, end: float) -> float:
+def transferred(job: ApexJob, machine: ApexMachine, begin: float, end: float) -> float:
     """Bytes that the job alone on the machine moves between two dates, followed from its first second to its last."""
     memory, cap = job.nodes * 32 * GIB, min(job.nodes * 1.2 * GIB, machine.bandwidth)
     total, now = 0.0, job.start
@@ -205,8 +204,8 @@ def test_the_same_seed_makes_the_same_schedule() -> None:
         (("lanl", "cielo", 1), "workload: 'lanl' is unknown; expected one of nersc, trilab"),
         (("nersc", "M_11", 1), "machine: 'M_11' is unknown; expected one of cielo, M_1, M_2, M_3, "),
         (("nersc", "cielo", 1, 0), "count: 0 is not a number of windows; expected a whole number, 1 or more"),
-        (("trilab", Machine("tiny", 1000, 1e9), 1), "machine: 1000 nodes are too few for "),
-        (("trilab", Machine("thin", 8894, 1e6), 1), " cannot move its data in "),
+        (("trilab", ApexMachine("tiny", 1000, 1e9), 1), "machine: 1000 nodes are too few for "),
+        (("trilab", ApexMachine("thin", 8894, 1e6), 1), " cannot move its data in "),
     ],
 )
 def test_what_cannot_be_made(arguments: tuple[str, str, int], message: str) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from penstock.model import InputError
-from penstock.workloads import MACHINES, Machine
-from penstock.workloads.apex_classes import CLASSES, GIB, NERSC, find_machine
+from penstock.workloads import MACHINES, ApexMachine
+from penstock.workloads.apex import CLASSES, GIB, NERSC, find_machine
 
 
 def test_what_the_paper_says_of_the_classes() -> None:
@@ -19,8 +19,8 @@ def test_what_the_paper_says_of_the_classes() -> None:
 
 def test_cielo_and_its_successors() -> None:
     assert list(MACHINES) == ["cielo", *(f"M_{step}" for step in range(1, 11))]
-    assert MACHINES["cielo"] == Machine("cielo", 8894, 200 * GIB)
-    assert MACHINES["M_10"] == Machine("M_10", 2 * 8894, 200 * GIB * 2 / 10)
+    assert MACHINES["cielo"] == ApexMachine("cielo", 8894, 200 * GIB)
+    assert MACHINES["M_10"] == ApexMachine("M_10", 2 * 8894, 200 * GIB * 2 / 10)
     assert MACHINES["M_5"].nodes == 12578  # 8894 · √2 = 12577.99
     for step in range(1, 11):  # cores grow as the bandwidth does, but for 1/t
         machine = MACHINES[f"M_{step}"]
@@ -32,6 +32,6 @@ def test_cielo_and_its_successors() -> None:
 
 def test_a_machine_that_cannot_be() -> None:
     with pytest.raises(InputError, match=r"machine\.nodes: 0 is not a number of nodes; expected a whole number, 1 or more"):
-        Machine("none", 0, 1.0)
+        ApexMachine("none", 0, 1.0)
     with pytest.raises(InputError, match=r"machine\.bandwidth: -1\.0 is not a bandwidth"):
-        Machine("none", 1, -1.0)
+        ApexMachine("none", 1, -1.0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.model import Curve, InputError
 from penstock.workloads import believed, class_curves, class_of
-from penstock.workloads.curve_classes import CLASSES, best_count, normalised
+from penstock.workloads.curves import CLASSES, best_count, normalised
 from tests.model.strategies import curves as any_curves
 from tests.workloads.curves import measured
 

@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from penstock.model import Curve, InputError
-from penstock.workloads import FAMILIES, Measured, class_of, curve_source, read_profiles
-from penstock.workloads.curve_classes import CLASSES, best_count
-from penstock.workloads.curve_families import COUNTS, KINDS, Kind
+from penstock.workloads import FAMILIES, MeasuredCurves, class_of, curve_source, read_profiles
+from penstock.workloads.curves import CLASSES, COUNTS, KINDS, Kind, best_count
 from tests.workloads.curves import measured, ratios, small
 
 DRAWS = 6000
@@ -30,12 +29,14 @@ def steps(curves: list[Curve]) -> np.ndarray:
 
 def test_a_draw_of_measured_curves_is_uniform_with_replacement() -> None:
     curves = tuple(Curve((1,), (float(rate),)) for rate in (1, 2, 3, 4))
-    counts = Counter(Measured(curves).draw(4000, np.random.default_rng(3)))
+    counts = Counter(MeasuredCurves(curves).draw(4000, np.random.default_rng(3)))
     assert set(counts) == set(curves)
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3
-    assert Measured(curves).draw(7, np.random.default_rng(5)) == Measured(curves).draw(7, np.random.default_rng(5))
+    assert MeasuredCurves(curves).draw(7, np.random.default_rng(5)) == MeasuredCurves(curves).draw(
+        7, np.random.default_rng(5)
+    )
     with pytest.raises(InputError, match="curves: there is none; expected at least one curve"):
-        Measured(())
+        MeasuredCurves(())
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -71,7 +72,7 @@ def test_ost_curves_are_powers_and_say_that_they_are_a_stand_in() -> None:
 def test_a_source_by_name(tmp_path: Path) -> None:
     path = small(tmp_path / "mine.csv")
     source = curve_source(path, "best")
-    assert isinstance(source, Measured)
+    assert isinstance(source, MeasuredCurves)
     assert source.curves == tuple(read_profiles(path, "best").values())
     assert source.label == "2 measured curves of mine.csv (best)"
     for name in FAMILIES:

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.model.files import from_document, to_json
 from penstock.model.phases import IO, WORK
-from penstock.workloads import FAMILIES, Distributed, Measured, distributed
+from penstock.workloads import FAMILIES, Distributed, MeasuredCurves, distributed
 from penstock.workloads.distributed import largest_ratio, load_with_one
 from tests.model.strategies import curves as any_curves
 from tests.workloads.curves import measured
@@ -141,7 +141,7 @@ def test_large_applications_are_anywhere_in_the_order() -> None:
 
 
 def test_the_platform_never_holds_the_applications_up() -> None:
-    curves = Measured((Curve((1, 2), (3e6, 7e6)), Curve((1, 2), (5e6, 2e6))))
+    curves = MeasuredCurves((Curve((1, 2), (3e6, 7e6)), Curve((1, 2), (5e6, 2e6))))
     workload = distributed(Distributed(0.5, 8, 4), curves, 1)
     assert {a.curve for a in workload.applications} == set(curves.curves)
     best = {curves.curves[0]: 7e6, curves.curves[1]: 5e6}

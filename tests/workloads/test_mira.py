@@ -9,7 +9,7 @@ from scipy import stats
 
 from penstock.model import InputError
 from penstock.workloads import Batch, Mira, io_load, mira
-from penstock.workloads.mira import mean_nodes
+from penstock.workloads.batches import mean_nodes
 
 N = 2500
 MANY = {"fewest": N, "most": N, "shortest": 1, "longest": 1}

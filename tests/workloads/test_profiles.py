@@ -7,7 +7,7 @@ import pytest
 
 from penstock.model import Curve, InputError
 from penstock.workloads import read_profiles
-from penstock.workloads.curve_classes import best_count
+from penstock.workloads.curves import best_count
 from tests.data import real
 from tests.workloads.curves import DIRECT, HEADER, MCKP, RUNS, SUMMARIES, measured, run, write
 

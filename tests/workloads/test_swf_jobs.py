@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import InputError
-from penstock.workloads.swf import read_swf
-from penstock.workloads.swf_jobs import Choice, Jobs, jobs_of
+from penstock.workloads.swf import Choice, SwfJobs, jobs_of, read_swf
 from tests.data import real
 from tests.workloads.traces import line, write
 
 
-def chosen(path: str, **choice: object) -> Jobs:
+def chosen(path: str, **choice: object) -> SwfJobs:
     return jobs_of(read_swf(path), Choice(**choice), path)  # type: ignore[arg-type]
 
 

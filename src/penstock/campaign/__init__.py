@@ -8,11 +8,10 @@
     table = run(campaign, "out/pressure")
 """
 
-from penstock.campaign.cells import BOUND, Campaign, Cell, Task
-from penstock.campaign.files import read
-from penstock.campaign.grid import grid
+from penstock.campaign.campaign_files import read
+from penstock.campaign.cells import BOUND, Campaign, Cell, Task, grid
+from penstock.campaign.execute import run
 from penstock.campaign.rows import SCHEMA
-from penstock.campaign.run import run
 from penstock.campaign.sources import SOURCES, Source
 from penstock.campaign.summary import by_policy, failures, placements
 

@@ -1,20 +1,25 @@
-"""What a campaign computes: cells, and tasks of cells that share a workload."""
+"""What a campaign computes: cells, and tasks of cells that share a workload.
+
+From lists of parameters, seeds and policies to the campaign that crosses them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.campaign.sources import normal_parameters, source
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
-from penstock.planning.placement.placed import Placed, heuristic_of, placed
+from penstock.planning.placement.runs import Placed, heuristic_of, placed
 
 MOST_CELLS: Final = 10_000_000
 """More would not fit into memory."""
@@ -153,7 +158,7 @@ class Campaign:
 
 def require_policy(name: str) -> None:
     """Refuse a name that is neither that of a policy nor BOUND."""
-    from penstock.policies.naming import find
+    from penstock.policies.registry import find
 
     if name != BOUND:
         find(name)
@@ -197,3 +202,69 @@ def policy_file_digest(policy: str) -> str | None:
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
     except OSError:
         return None
+
+
+T = TypeVar("T")
+
+
+def grid(
+    name: str,
+    kind: str,
+    parameters: Mapping[str, Any],
+    seeds: Sequence[int] = (0,),
+    policies: Iterable[str] | None = None,
+    *,
+    allocation: str | None = None,
+    placement: str | None = None,
+) -> Campaign:
+    """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
+
+    Policies are named as for `penstock compare`, families included; by default those that share the link. `allocation` and
+    `placement` name who uses which I/O resources, as for `penstock place`.
+
+    Parameters vary slowest, the last one first; policies fastest.
+    """
+    from penstock.policies.policy import SHARING
+
+    names = _policies([SHARING] if policies is None else list(policies))
+    axes = [_axis(key, value) for key, value in parameters.items()]
+    require_size(math.prod(map(len, axes)) * len(seeds) * len(names))
+    seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
+    cells = []
+    for point in itertools.product(*axes):
+        values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))
+        cells += [Cell(kind, values, seed, policy, allocation, placement) for seed in seed_list for policy in names]
+    return Campaign(name, tuple(cells))
+
+
+def _axis(name: str, value: Any) -> list[Any]:
+    """The values that a parameter takes."""
+    return _once(list(value), f"parameters.{name}") if isinstance(value, (list, tuple)) else [value]
+
+
+def _policies(names: Sequence[object]) -> list[str]:
+    from penstock.policies.registry import expand
+
+    texts: list[str] = []
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InputError(f"policies[{index}]", f"{short(name)} is no name; expected one that `penstock policies` lists")
+        try:
+            for member in expand([name]):
+                require_policy(member)
+        except InputError as error:
+            raise InputError(f"policies[{index}]", str(error)) from None
+        texts += expand([name])
+    return _once(texts, "policies")
+
+
+def _once(values: list[T], place: str) -> list[T]:
+    """The values if there are some and none stands twice."""
+    if not values:
+        raise InputError(place, "is empty; expected one or more values")
+    seen: set[str] = set()
+    for value in values:
+        if repr(value) in seen:
+            raise InputError(place, f"{short(value)} stands twice; expected each value once")
+        seen.add(repr(value))
+    return values

@@ -11,15 +11,15 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.campaign.cells import Task
-from penstock.campaign.compute import compute, lost
-from penstock.campaign.identity import identity, require
+from penstock.campaign.fingerprint import identity, require
+from penstock.campaign.workers import compute, lost
 from penstock.model import PenstockError
 
 PATIENCE_SECONDS: Final = 8
 """How long the scheduler may take to answer, and then how long the first worker may take to come."""
 IN_FLIGHT: Final = 10_000
 """The most tasks the scheduler is given at a time: enough for any cluster, and little memory."""
-_IDENTITY: Final = "__import__('penstock.campaign.identity', fromlist=['identity']).identity()"
+_IDENTITY: Final = "__import__('penstock.campaign.fingerprint', fromlist=['identity']).identity()"
 """As text, which every worker can read: a function that a worker cannot import makes Dask wait for ever."""
 
 

@@ -16,8 +16,8 @@ from penstock.engine import Result, Run
 from penstock.engine.buffer_result import THROUGH
 from penstock.engine.result import MEASURES, UNBOUNDED, finite
 from penstock.model import Application, PenstockError, Workload
-from penstock.planning.placement.placed import Placed
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
+from penstock.planning.placement.runs import Placed
 from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(

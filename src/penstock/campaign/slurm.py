@@ -1,4 +1,9 @@
-"""Slurm jobs as workers of a campaign, by dask-jobqueue.
+"""The settings of ``slurm:key=value``: how many jobs, and what each asks Slurm for.
+
+What is not set comes from dask-jobqueue's own configuration, ``jobqueue.slurm`` in ``~/.config/dask/jobqueue.yaml``, where a
+site keeps its queue, account, walltime, modules to load and more.
+
+Slurm jobs as workers of a campaign, by dask-jobqueue.
 
 dask-jobqueue reads the site's settings, runs the Dask scheduler in this process and writes the job script. The jobs are
 submitted, counted and cancelled here, by a name of their own: its cluster waits for ever where sbatch refuses a job, and
@@ -7,28 +12,117 @@ submits no job again that had several processes and ended.
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import secrets
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.campaign.cluster import DaskPool, one_line
-from penstock.campaign.slurm_settings import Settings
-from penstock.model import PenstockError
+from penstock.model import InputError, PenstockError, parse_units
+
+DEFAULT_JOBS: Final = 4
+DEFAULT_WAIT: Final = 600.0
+"""Seconds."""
+DEFAULT_MEMORY: Final = 2_000_000_000
+"""Bytes for each core. A worker takes about a fifth of it."""
+
+
+@dataclass(frozen=True)
+class SlurmSettings:
+    """How many jobs, how long to be without a worker (seconds), and what is set of a job, as dask-jobqueue names it."""
+
+    jobs: int = DEFAULT_JOBS
+    wait: float = DEFAULT_WAIT
+    job: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> SlurmSettings:
+        """The settings in a text such as ``slurm`` or ``slurm:jobs=8:queue=main:walltime=2h:memory=4GB``.
+
+        Raises InputError for an unknown key and a wrong value.
+        """
+        settings: dict[str, Any] = {}
+        for part in text.split(":")[1:]:
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise InputError(f"dask {text}", f"{part!r} is no setting; expected slurm:key=value, a time as in 90min")
+            if key not in _READERS:
+                raise InputError("dask slurm", f"unknown setting {key!r}; expected one of {', '.join(_READERS)}")
+            settings[key] = _READERS[key](value.strip(), f"dask slurm: {key}")
+        return cls(settings.pop("jobs", DEFAULT_JOBS), settings.pop("wait", DEFAULT_WAIT), settings)
+
+    def options(self, site: Mapping[str, Any]) -> dict[str, Any]:
+        """What a job is, where the site has these settings: one process a core, for Python keeps one core busy."""
+        cores = self.job.get("cores") or site.get("cores") or 1
+        memory = self.job.get("memory") or site.get("memory") or cores * DEFAULT_MEMORY
+        return {**self.job, "cores": cores, "processes": cores, "memory": memory}
+
+
+def _count(text: str, place: str) -> int:
+    return parse_units.count(int(text) if re.fullmatch("[0-9]{1,15}", text) else text, place, place.rpartition(" ")[2])
+
+
+def _time(text: str, place: str) -> float:
+    seconds = parse_units.seconds(text, place)
+    if not seconds > 0.0:
+        raise InputError(place, f"{text!r} is no time; expected seconds above 0")
+    return seconds
+
+
+def _minutes(text: str, place: str) -> str:
+    """As Slurm takes a time limit: whole minutes."""
+    return str(math.ceil(_time(text, place) / 60.0))
+
+
+def _memory(text: str, place: str) -> int:
+    memory = math.ceil(parse_units.volume(text, place))
+    if not memory > 0:
+        raise InputError(place, f"{text!r} is no memory; expected bytes above 0")
+    return memory
+
+
+def _name(text: str, place: str) -> str:
+    if not text or not text.isprintable() or " " in text:
+        raise InputError(place, f"{text!r} is no name; expected one without spaces")
+    return text
+
+
+def _interface(text: str, place: str) -> str:
+    known = [name for _, name in socket.if_nameindex()]
+    if text not in known:
+        raise InputError(place, f"{text!r} is no network interface of this machine; expected one of {', '.join(known)}")
+    return text
+
+
+_READERS: Final[dict[str, Callable[[str, str], Any]]] = {
+    "jobs": _count,
+    "queue": _name,
+    "account": _name,
+    "walltime": _minutes,
+    "cores": _count,
+    "memory": _memory,
+    "interface": _interface,
+    "wait": _time,
+}
+
 
 CHECK_SECONDS: Final = 10.0
 """How often Slurm is asked which jobs are left."""
 ANSWER_SECONDS: Final = 60.0
 """How long a command of Slurm may take."""
-_PRELOAD: Final = ("--preload", "penstock.campaign.compute")
+_PRELOAD: Final = ("--preload", "penstock.campaign.workers")
 """What a worker imports before it joins: one that cannot import it never joins, however late it comes."""
 
 
@@ -39,7 +133,7 @@ def slurm_pool(text: str) -> Iterator[DaskPool]:
     A job that ends before the campaign does, say at its walltime, is submitted again. Raises InputError for a wrong setting,
     PenstockError where Slurm or dask-jobqueue is missing, a job is refused, or there is no worker for as long as `wait`.
     """
-    settings = Settings.of(text)
+    settings = SlurmSettings.of(text)
     _program("sbatch")
     with (
         _cluster(settings) as (cluster, script),
@@ -50,7 +144,7 @@ def slurm_pool(text: str) -> Iterator[DaskPool]:
 
 
 @contextmanager
-def _cluster(settings: Settings) -> Iterator[tuple[Any, str]]:
+def _cluster(settings: SlurmSettings) -> Iterator[tuple[Any, str]]:
     """A cluster that has a scheduler, in this process, and no jobs; and the script of its jobs."""
     dask, slurm_cluster = _imported()
     site = dask.config.get("jobqueue.slurm")
@@ -87,7 +181,7 @@ def _imported() -> tuple[Any, Any]:
 
 
 @contextmanager
-def _jobs(cluster: Any, script: str, settings: Settings) -> Iterator[None]:
+def _jobs(cluster: Any, script: str, settings: SlurmSettings) -> Iterator[None]:
     """Jobs that are kept up while the block runs; it begins when one of them has a worker."""
     name = f"penstock-{secrets.token_hex(4)}"
     done = threading.Event()

@@ -39,7 +39,7 @@ from penstock.workloads import (
     uniform,
     windows,
 )
-from penstock.workloads.apex_classes import classes, find_machine
+from penstock.workloads.apex import classes, find_machine
 from penstock.workloads.synthetic import LATER
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.campaign.cells import Campaign, Task
-from penstock.campaign.identity import Identity, differences, identity
+from penstock.campaign.fingerprint import Identity, differences, identity
 from penstock.campaign.rows import to_part, with_all_columns
 from penstock.model import InputError
 from penstock.model.files import replacing

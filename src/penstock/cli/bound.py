@@ -17,7 +17,7 @@ from penstock.cli.output import (
     placement_document,
     print_placement,
 )
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 MOST_PIECES = 10_000
 

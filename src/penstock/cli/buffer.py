@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
-    from penstock.planning.buffers.advice import Advice
-    from penstock.planning.buffers.plan import Plan
-    from penstock.policies.view import Floats
+    from penstock.buffers.advice import Advice
+    from penstock.buffers.plan import BufferPlan
+    from penstock.numeric.arrays import Floats
 
 MOST_ROWS = 20
 POINTS = 13
@@ -64,13 +64,13 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.model import units
+    from penstock.buffers.advice import advise
+    from penstock.buffers.plan import DYNAMIC, STATIC
+    from penstock.buffers.search import POLICIES, THRESHOLDS, strategies
+    from penstock.model import parse_units
     from penstock.model.files import read
-    from penstock.planning.buffers.advice import advise
-    from penstock.planning.buffers.plan import DYNAMIC, STATIC
-    from penstock.planning.buffers.search import POLICIES, THRESHOLDS, strategies
-    from penstock.policies.naming import expand, find
-    from penstock.report.figures import check_suffix
+    from penstock.policies.registry import expand, find
+    from penstock.report.pictures import check_suffix
 
     if options.plot:
         check_suffix(Path(options.plot))
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
     modes = [STATIC] if options.static else [DYNAMIC] if options.dynamic else [STATIC, DYNAMIC]
-    size = None if options.size is None else units.volume(_number(options.size), "size")
+    size = None if options.size is None else parse_units.volume(_number(options.size), "size")
     policies = _without_static(expand(options.policy), options.policy) if options.policy else POLICIES
     workload = read(options.file)
     advice = advise(
@@ -106,8 +106,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _without_static(names: Sequence[str], asked: Sequence[str]) -> list[str]:
     """Static orders, which know no buffer, only where they were named and not as part of a family."""
-    from penstock.policies.naming import find
     from penstock.policies.policy import STATIC
+    from penstock.policies.registry import find
 
     return [name for name in names if name in asked or find(name).family != STATIC]
 
@@ -127,7 +127,7 @@ def _write_files(options: argparse.Namespace, advice: Advice) -> None:
     if options.plan:
         emit_json({"plans": {plan.mode: plan.to_dict() for plan in plans}}, options.plan)
     if options.directives:
-        from penstock.planning.buffers.directives import directives
+        from penstock.buffers.plan import directives
 
         shares = advice.shares()
         if shares is None:
@@ -140,8 +140,8 @@ def _write_files(options: argparse.Namespace, advice: Advice) -> None:
 def _draw(path: Path, advice: Advice, title: str) -> None:
     import numpy as np
 
-    from penstock.planning.buffers.advice import LARGEST, parts_for, stretch_by_size
-    from penstock.report.filling import write_filling
+    from penstock.buffers.advice import LARGEST, parts_for, stretch_by_size
+    from penstock.report.plot import write_filling
 
     sizes = [plan.size for plan in advice.plans.values() if plan.size is not None]
     curves = {}
@@ -156,7 +156,7 @@ def _draw(path: Path, advice: Advice, title: str) -> None:
 
 def _print(advice: Advice) -> None:
     """Print the plans, who gets what, what the search found, and what one more terabyte would buy."""
-    from penstock.report.units import volume
+    from penstock.report.format_units import volume
 
     _print_plans(advice)
     shares = advice.shares()
@@ -171,7 +171,7 @@ def _print(advice: Advice) -> None:
 
 
 def _print_plans(advice: Advice) -> None:
-    from penstock.report.units import duration, volume
+    from penstock.report.format_units import duration, volume
 
     plans = list(advice.plans.values())
     columns = {
@@ -201,9 +201,9 @@ def _verdict(advice: Advice, mode: str) -> str:
     return "yes" if advice.verified[mode].holds else f"NO: {advice.verified[mode].worst}"
 
 
-def _print_shares(plan: Plan, shares: Floats) -> None:
+def _print_shares(plan: BufferPlan, shares: Floats) -> None:
     """Who gets what of a static buffer; of many, the largest shares."""
-    from penstock.report.units import duration, volume
+    from penstock.report.format_units import duration, volume
 
     shown = sorted((-shares).argsort(kind="stable")[:MOST_ROWS].tolist())
     applications = plan.workload.applications
@@ -219,7 +219,7 @@ def _print_shares(plan: Plan, shares: Floats) -> None:
 
 
 def _print_found(advice: Advice) -> None:
-    from penstock.report.units import volume
+    from penstock.report.format_units import volume
 
     shown = advice.found[:MOST_ROWS]
     columns = {
@@ -235,7 +235,7 @@ def _print_found(advice: Advice) -> None:
 
 def _notes(advice: Advice) -> Iterator[str]:
     """What a reader of the figures must know."""
-    from penstock.report.units import duration, volume
+    from penstock.report.format_units import duration, volume
 
     plans = list(advice.plans.values())
     yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import add_placement, console, emit_json
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.campaign import Campaign
-    from penstock.planning.placement.placed import Placed
+    from penstock.planning.placement.runs import Placed
 
 FAILED = 1
 DASK_HELP = (
@@ -85,7 +85,7 @@ def _note_unused(described: Campaign) -> None:
 def _placements(described: Campaign, rows: Mapping[str, int]) -> list[tuple[Placed, int]]:
     """Where the placements come from, each with its number of rows."""
     from penstock.planning.placement.heuristics import from_name
-    from penstock.planning.placement.placed import Placed
+    from penstock.planning.placement.runs import Placed
 
     asked = any(cell.placing for cell in described.cells)
     found = {name: None if name == "file" else from_name(name) for name in rows}

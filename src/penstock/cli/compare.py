@@ -23,7 +23,7 @@ from penstock.cli.output import (
     print_placement,
     run_all,
 )
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.engine import Result

@@ -1,4 +1,7 @@
-"""``penstock ctl``: look at a running coordinator and steer it."""
+"""What the commands that talk to a running coordinator share.
+
+``penstock ctl``: look at a running coordinator and steer it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,30 @@ import argparse
 import math
 from typing import Any
 
-from penstock.cli.asking import add_socket, asked
 from penstock.cli.output import add_json, console, emit_json, print_table
-from penstock.report.units import rate, volume
+from penstock.report.format_units import rate, volume
+
+PATIENCE_SECONDS = 120.0
+"""A policy that was never used may have to be compiled."""
+
+
+def add_socket(command: argparse.ArgumentParser) -> None:
+    """The option that says which coordinator."""
+    command.add_argument(
+        "--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)"
+    )
+
+
+def query_coordinator(options: argparse.Namespace, command: str, argument: str = "") -> Any:
+    """What the coordinator answers."""
+    from penstock.live.client import address
+    from penstock.live.client.query import ask
+    from penstock.model import InputError
+
+    where = address.find(options.socket)
+    if not isinstance(where, address.Unix):
+        raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
+    return ask(where.path, command, argument, PATIENCE_SECONDS)
 
 
 def configure(commands: Any) -> None:
@@ -39,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.order == "record":
         return _record(options)
-    answer = asked(options, options.order, getattr(options, "argument", ""))
+    answer = query_coordinator(options, options.order, getattr(options, "argument", ""))
     if options.json or options.output:
         emit_json(answer, options.output)
     else:
@@ -49,14 +73,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace) -> int:
     """Write the recorded run as a workload."""
-    from penstock.coordinator.journal import recorded
-    from penstock.coordinator.recording import as_workload
-    from penstock.model import units
+    from penstock.live.core.recording import as_workload
+    from penstock.live.server.journal import recorded
+    from penstock.model import parse_units
     from penstock.model.files import write
 
-    journal = options.journal or asked(options, "journal")["journal"]
+    journal = options.journal or query_coordinator(options, "journal")["journal"]
     present, passages = recorded(journal)
-    since = present.now - units.seconds(options.last, "--last") if options.last else -math.inf
+    since = present.now - parse_units.seconds(options.last, "--last") if options.last else -math.inf
     workload = as_workload(passages, present.bandwidth, since)
     write(workload, options.output)
     operations = sum(int(application.phases.asks.sum()) for application in workload.applications)

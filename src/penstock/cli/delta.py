@@ -15,8 +15,8 @@ from penstock.cli.output import POLICY_HELP, add_json, emit_json, print_table, t
 
 if TYPE_CHECKING:
     from penstock.testbed.bed import Bed
-    from penstock.testbed.live import LiveDelta
-    from penstock.theory.delta import Delta, Pair
+    from penstock.testbed.live_pairs import LiveDelta
+    from penstock.theory.interference import Delta, Pair
 
 MOST_ROWS = 25
 MOST_POINTS = 100_000
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from penstock.model import InputError
     from penstock.policies.coordinating import METRICS
-    from penstock.report.figures import check_suffix
+    from penstock.report.pictures import check_suffix
 
     if options.plot:
         check_suffix(Path(options.plot))
@@ -94,13 +94,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from penstock.theory.delta import STRATEGIES, delta_graph
+    from penstock.theory.interference import STRATEGIES, delta_graph
 
     pair = _pair(options, options.volume or ("1 GB", "1 GB"), options.rounds or (0, 0), options.bandwidth or "1 GB/s")
     dts = _dts(options, pair, POINTS)
     graph = delta_graph(pair, dts, _strategies(options, STRATEGIES))
     if options.plot:
-        from penstock.report.deltas import write_delta
+        from penstock.report.plot import write_delta
 
         write_delta(Path(options.plot), graph, _title(pair))
         sys.stderr.write(f"plot: {options.plot}\n")
@@ -112,11 +112,11 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _live(options: argparse.Namespace) -> int:
-    from penstock.model.units import count
-    from penstock.report.units import duration
+    from penstock.model.parse_units import count
+    from penstock.report.format_units import duration
     from penstock.testbed import bed
-    from penstock.testbed.live import LIVE_STRATEGIES, expected_seconds, live_delta, simulated_as
-    from penstock.theory.delta import delta_graph
+    from penstock.testbed.live_pairs import LIVE_STRATEGIES, expected_seconds, live_delta, simulated_as
+    from penstock.theory.interference import delta_graph
 
     store = bed.find(options.live)
     pair = _live_pair(options, store)
@@ -130,7 +130,7 @@ def _live(options: argparse.Namespace) -> int:
     with _term_is_an_interrupt(), telling() as say:
         live = live_delta(store, pair, dts, strategies, repeat=options.repeat, program=program, say=say)
     if options.plot:
-        from penstock.report.deltas import write_delta
+        from penstock.report.plot import write_delta
 
         lines = delta_graph(pair, _spread(dts[0], dts[-1], POINTS), list(graph.times)) if len(dts) > 1 else graph
         write_delta(Path(options.plot), lines, _title(pair), live)
@@ -169,7 +169,7 @@ def _term_is_an_interrupt() -> Iterator[None]:
 
 def _live_pair(options: argparse.Namespace, store: Bed) -> Pair:
     from penstock.model import InputError
-    from penstock.testbed.live import fitting
+    from penstock.testbed.live_pairs import fitting
 
     if options.bandwidth is not None:
         raise InputError("bandwidth", "the test bed has its own; expected --bandwidth without --live")
@@ -180,9 +180,9 @@ def _live_pair(options: argparse.Namespace, store: Bed) -> Pair:
 def _strategies(options: argparse.Namespace, default: Sequence[str]) -> list[str]:
     """Those asked for, coordinating with its metric."""
     from penstock.policies.coordinating import METRICS
-    from penstock.policies.naming import find
-    from penstock.testbed.live import simulated_as
-    from penstock.theory.delta import COORDINATING
+    from penstock.policies.registry import find
+    from penstock.testbed.live_pairs import simulated_as
+    from penstock.theory.interference import COORDINATING
 
     tuned = COORDINATING if options.metric == METRICS[0] else f"{COORDINATING}:metric={options.metric}"
     names = dict.fromkeys(options.strategy or default)
@@ -212,7 +212,7 @@ def _spread(begin: float, end: float, points: int) -> list[float]:
 
 def _pair(options: argparse.Namespace, volumes: Sequence[str], rounds: Sequence[int], bandwidth: str) -> Pair:
     from penstock.model import Degradation, InputError
-    from penstock.theory.delta import Pair, Writer
+    from penstock.theory.interference import Pair, Writer
 
     def writer(index: int, name: str) -> Writer:
         try:
@@ -242,13 +242,13 @@ def _number(text: str | None) -> Any:
 
 
 def _title(pair: Pair) -> str:
-    from penstock.report.units import volume
+    from penstock.report.format_units import volume
 
     return f"A: {volume(pair.a.volume)} from {pair.a.nodes} nodes, B: {volume(pair.b.volume)} from {pair.b.nodes} nodes"
 
 
 def _print(graph: Delta, metric: str) -> None:
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     alone = graph.pair.alone()
     factors, values = graph.factors, graph.values(metric)
@@ -269,7 +269,7 @@ def _print(graph: Delta, metric: str) -> None:
 
 
 def _print_live(live: LiveDelta) -> None:
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     columns: dict[str, list[str]] = {"strategy": [], "dt": []}
     for member in "AB":

@@ -379,10 +379,10 @@ def _duration(text: str) -> float:
 
 
 def _amount(unit: str, text: str) -> float:
-    from penstock.model import InputError, units
+    from penstock.model import InputError, parse_units
 
     try:
-        amount: float = getattr(units, unit)(text, unit)
+        amount: float = getattr(parse_units, unit)(text, unit)
     except InputError as error:
         raise argparse.ArgumentTypeError(error.message) from None
     return amount

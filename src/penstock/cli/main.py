@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("penstock: the workload does not fit into memory; expected a smaller one\n")
         return WRONG_INPUT
     except Exception as error:
-        from penstock.client.errors import ClientError
+        from penstock.live.client.errors import ClientError
         from penstock.model.errors import PenstockError
 
         if not isinstance(error, PenstockError | ClientError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, one_by_one, print_table
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.planning.schedule import Schedule
@@ -60,12 +60,12 @@ def run(options: argparse.Namespace) -> int:
     _refuse_contradictions(options)
     from penstock.model.files import read
     from penstock.planning.batch import schedule
-    from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, Strategy, comparison
+    from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
     from penstock.policies import find
 
     depth = DEFAULT_DEPTH if options.depth is None else options.depth
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
-    strategies = comparison(options.io_nodes, depth) if options.compare else (Strategy(**given, depth=depth),)
+    strategies = comparison(options.io_nodes, depth) if options.compare else (BatchStrategy(**given, depth=depth),)
     if options.gantt:
         _check_suffix(options.gantt)
     workload = read(options.file)
@@ -114,7 +114,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 def _check_suffix(path: str) -> None:
     """Refuse a drawing of an unknown kind before anything is run."""
-    from penstock.report.figures import check_suffix
+    from penstock.report.pictures import check_suffix
 
     check_suffix(Path(path))
 
@@ -139,7 +139,7 @@ def _print_one(schedule: Schedule) -> None:
 
 def _print_packs(schedule: Schedule) -> None:
     """The packs that ran: what was planned, and what they took."""
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     shown = schedule.packs[:MOST_ROWS]
     members = [[*pack.planned.jobs, *pack.joined] for pack in shown]
@@ -164,7 +164,7 @@ def _print_packs(schedule: Schedule) -> None:
 
 def _print_jobs(schedule: Schedule) -> None:
     """The jobs in the order of their starts."""
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     outcome, jobs = schedule.outcome, schedule.jobs
     shown = outcome.start.argsort(kind="stable")[:MOST_ROWS]
@@ -185,7 +185,7 @@ def _print_jobs(schedule: Schedule) -> None:
 
 def _print_measures(schedule: Schedule) -> None:
     """Name and value of each measure."""
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     whole = schedule.capacity or 1.0
     values = {
@@ -211,7 +211,7 @@ def _print_measures(schedule: Schedule) -> None:
 
 def _print_comparison(schedules: Sequence[Schedule]) -> None:
     """One row a strategy."""
-    from penstock.report.units import duration
+    from penstock.report.format_units import duration
 
     columns = {
         "strategy": [one.strategy.label for one in schedules],

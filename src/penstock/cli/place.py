@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table, seed
-from penstock.cli.usage import Case, note_unused
+from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
     from penstock.planning.placement.heuristics import Heuristic
-    from penstock.planning.placement.planner import Plan
+    from penstock.planning.placement.planner import PlacementPlan
 
 MOST_ROWS = 20
 MOST_BARS = 64
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.planning.placement.characteristics import LEVELS, Information
     from penstock.planning.placement.planner import Planner, with_resources
     from penstock.policies import find
-    from penstock.report.figures import check_suffix
+    from penstock.report.pictures import check_suffix
 
     if options.knows is not None and options.knows not in LEVELS:
         options.parser.error(f"--knows {options.knows}: unknown; expected one of {', '.join(LEVELS)}")
@@ -126,13 +126,13 @@ def _wanted(options: argparse.Namespace) -> Sequence[Heuristic]:
     return named(options.allocation, options.placement) if options.allocation or options.placement else ()
 
 
-def _write_files(options: argparse.Namespace, plan: Plan) -> None:
-    from penstock.planning.placement.site import csv_lines, setstripe_lines
+def _write_files(options: argparse.Namespace, plan: PlacementPlan) -> None:
+    from penstock.planning.placement.planner import csv_lines, setstripe_lines
 
     makers = ((options.csv, csv_lines), (options.setstripe, setstripe_lines))
     texts = [(make(plan.workload, plan.chosen.placement), path) for path, make in makers if path]
     if options.plot:
-        from penstock.report.occupancy import write_occupancy
+        from penstock.report.plot import write_occupancy
 
         source = "standard input" if options.file == "-" else Path(options.file).name
         write_occupancy(Path(options.plot), plan.chosen, plan.workload, source)
@@ -141,7 +141,7 @@ def _write_files(options: argparse.Namespace, plan: Plan) -> None:
         emit_text(text, path)
 
 
-def _print(plan: Plan) -> None:
+def _print(plan: PlacementPlan) -> None:
     """Print the heuristics beside each other, who gets what, and how busy each resource is."""
     _print_comparison(plan)
     print(f"\n{plan.chosen.name}:")
@@ -153,7 +153,7 @@ def _print(plan: Plan) -> None:
         print(f"note: {note}")
 
 
-def _print_comparison(plan: Plan) -> None:
+def _print_comparison(plan: PlacementPlan) -> None:
     """One row a heuristic; without curves there is nothing to compare."""
     rows = [(one, one.result) for one in plan.proposals if one.result is not None]
     if not rows:
@@ -172,7 +172,7 @@ def _print_comparison(plan: Plan) -> None:
     print_table(columns, ("knows", "spread", "max"), f"* proposed: the smallest {plan.objective}")
 
 
-def _print_applications(plan: Plan) -> None:
+def _print_applications(plan: PlacementPlan) -> None:
     """Who gets what; of many, those that fare worst."""
     applications, placement, result = plan.workload.applications, plan.chosen.placement, plan.chosen.result
     shown = list(range(len(applications)))
@@ -197,7 +197,7 @@ def _print_applications(plan: Plan) -> None:
     print_table(columns, ("nodes", "stress"), more, wide=("which",))
 
 
-def _print_occupancy(plan: Plan) -> None:
+def _print_occupancy(plan: PlacementPlan) -> None:
     """A bar for each resource; of many, the busiest."""
     result = plan.chosen.result
     assert result is not None
@@ -214,7 +214,7 @@ def _print_occupancy(plan: Plan) -> None:
     print_table(columns, (), more, wide=("of the time",))
 
 
-def _notes(plan: Plan) -> Iterator[str]:
+def _notes(plan: PlacementPlan) -> Iterator[str]:
     """What a reader of the figures must know."""
     chosen = plan.chosen
     if chosen.result is None:

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     import os
 
-    from penstock.coordinator.settings import load
+    from penstock.live.server.settings import load
 
     settings = load({name: getattr(options, name) for name in OPTIONS}, os.environ, options.config)
     if options.print_config:
@@ -74,7 +74,7 @@ async def _serve(settings: Any) -> None:
     import asyncio
     import signal
 
-    from penstock.coordinator.server import Server
+    from penstock.live.server.server import Server
 
     server = Server(settings)
     loop = asyncio.get_running_loop()

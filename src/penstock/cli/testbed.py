@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output import add_json, emit_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.testbed.state import State
+    from penstock.testbed.record import BedRecord
 
 
 def configure(commands: Any) -> None:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _up(options: argparse.Namespace) -> int:
-    from penstock.report.units import rate
+    from penstock.report.format_units import rate
     from penstock.testbed import bed
 
     made = bed.up(options.directory, options.bandwidth, options.size)
@@ -64,9 +64,9 @@ def _down(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     import os
 
-    from penstock.testbed import state
+    from penstock.testbed import record
 
-    known = state.read_all(state.folder_of_beds())
+    known = record.read_all(record.folder_of_beds())
     if options.directory is not None:
         place = os.path.realpath(options.directory)
         known = [one for one in known if one.directory == place]
@@ -80,10 +80,10 @@ def _status(options: argparse.Namespace) -> int:
     return 0
 
 
-def _document(known: State) -> dict[str, Any]:
-    from penstock.testbed import bed, kernel
+def _document(known: BedRecord) -> dict[str, Any]:
+    from penstock.testbed import bed, system
 
-    loops = kernel.loops_of(Path(known.image))
+    loops = system.loops_of(Path(known.image))
     return {
         "directory": known.directory,
         "condition": bed.condition(known),
@@ -92,12 +92,12 @@ def _document(known: State) -> dict[str, Any]:
         "device": str(loops[0].path) if loops else None,
         "image": known.image,
         "group": known.group,
-        "processes": kernel.members(Path(known.group)),
+        "processes": system.members(Path(known.group)),
     }
 
 
 def _print(documents: list[dict[str, Any]]) -> None:
-    from penstock.report.units import rate, volume
+    from penstock.report.format_units import rate, volume
 
     columns = {
         "directory": [one["directory"] for one in documents],

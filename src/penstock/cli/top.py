@@ -7,9 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.asking import add_socket, asked
+from penstock.cli.ctl import add_socket, query_coordinator
 from penstock.cli.output import console
-from penstock.report.units import rate, volume
+from penstock.report.format_units import rate, volume
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,14 +43,16 @@ def _seconds(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.once or not sys.stdout.isatty():
-        console().print(_picture(asked(options, "state"), None))
+        console().print(_picture(query_coordinator(options, "state"), None))
         return 0
     from rich.live import Live
 
-    with Live(_picture(asked(options, "state"), _room()), console=console(), screen=True, auto_refresh=False) as live:
+    with Live(
+        _picture(query_coordinator(options, "state"), _room()), console=console(), screen=True, auto_refresh=False
+    ) as live:
         while True:
             time.sleep(options.interval)
-            live.update(_picture(asked(options, "state"), _room()), refresh=True)
+            live.update(_picture(query_coordinator(options, "state"), _room()), refresh=True)
 
 
 def _room() -> int:

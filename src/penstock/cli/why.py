@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.asking import add_socket, asked
+from penstock.cli.ctl import add_socket, query_coordinator
 from penstock.cli.output import add_json, console, emit_json, print_table
-from penstock.report.units import rate
+from penstock.report.format_units import rate
 
 
 def configure(commands: Any) -> None:
@@ -25,7 +25,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    answer = asked(options, "why", options.job)
+    answer = query_coordinator(options, "why", options.job)
     if options.json or options.output:
         emit_json(answer, options.output)
     else:

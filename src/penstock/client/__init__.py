@@ -8,26 +8,25 @@
         with job.io(len(data), rounds=16) as io:
             io.write(file, data)
 
-`AsyncJob` is the same for asyncio. Nothing but the standard library and msgspec is imported.
+`AsyncJob` is the same for asyncio. Nothing but the standard library and msgspec is imported. This is the public name of
+`penstock.live.client`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.client.errors import AddressError, ClientError, UsageError
-from penstock.client.job import IO, Job
-from penstock.client.member import State
+from penstock.live import client as _client
+from penstock.live.client import IO, AddressError, ClientError, Job, Membership, UsageError
+from penstock.renamed import old_names
 
 if TYPE_CHECKING:
-    from penstock.client.asynchronous import AsyncIO, AsyncJob
+    from penstock.live.client import AsyncIO, AsyncJob
 
-__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "State", "UsageError"]
+__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "Membership", "UsageError"]
+
+_old_name = old_names(__name__, State="Membership")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("AsyncIO", "AsyncJob"):
-        raise AttributeError(f"module 'penstock.client' has no attribute {name!r}")
-    from penstock.client import asynchronous
-
-    return getattr(asynchronous, name)
+    return getattr(_client, name) if name in __all__ else _old_name(name)

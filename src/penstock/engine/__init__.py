@@ -3,11 +3,10 @@
 from penstock.engine.buffer_result import BufferResult, BufferUse
 from penstock.engine.buffering import Buffering
 from penstock.engine.dedicated import Dedicated, dedicated
-from penstock.engine.fill import Fill
 from penstock.engine.result import ApplicationResult, Result
 from penstock.engine.run import Run, simulate
-from penstock.engine.steady import simulate_placement
-from penstock.engine.trace import Trace
+from penstock.engine.scenarios import simulate_placement
+from penstock.engine.trace import Fill, Trace
 
 __all__ = [
     "ApplicationResult",

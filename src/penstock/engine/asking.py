@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.rounds import find_round_end, without_breaking_rounds
-from penstock.engine.slots import CAP, RATE, REMAINING, places, swap
 from penstock.engine.state import (
     ASIDE,
     BANDWIDTH,
@@ -31,7 +30,6 @@ from penstock.engine.state import (
     Records,
     State,
 )
-from penstock.engine.stores import refresh_progress, set_finish
 from penstock.engine.terms import (
     RATE_ABOVE_CAP,
     RATE_NEGATIVE,
@@ -41,7 +39,8 @@ from penstock.engine.terms import (
     Terms,
 )
 from penstock.engine.trace import close_segment
-from penstock.policies.compiled import address, part
+from penstock.engine.transfers import CAP, RATE, REMAINING, places, refresh_progress, set_finish, swap
+from penstock.numeric.compiled import address, inlined_kernel
 from penstock.policies.view import FLOATS, GIVEN, INTEGERS
 
 NO_ROOM: Final = 1e-12
@@ -59,7 +58,7 @@ _SHOWN_FLOATS: Final = len(FLOATS)
 _SHOWN_INTEGERS: Final = len(INTEGERS)
 
 
-@part
+@inlined_kernel
 def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
     """Have the policy write the rates of these places."""
     state.counts[DECISIONS] += 1
@@ -75,7 +74,7 @@ def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[
     )
 
 
-@part
+@inlined_kernel
 def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
     """The sum of the rates given from one place to before another, and why one of them cannot be, or 0."""
     total = 0.0
@@ -87,7 +86,7 @@ def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
     return total, 0
 
 
-@part
+@inlined_kernel
 def refused_rate(state: State, slot: int, rate: float) -> int:
     """Why this rate cannot be."""
     state.counts[FAULT_SLOT] = slot
@@ -97,7 +96,7 @@ def refused_rate(state: State, slot: int, rate: float) -> int:
     return RATE_ABOVE_CAP if rate > 0.0 else RATE_NOT_A_NUMBER
 
 
-@part
+@inlined_kernel
 def put_aside(state: State, store: int) -> None:
     """Bring the reads that the policy is not asked about behind the others, so that these can be shown as they are."""
     here, floats = state.stores[store], state.floats
@@ -112,7 +111,7 @@ def put_aside(state: State, store: int) -> None:
     here.aside = here.middle + here.up - slot
 
 
-@part
+@inlined_kernel
 def _first_question(here: Record, held: float) -> tuple[int, float]:
     """Both directions together if both are there and the store may carry too little for both; and what to divide."""
     if here.up > here.aside and here.down > 0 and here.write + here.read > here.total:
@@ -120,7 +119,7 @@ def _first_question(here: Record, held: float) -> tuple[int, float]:
     return WRITES_FIRST, min(here.write, here.total - held)
 
 
-@part
+@inlined_kernel
 def _next_question(here: Record, written: float, read: float, held: float, question: int) -> tuple[int, float]:
     """What to ask after the answer to this question, and what to divide."""
     total = here.total - held
@@ -136,7 +135,7 @@ def _next_question(here: Record, written: float, read: float, held: float, quest
     return SETTLED, 0.0
 
 
-@part
+@inlined_kernel
 def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
     """Ask about these places with no cap above the bandwidth, as copies behind all stores."""
     floats, integers = state.floats, state.integers
@@ -153,7 +152,7 @@ def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy:
         floats[GIVEN, begin + place] = floats[GIVEN, spare + place]
 
 
-@part
+@inlined_kernel
 def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> int:
     """Ask about reads and writes, within the limits of both; returns why rates are refused, or 0."""
     here, floats = state.stores[store], state.floats
@@ -186,7 +185,7 @@ def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> i
     return 0
 
 
-@part
+@inlined_kernel
 def degrade(state: State, store: int) -> None:
     """Bring the rates of k transfers, in proportion, down to the part d(k) of what the store carries."""
     here, floats = state.stores[store], state.floats
@@ -209,7 +208,7 @@ def degrade(state: State, store: int) -> None:
                 floats[GIVEN, slot] *= part_left
 
 
-@part
+@inlined_kernel
 def give(state: State, terms: Terms, store: int, policy: Callable[..., None], restraints: Any) -> int:
     """Find the rates of the store's transfers, in the row GIVEN; returns why they are refused, or 0."""
     here = state.stores[store]
@@ -231,7 +230,7 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
     return 0
 
 
-@part
+@inlined_kernel
 def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> int:
     """Let the transfers of the store move at the rates given; returns why they cannot, or 0. Beside buffers only prefetches
     are complete when nothing remains in their places.
@@ -267,7 +266,7 @@ def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> i
     return 0
 
 
-@part
+@inlined_kernel
 def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, restraints: Any) -> int:
     """Decide the rates of the store anew; returns why they are refused, or 0."""
     here = state.stores[store]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.policies.compiled import part
+from penstock.numeric.compiled import inlined_kernel
 
 
 def end_work(own: Any, seconds: float) -> None:
@@ -34,6 +34,6 @@ def mean_iteration(own: Any) -> float:
     return float(own.in_iterations / own.iterations) if own.iterations > 0 else 0.0
 
 
-compiled_end_work = part(end_work)
-compiled_end_operation = part(end_operation)
-compiled_mean_iteration = part(mean_iteration)
+compiled_end_work = inlined_kernel(end_work)
+compiled_end_operation = inlined_kernel(end_operation)
+compiled_mean_iteration = inlined_kernel(mean_iteration)

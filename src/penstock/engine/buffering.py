@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.engine.machine import Layout
 from penstock.model import Application, InputError, Workload
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
 
 SAME_DATE: Final = 1e-6
 """Seconds within which two dates are one: a share that ends then makes room for one that begins."""

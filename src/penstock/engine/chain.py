@@ -6,10 +6,10 @@ from penstock.engine.books import compiled_end_work
 from penstock.engine.state import ACTIVE, ENDED, ENDS, EVENTS, HEAP, WORKING, Records, State
 from penstock.engine.terms import Terms
 from penstock.model.phases import WORK
-from penstock.policies.compiled import part
+from penstock.numeric.compiled import inlined_kernel
 
 
-@part
+@inlined_kernel
 def push(heap: Records, size: int, time: float, index: int) -> None:
     """Add an entry to a binary heap of `size` entries, earliest first."""
     hole = size
@@ -24,7 +24,7 @@ def push(heap: Records, size: int, time: float, index: int) -> None:
     heap[hole].index = index
 
 
-@part
+@inlined_kernel
 def pop(heap: Records, size: int) -> int:
     """Take the earliest entry out of a binary heap of `size` entries; returns its index."""
     top = heap[0].index
@@ -45,7 +45,7 @@ def pop(heap: Records, size: int) -> int:
     return int(top)
 
 
-@part
+@inlined_kernel
 def begin_work(state: State, index: int, now: float, seconds: float) -> None:
     """The application works for so long."""
     own = state.own[index]
@@ -56,13 +56,13 @@ def begin_work(state: State, index: int, now: float, seconds: float) -> None:
     state.counts[HEAP] += 1
 
 
-@part
+@inlined_kernel
 def _amount(state: State, phase: int) -> float:
     """The amount of a phase; 0 behind the last of all."""
     return float(state.amounts[phase]) if phase < len(state.amounts) else 0.0
 
 
-@part
+@inlined_kernel
 def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
     """Begin what the application does next; returns the volume of the operation it posts, 0 if it works or has ended.
 
@@ -100,7 +100,7 @@ def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
     return 0.0
 
 
-@part
+@inlined_kernel
 def end_work(state: State) -> int:
     """The application on top of the heap has done its work; returns which."""
     index = pop(state.queue, state.counts[HEAP])

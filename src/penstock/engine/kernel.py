@@ -9,9 +9,9 @@ A run has the parts that it is given. A part that is None is not in the compiled
 is found and how data move:
 
 - `stores`: transfers on a link or on I/O resources, at rates of a `policy` that is asked, or in the order of a `key` that is
-  kept (`penstock.engine.orders`); with `restraints`, limits by direction, rounds and degradation are heeded;
+  kept (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation are heeded;
 - `together`: all have the same fraction of their caps, in virtual time (`penstock.engine.virtual_time`);
-- `tier`: buffers before the stores (`penstock.engine.buffers`), at rates of a `policy` or of a `plan`
+- `tier`: buffers before the stores (`penstock.engine.buffer_turn`), at rates of a `policy` or of a `plan`
   (`penstock.engine.planned`), with `fill` for their trace.
 
 Costs of an event, n transfers of the store where it happens, m applications: log m for the heap of work ends, the policy's
@@ -29,7 +29,7 @@ from numba import types
 
 from penstock.engine.asking import decide
 from penstock.engine.books import compiled_end_operation
-from penstock.engine.buffers import (
+from penstock.engine.buffer_turn import (
     apply_buffered,
     broken_buffered,
     decide_buffered,
@@ -39,12 +39,10 @@ from penstock.engine.buffers import (
     settle_buffered,
 )
 from penstock.engine.chain import end_work, next_phase
-from penstock.engine.fill import FILL_TYPE
-from penstock.engine.laws import broken
-from penstock.engine.orders import key_of, serve, wait_in_order
+from penstock.engine.faults import broken
+from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rounds import end_rounds
-from penstock.engine.slots import CAP, RATE, REMAINING, TRANSFERRING, VOLUME, enter, leave, occupy
 from penstock.engine.state import (
     COMPLETED,
     DONE,
@@ -65,7 +63,6 @@ from penstock.engine.state import (
     Records,
     State,
 )
-from penstock.engine.stores import count_parts, first_store, seconds_since, set_finish, touch
 from penstock.engine.terms import (
     ALL_TRANSFERRED,
     BREATH,
@@ -83,7 +80,22 @@ from penstock.engine.terms import (
     same_date,
 )
 from penstock.engine.tier import TIER_TYPE
-from penstock.engine.trace import SEGMENTS_TYPE, close_segment, is_full
+from penstock.engine.trace import FILL_TYPE, SEGMENTS_TYPE, close_segment, is_full
+from penstock.engine.transfers import (
+    CAP,
+    RATE,
+    REMAINING,
+    TRANSFERRING,
+    VOLUME,
+    count_parts,
+    enter,
+    first_store,
+    leave,
+    occupy,
+    seconds_since,
+    set_finish,
+    touch,
+)
 from penstock.engine.virtual_time import (
     complete_together,
     decide_together,
@@ -94,11 +106,11 @@ from penstock.engine.virtual_time import (
     write_places,
 )
 from penstock.model.phases import READ
-from penstock.policies.compiled import direct, part, unowned
+from penstock.numeric.compiled import direct, inlined_kernel, without_refcount
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
 
 
-@part
+@inlined_kernel
 def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> None:
     """The application posts an operation: a transfer on each store it uses."""
     own = state.own[index]
@@ -117,7 +129,7 @@ def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> No
             wait_in_order(state, store, key_of(state, slot, key), use)
 
 
-@part
+@inlined_kernel
 def _go_on(state: State, terms: Terms, stores: Any, key: Any, together: Any, index: int) -> None:
     """Begin what the application does next."""
     volume = next_phase(state, terms, index, state.clock[NOW])
@@ -128,7 +140,7 @@ def _go_on(state: State, terms: Terms, stores: Any, key: Any, together: Any, ind
             _post(state, terms, key, index, volume)
 
 
-@part
+@inlined_kernel
 def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: int) -> int:
     """The transfer is complete; returns the application whose operation is complete with it, or −1."""
     slot = state.transfers[transfer].place
@@ -151,7 +163,7 @@ def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: 
     return int(index)
 
 
-@part
+@inlined_kernel
 def _end_operation(state: State, index: int, volume: float, alone: float, served: float) -> None:
     """An operation of the application is complete, which takes `alone` seconds by itself and was `served` so long."""
     own = state.own[index]
@@ -164,7 +176,7 @@ def _end_operation(state: State, index: int, volume: float, alone: float, served
         state.counts[WITHOUT_TRANSFER] -= 1
 
 
-@part
+@inlined_kernel
 def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, store: int, latest: float) -> None:
     """Complete the transfers of the store that are, and end the rounds that a decision waits for."""
     here, floats, now = state.stores[store], state.floats, state.clock[NOW]
@@ -188,7 +200,7 @@ def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, st
                 state.counts[OVER] += 1
 
 
-@part
+@inlined_kernel
 def _complete_first(state: State, trace: Records) -> None:
     """In virtual time, the operation on top of the heap is complete."""
     index = complete_together(state, trace)
@@ -198,7 +210,7 @@ def _complete_first(state: State, trace: Records) -> None:
     state.counts[OVER] += 1
 
 
-@part
+@inlined_kernel
 def _apply(
     state: State,
     terms: Terms,
@@ -239,7 +251,7 @@ def _apply(
                 touch(state, terms, store)
 
 
-@part
+@inlined_kernel
 def _decide(
     state: State,
     terms: Terms,
@@ -270,7 +282,7 @@ def _decide(
     return fault
 
 
-@part
+@inlined_kernel
 def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float, bool]:
     """The next date, and whether a periodic decision falls on it. It is infinite if nothing will ever happen: to chains that
     repeat this is wrong even if the run is to stop some day.
@@ -293,7 +305,7 @@ def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float,
     return date, ticking
 
 
-@part
+@inlined_kernel
 def _move(state: State, terms: Terms, together: Any, tier: Any, before: float) -> None:
     """Let data move from the date `before` to now, where that does not wait until a store is looked at."""
     if tier is not None:
@@ -305,7 +317,7 @@ def _move(state: State, terms: Terms, together: Any, tier: Any, before: float) -
         pass_together(state, before)
 
 
-@part
+@inlined_kernel
 def _broken(state: State, terms: Terms, together: Any, tier: Any, before: float) -> int:
     """The first invariant that does not hold, or GOES_ON."""
     if tier is not None:
@@ -315,7 +327,7 @@ def _broken(state: State, terms: Terms, together: Any, tier: Any, before: float)
     return broken(state, terms, before)
 
 
-@part
+@inlined_kernel
 def _settle(state: State, terms: Terms, stores: Any, together: Any, tier: Any) -> None:
     """Write down where everything is, to be read. Nothing is moved by it: who stops and goes on comes to the same bits."""
     if tier is not None:
@@ -331,7 +343,7 @@ def _settle(state: State, terms: Terms, stores: Any, together: Any, tier: Any) -
             _settle_transfers(state, terms, store, seconds_since(state, store))
 
 
-@part
+@inlined_kernel
 def _settle_transfers(state: State, terms: Terms, store: int, seconds: float) -> None:
     """Write down what has come of the operations under way on the store, which are up to so many seconds ago."""
     here, floats = state.stores[store], state.floats
@@ -366,7 +378,7 @@ def advance(
     fill: Any,
 ) -> int:
     """Run until the limit, what else the run is to stop at, or a fault; returns which."""
-    state = unowned(state)
+    state = without_refcount(state)
     terms = under[0]
     turns = terms.turns
     outcome = GOES_ON
@@ -393,7 +405,7 @@ def advance(
     return outcome
 
 
-@part
+@inlined_kernel
 def _turn(
     state: State,
     terms: Terms,
@@ -426,13 +438,13 @@ def _turn(
     return _broken(state, terms, together, tier, before) if terms.check else GOES_ON
 
 
-@part
+@inlined_kernel
 def _fill_is_full(state: State, fill: Records) -> bool:
     """Whether there may be no room for a row of every application."""
     return bool(0 < len(fill) < state.counts[ROWS] + len(state.own))
 
 
-class Parts(NamedTuple):
+class KernelParts(NamedTuple):
     """The parts of a run: for each whether it is there, or what the kernel is given for it."""
 
     stores: Any = None
@@ -445,7 +457,7 @@ class Parts(NamedTuple):
     fill: Any = None
 
 
-_PARTS: Final = Parts(
+_PARTS: Final = KernelParts(
     stores=types.int64,
     policy=types.FunctionType(RATES_SIGNATURE),
     key=types.FunctionType(KEY_SIGNATURE),
@@ -457,7 +469,7 @@ _PARTS: Final = Parts(
 )
 
 
-def compiled_advance(parts: Parts) -> Callable[..., int]:
+def compiled_advance(parts: KernelParts) -> Callable[..., int]:
     """`advance`, compiled for a run of these parts."""
     return _compiled(tuple(part is not None for part in parts))
 
@@ -465,5 +477,5 @@ def compiled_advance(parts: Parts) -> Callable[..., int]:
 @cache
 def _compiled(there: tuple[bool, ...]) -> Callable[..., int]:
     kinds = [kind if is_there else types.none for kind, is_there in zip(_PARTS, there, strict=True)]
-    what = "the simulation engine with buffers" if Parts(*there).tier else "the simulation engine"
+    what = "the simulation engine with buffers" if KernelParts(*there).tier else "the simulation engine"
     return direct(advance, types.int64(STATE_TYPE, TERMS_TYPE, SEGMENTS_TYPE, *kinds), what)

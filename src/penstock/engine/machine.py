@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.model import InputError, Phases, Platform, Workload
 from penstock.model.phases import READ, WORK
-from penstock.policies.view import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
 
 Placement: TypeAlias = tuple[tuple[int, ...], ...]
 """For each application the resources it uses, numbered from 0."""

@@ -19,13 +19,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.slots import CAP
 from penstock.engine.state import NOW, STALE, STIRRED, TRANSFER, Records, State
 from penstock.engine.terms import Terms, same_date
 from penstock.engine.tier import READING, WRITING, Tier, fetched, leave_place, see_room, stir, strand_at
+from penstock.engine.transfers import CAP
 from penstock.model.phases import READ
-from penstock.policies.compiled import part
-from penstock.policies.view import GIVEN, Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import inlined_kernel
+from penstock.policies.view import GIVEN
 
 NOTHING: Final = 1e-10
 """Of a read: what may be missing to an amount of the plan, by rounding, without being fetched for itself."""
@@ -103,7 +104,7 @@ def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
     state.counts[STIRRED] = len(there)
 
 
-@part
+@inlined_kernel
 def next_target(plan: Targets, terms: Terms, date: float) -> float:
     """The next date of the plan, or this date if that is earlier; of two that only roundings put apart the later."""
     target = plan.dates[plan.place[0]] if plan.place[0] < len(plan.dates) else np.inf
@@ -111,7 +112,7 @@ def next_target(plan: Targets, terms: Terms, date: float) -> float:
     return float(second if second <= same_date(first, terms) else first)
 
 
-@part
+@inlined_kernel
 def pass_targets(state: State, terms: Terms, tier: Tier, plan: Targets) -> None:
     """Find new rates where dates of the plan are past; on the link an application has one strand, of its own number."""
     latest = same_date(state.clock[NOW], terms)
@@ -124,7 +125,7 @@ def pass_targets(state: State, terms: Terms, tier: Tier, plan: Targets) -> None:
             stir(state, tier, strand)
 
 
-@part
+@inlined_kernel
 def _pass(dates: Floats, places: Ints, index: int, last: int, latest: float) -> int:
     """The place of the application's next date; `last` if there is none."""
     while places[index] < last and dates[places[index]] <= latest:
@@ -132,7 +133,7 @@ def _pass(dates: Floats, places: Ints, index: int, last: int, latest: float) -> 
     return int(places[index])
 
 
-@part
+@inlined_kernel
 def _to_fetch(state: State, tier: Tier, plan: Targets, strand: int, latest: float) -> float:
     """What the plan wants fetched for the strand by the next date; nothing after the last, nor without a read to come."""
     own = tier.strands[strand]
@@ -144,7 +145,7 @@ def _to_fetch(state: State, tier: Tier, plan: Targets, strand: int, latest: floa
     return float(missing) if missing > NOTHING * state.amounts[own.ahead] else 0.0
 
 
-@part
+@inlined_kernel
 def _to_write(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -> float:
     """What is to be written in this place: all it can use if its share is full in a write, or after the last date."""
     own, cap, now = strand_at(state, tier, slot), state.floats[CAP, slot], state.clock[NOW]
@@ -157,7 +158,7 @@ def _to_write(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) 
     return float(min(max(0.0, missing / (plan.write_dates[place] - now)), cap))
 
 
-@part
+@inlined_kernel
 def _to_read(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -> float:
     """What is to be read in this place: all it can use if data are missing in a read, into a full share what leaves it."""
     own, cap, now = strand_at(state, tier, slot), state.floats[CAP, slot], state.clock[NOW]
@@ -172,7 +173,7 @@ def _to_read(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -
     return float(min(rate, _drains(state, tier, slot)) if full else rate)
 
 
-@part
+@inlined_kernel
 def _drains(state: State, tier: Tier, slot: int) -> float:
     """What is to be drained for the strand that reads in this place; nothing while it writes."""
     place = state.transfers[state.integers[TRANSFER, slot] + len(tier.strands)].place
@@ -181,7 +182,7 @@ def _drains(state: State, tier: Tier, slot: int) -> float:
     return float(state.floats[GIVEN, place])
 
 
-@part
+@inlined_kernel
 def _want_writes(state: State, terms: Terms, trace: Records, tier: Tier, plan: Targets) -> float:
     """Give the writes what the plan wants; those with nothing to write leave. Returns the sum."""
     here, total = state.stores[0], 0.0
@@ -195,7 +196,7 @@ def _want_writes(state: State, terms: Terms, trace: Records, tier: Tier, plan: T
     return total
 
 
-@part
+@inlined_kernel
 def _want_reads(state: State, terms: Terms, trace: Records, tier: Tier, plan: Targets) -> float:
     """Give the reads what the plan wants; prefetches of nothing leave. Returns the sum."""
     here, total = state.stores[0], 0.0
@@ -209,7 +210,7 @@ def _want_reads(state: State, terms: Terms, trace: Records, tier: Tier, plan: Ta
     return total
 
 
-@part
+@inlined_kernel
 def follow(state: State, terms: Terms, trace: Records, tier: Tier, plan: Targets) -> None:
     """Give every transfer of the link what the plan wants, less in proportion where that is too much."""
     written, read = _want_writes(state, terms, trace, tier, plan), _want_reads(state, terms, trace, tier, plan)
@@ -220,7 +221,7 @@ def follow(state: State, terms: Terms, trace: Records, tier: Tier, plan: Targets
         state.floats[GIVEN, slot] *= both * (write_part if slot < here.middle else read_part)
 
 
-@part
+@inlined_kernel
 def _part(total: float, limit: float) -> float:
     """What is left of all rates where they add up to more than the limit."""
     return limit / total if total > limit else 1.0

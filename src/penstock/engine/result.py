@@ -11,15 +11,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.buffer_result import BufferResult, BufferUse, finite
+from penstock.engine.buffer_result import BufferResult, BufferUse, carried, finite
 from penstock.engine.dedicated import Dedicated
 from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
-from penstock.engine.traffic import carried
 from penstock.model import Workload
 from penstock.model.phases import READ
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
 
 __all__ = [
     "MEASURES",
@@ -27,8 +26,8 @@ __all__ = [
     "ApplicationResult",
     "BufferResult",
     "BufferUse",
-    "Measured",
     "Result",
+    "RunMeasures",
     "accounts",
     "finite",
 ]
@@ -303,7 +302,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunMeasures:
     """What a run is measured with: its workload on the machine, and what it would do alone."""
 
     workload: Workload

@@ -14,14 +14,15 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.asking import NO_ROOM, put_aside
-from penstock.engine.slots import places
 from penstock.engine.state import ASIDE, FETCHES, INFLOW, READERS, STORES, UNIT, State
 from penstock.engine.tier import READING, WRITING, Tier, space_to_see, spaces_to_see, strand_at
-from penstock.policies.compiled import part
-from penstock.policies.view import GIVEN, Floats
+from penstock.engine.transfers import places
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import inlined_kernel
+from penstock.policies.view import GIVEN
 
 
-@part
+@inlined_kernel
 def divide_room(state: State, tier: Tier, again: bool) -> bool:
     """Set what goes into the buffers at the rates on the stores; whether prefetches were held back.
 
@@ -39,7 +40,7 @@ def divide_room(state: State, tier: Tier, again: bool) -> bool:
     return _hold_back_from_pool(state, tier, left)
 
 
-@part
+@inlined_kernel
 def _free_room(state: State, tier: Tier) -> None:
     """How fast those who are not writing take data out of each space."""
     for entry in range(spaces_to_see(state, tier)):
@@ -58,7 +59,7 @@ def _free_room(state: State, tier: Tier) -> None:
             tier.spaces[own.space].freed += speed * own.unit
 
 
-@part
+@inlined_kernel
 def _let_in(state: State, tier: Tier) -> float:
     """Set what each writer sends into the buffer; returns what is left of B_BB."""
     size, total, full = 0, 0.0, False
@@ -90,7 +91,7 @@ def _let_in(state: State, tier: Tier) -> float:
     return float(left)
 
 
-@part
+@inlined_kernel
 def _level_spaces(state: State, tier: Tier, size: int) -> None:
     """Divide what falls free in each full space equally between those who are to go into it."""
     demands, demanders = tier.demands, tier.demanders
@@ -111,7 +112,7 @@ def _level_spaces(state: State, tier: Tier, size: int) -> None:
             _cut(demands, place, end, tier.spaces[own.space].freed)
 
 
-@part
+@inlined_kernel
 def _demand(state: State, tier: Tier) -> tuple[int, float, int]:
     """List what the prefetches would bring into the buffers; how many they are, the sum, and how many were given nothing."""
     size, total, idle, floats = np.uint64(0), 0.0, 0, state.floats
@@ -130,7 +131,7 @@ def _demand(state: State, tier: Tier) -> tuple[int, float, int]:
     return int(size), total, idle
 
 
-@part
+@inlined_kernel
 def _hold_back(state: State, tier: Tier, left: float) -> bool:
     """Cut the prefetches to the room that writers leave in full shares, and to what is `left` of B_BB."""
     size, total, _ = _demand(state, tier)
@@ -151,7 +152,7 @@ def _hold_back(state: State, tier: Tier, left: float) -> bool:
     return unheld < size
 
 
-@part
+@inlined_kernel
 def _hold_back_from_pool(state: State, tier: Tier, left: float) -> bool:
     """Cut the prefetches to the room that is `left` in the pool, equally for all of them."""
     pool = tier.spaces[0]
@@ -164,7 +165,7 @@ def _hold_back_from_pool(state: State, tier: Tier, left: float) -> bool:
     return bool(unheld < size)
 
 
-@part
+@inlined_kernel
 def _hold_to(state: State, tier: Tier, size: int, level: float) -> tuple[float, int]:
     """Give the prefetches no more than their demands and the level; what they have now in all, and how many are not held
     back by it. Who is held back is not asked about again.
@@ -185,7 +186,7 @@ def _hold_to(state: State, tier: Tier, size: int, level: float) -> tuple[float, 
     return total, unheld
 
 
-@part
+@inlined_kernel
 def _cut(demands: Floats, begin: int, end: int, budget: float) -> None:
     """Cut the demands from `begin` to before `end` to one level, at which they add up to no more than the budget."""
     level = _level(demands, begin, end, budget)
@@ -193,7 +194,7 @@ def _cut(demands: Floats, begin: int, end: int, budget: float) -> None:
         demands[place] = min(demands[place], level)
 
 
-@part
+@inlined_kernel
 def _level(demands: Floats, begin: int, end: int, budget: float) -> float:
     """The highest level that the demands from `begin` to before `end` can be cut to so that they add up to no more than the
     budget: it rises with every set of demands that turns out to be below it.
@@ -212,14 +213,14 @@ def _level(demands: Floats, begin: int, end: int, budget: float) -> float:
         level = max(level, left / (end - begin - count))
 
 
-@part
+@inlined_kernel
 def outgoing_growth(state: State, tier: Tier, slot: int) -> float:
     """How fast the written data of the strand in this place of a write grow in the buffer."""
     own = strand_at(state, tier, slot)
     return float(own.inflow) if own.doing == WRITING else -float(state.floats[GIVEN, slot])
 
 
-@part
+@inlined_kernel
 def incoming_growth(state: State, tier: Tier, slot: int) -> float:
     """How fast its prefetched data grow; in a read, what it does not get directly comes from there."""
     own, rate = strand_at(state, tier, slot), state.floats[GIVEN, slot]
@@ -228,7 +229,7 @@ def incoming_growth(state: State, tier: Tier, slot: int) -> float:
     return float(rate - state.own[own.index].read_speed) if own.drawing != 0 else 0.0
 
 
-@part
+@inlined_kernel
 def find_rises(state: State, tier: Tier) -> None:
     """How fast each space and the output in it grow."""
     pool = len(tier.spaces) == 1

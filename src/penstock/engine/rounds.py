@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.slots import CAP, PROGRESS, RATE, REMAINING, VOLUME
 from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, ROUNDS, State
-from penstock.policies.compiled import part
+from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, VOLUME
+from penstock.numeric.compiled import inlined_kernel
 from penstock.policies.view import GIVEN
 
 ROUND_END: Final = 1e-9
@@ -26,27 +26,27 @@ KNOWN_TO: Final = 1e-15
 """How much of an operation is done is known to this part of it, and so to that times the rounds in rounds."""
 
 
-@part
+@inlined_kernel
 def _position(state: State, slot: int) -> float:
     """How many rounds of the operation in the place are done."""
     rounds = state.floats[ROUNDS, slot]
     return float((1.0 - state.floats[REMAINING, slot] / state.floats[VOLUME, slot]) * rounds)
 
 
-@part
+@inlined_kernel
 def _inside(state: State, slot: int) -> bool:
     """Whether the operation in the place is inside a round."""
     done = _position(state, slot)
     return bool(abs(done - np.rint(done)) > _nearly(state, slot))
 
 
-@part
+@inlined_kernel
 def _nearly(state: State, slot: int) -> float:
     """The part of a round that does not count."""
     return float(ROUND_END + KNOWN_TO * state.floats[ROUNDS, slot])
 
 
-@part
+@inlined_kernel
 def without_breaking_rounds(state: State, store: int) -> None:
     """Change the rates that the policy has just given, so that no transfer is paused inside a round."""
     here, floats = state.stores[store], state.floats
@@ -71,7 +71,7 @@ def without_breaking_rounds(state: State, store: int) -> None:
         _lower(state, here.middle - here.down, here.middle + here.up, total - held_written - held_read)
 
 
-@part
+@inlined_kernel
 def _make_way(state: State, begin: int, end: int, limit: float) -> None:
     """Nobody new begins, and the others have no more than the limit of their direction leaves."""
     for slot in range(begin, end):
@@ -80,7 +80,7 @@ def _make_way(state: State, begin: int, end: int, limit: float) -> None:
     _lower(state, begin, end, limit)
 
 
-@part
+@inlined_kernel
 def _lower(state: State, begin: int, end: int, limit: float) -> None:
     """Lower the rates of those that are neither held nor aside, in proportion, to the limit."""
     floats = state.floats
@@ -95,7 +95,7 @@ def _lower(state: State, begin: int, end: int, limit: float) -> None:
                 floats[GIVEN, slot] *= limit / others
 
 
-@part
+@inlined_kernel
 def find_round_end(state: State, store: int) -> None:
     """Find the first end of a round that a decision waits for, at the rates given."""
     here, floats = state.stores[store], state.floats
@@ -105,7 +105,7 @@ def find_round_end(state: State, store: int) -> None:
             here.round_end = min(here.round_end, state.clock[NOW] + left / floats[GIVEN, slot])
 
 
-@part
+@inlined_kernel
 def end_rounds(state: State, store: int, together: float) -> None:
     """Let the held transfers whose round ends now be exactly there."""
     here, floats = state.stores[store], state.floats
@@ -118,7 +118,7 @@ def end_rounds(state: State, store: int, together: float) -> None:
                 floats[HOLDING, slot] = 0.0
 
 
-@part
+@inlined_kernel
 def _left_after_round(state: State, slot: int) -> float:
     """Units of the operation in the place that are left when its present round is over; one that is over to the last bits
     counts as the present one.

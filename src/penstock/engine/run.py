@@ -9,15 +9,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from penstock.engine.buffer_result import carried_beside
 from penstock.engine.buffering import Buffering, buffered_layout, buffering_of
 from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
-from penstock.engine.fill import Fill, as_fill, new_fill
-from penstock.engine.fill import joined as joined_fill
-from penstock.engine.kernel import Parts, compiled_advance
+from penstock.engine.kernel import KernelParts, compiled_advance
 from penstock.engine.machine import in_units, layout_of, placement_of
 from penstock.engine.planned import Targets, fetch_from_origin
-from penstock.engine.result import BufferResult, Measured, Result, accounts
+from penstock.engine.result import BufferResult, Result, RunMeasures, accounts
 from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
 from penstock.engine.state import (
     COMING,
@@ -36,13 +35,12 @@ from penstock.engine.state import (
 )
 from penstock.engine.terms import BREATH, LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, Terms, record_of
 from penstock.engine.tier import Tier, all_fetched, new_tier
-from penstock.engine.trace import Trace, as_trace, joined, new_segments
-from penstock.engine.traffic import carried_beside
+from penstock.engine.trace import Fill, Trace, as_fill, as_trace, joined, joined_fill, new_fill, new_segments
 from penstock.model import InputError, Workload
 from penstock.model.phases import READ, WRITE
-from penstock.policies.naming import find
+from penstock.numeric.arrays import Floats, Ints
 from penstock.policies.policy import STATIC, Need, Policy
-from penstock.policies.view import Floats, Ints
+from penstock.policies.registry import find
 
 _TRACE_ROWS: Final = 65_536
 _DONE_SO_FAR: Final = {Need.PROGRESS, Need.TRANSFER, Need.REMAINING, Need.ITERATION}
@@ -125,7 +123,7 @@ class Run:
             directions=2 if self._buffering else 1,
         )
         self._alone = dedicated_on(workload, self.layout, self.chains, windowed=windowed and not repeat)
-        self._measured = Measured(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
+        self._measured = RunMeasures(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
         self._repeats = repeat
         self._horizon = horizon
         self._check = check
@@ -282,17 +280,17 @@ class Run:
         if outcome not in (LIMIT, STOPPED, NOTHING_LEFT):
             raise fault(outcome, self._state, self.workload, self.policy, placed=self.layout.placement is not None)
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> KernelParts:
         """What the kernel is made of, and given."""
         if self._together:
-            return Parts(together=1)
+            return KernelParts(together=1)
         if self._ordered:
-            return Parts(stores=1, key=self.policy.compiled_key())
+            return KernelParts(stores=1, key=self.policy.compiled_key())
         restraints = None if self._plain and self.workload.platform.degradation is None else 1
         policy = self.policy.compiled() if self._plan is None else None
         if self._tier is None:
-            return Parts(stores=1, policy=policy, restraints=restraints)
-        return Parts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
+            return KernelParts(stores=1, policy=policy, restraints=restraints)
+        return KernelParts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
 
     def _breathe(self, seconds: float) -> None:
         """Tell the progress, and see to it that stretches of the kernel are neither long nor many."""
@@ -374,13 +372,13 @@ class Run:
 def prepare(policy: Policy, applications: int) -> None:
     """Compile, or load from the cache, what plain runs of so many under the policy need, so that none waits for it."""
     if policy.proportional and not policy.periodic:
-        compiled_advance(Parts(together=1))
+        compiled_advance(KernelParts(together=1))
         return
     kept = policy.order is not None and applications >= KEPT_FROM
     if kept:
-        compiled_advance(Parts(stores=1, key=policy.compiled_key()))
+        compiled_advance(KernelParts(stores=1, key=policy.compiled_key()))
     if policy.order is None or not kept or policy.order.grain > 0.0:
-        compiled_advance(Parts(stores=1, policy=policy.compiled()))
+        compiled_advance(KernelParts(stores=1, policy=policy.compiled()))
 
 
 def simulate(workload: Workload, policy: Policy | str, **options: Any) -> Result:

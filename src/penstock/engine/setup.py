@@ -32,8 +32,9 @@ from penstock.engine.state import (
 )
 from penstock.model import Workload
 from penstock.model.phases import WORK
-from penstock.policies.plan import Plan
-from penstock.policies.view import ROW, Floats
+from penstock.numeric.arrays import Floats
+from penstock.policies.service_order import ServiceOrder
+from penstock.policies.view import ROW
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def new_state(
     workload: Workload,
     layout: Layout,
     chains: Chains,
-    plan: Plan,
+    plan: ServiceOrder,
     held: frozenset[int],
     speeds: tuple[Floats, Floats],
     *,
@@ -126,7 +127,12 @@ def new_state(
 
 
 def _own(
-    workload: Workload, layout: Layout, chains: Chains, plan: Plan, held: frozenset[int], speeds: tuple[Floats, Floats]
+    workload: Workload,
+    layout: Layout,
+    chains: Chains,
+    plan: ServiceOrder,
+    held: frozenset[int],
+    speeds: tuple[Floats, Floats],
 ) -> Records:
     applications = workload.applications
     size = len(applications)

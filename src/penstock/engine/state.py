@@ -20,9 +20,9 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import JIT
 from penstock.policies import view
-from penstock.policies.compiled import JIT
-from penstock.policies.view import Floats, Ints
 
 Records: TypeAlias = "np.recarray[Any, Any]"
 Record: TypeAlias = Any

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import numba
 import numpy as np
 
-from penstock.policies.compiled import part
+from penstock.numeric.compiled import inlined_kernel
 
 COMPLETE: Final = 1e-12
 """A transfer with no more than this part of its volume left is complete."""
@@ -86,7 +86,7 @@ def record_of(terms: Terms) -> Any:
     return np.array([tuple(terms)], _TERMS).view(np.recarray)
 
 
-@part
+@inlined_kernel
 def same_date(now: float, terms: Terms) -> float:
     """The latest date that counts as now; at the limit, no later one does."""
     if now >= terms.limit:
@@ -94,7 +94,7 @@ def same_date(now: float, terms: Terms) -> float:
     return float(now + DATES_KNOWN_TO * (abs(now) + abs(terms.origin)))
 
 
-@part
+@inlined_kernel
 def next_tick(ticks: float, terms: Terms) -> float:
     """The date of the next periodic decision."""
     return float(terms.origin + (ticks + 1.0) * terms.delta)

@@ -18,22 +18,6 @@ from numba import types
 
 from penstock.engine.asking import NO_ROOM
 from penstock.engine.books import compiled_mean_iteration
-from penstock.engine.slots import (
-    APPLICATION,
-    MEAN_ITERATION,
-    POSTED,
-    PROGRESS,
-    RATE,
-    REMAINING,
-    TRANSFERRING,
-    TURN,
-    VOLUME,
-    WHOLE,
-    enter,
-    leave,
-    occupy,
-    to_the_grain,
-)
 from penstock.engine.state import (
     ACTIVE,
     FETCHES,
@@ -53,9 +37,25 @@ from penstock.engine.state import (
 )
 from penstock.engine.terms import Terms
 from penstock.engine.trace import close_segment
+from penstock.engine.transfers import (
+    APPLICATION,
+    MEAN_ITERATION,
+    POSTED,
+    PROGRESS,
+    RATE,
+    REMAINING,
+    TRANSFERRING,
+    TURN,
+    VOLUME,
+    WHOLE,
+    enter,
+    leave,
+    occupy,
+    to_the_grain,
+)
 from penstock.model.phases import READ
-from penstock.policies.compiled import part
-from penstock.policies.view import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import inlined_kernel
 
 # What a strand does: its `doing`.
 NOTHING: Final = 0
@@ -156,26 +156,26 @@ def all_fetched(state: State, tier: Tier) -> Floats:
     return np.where(under_way, tier.strands["to_fetch"] - state.floats[REMAINING, places], 0.0)
 
 
-@part
+@inlined_kernel
 def strand_at(state: State, tier: Tier, slot: int) -> Record:
     """The strand whose transfer is in this place."""
     return tier.strands[number_at(state, tier, slot)]
 
 
-@part
+@inlined_kernel
 def number_at(state: State, tier: Tier, slot: int) -> int:
     """The number of the strand whose transfer is in this place: writes come behind the reads of all."""
     transfer = state.integers[TRANSFER, slot]
     return int(transfer if transfer < len(tier.strands) else transfer - len(tier.strands))
 
 
-@part
+@inlined_kernel
 def spaces_to_see(state: State, tier: Tier) -> int:
     """How many entries of `space_to_see` there are: the one pool, or the shares of those with a place."""
     return 1 if len(tier.spaces) == 1 else int(state.counts[SLOTS])
 
 
-@part
+@inlined_kernel
 def space_to_see(state: State, tier: Tier, entry: int) -> int:
     """A space in which something may move: shares of applications without a place need no look; some come twice."""
     if len(tier.spaces) == 1:
@@ -187,33 +187,33 @@ def space_to_see(state: State, tier: Tier, entry: int) -> int:
     return int(strand_at(state, tier, state.stores[store].middle - state.stores[store].down + entry).space)
 
 
-@part
+@inlined_kernel
 def write_rate(state: State, tier: Tier, strand: int) -> float:
     """What the strand writes to its store, in units/s."""
     slot = state.transfers[strand + len(tier.strands)].place
     return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
 
 
-@part
+@inlined_kernel
 def read_rate(state: State, strand: int) -> float:
     """What it reads from its store."""
     slot = state.transfers[strand].place
     return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
 
 
-@part
+@inlined_kernel
 def speed_of(own: Record, doing: int) -> float:
     """How fast a strand of the application writes or reads where nothing holds it up."""
     return float(own.write_speed if doing == WRITING else own.read_speed)
 
 
-@part
+@inlined_kernel
 def see_room(space: Record) -> None:
     """The space is full only if there really is no room."""
     space.full = 1 if space.content >= space.capacity * (1.0 - NO_ROOM) else 0
 
 
-@part
+@inlined_kernel
 def stir(state: State, tier: Tier, strand: int) -> None:
     """Something happened to the strand: there may be room for it again, and rates are found anew."""
     own = tier.strands[strand]
@@ -225,7 +225,7 @@ def stir(state: State, tier: Tier, strand: int) -> None:
         state.counts[STIRRED] += 1
 
 
-@part
+@inlined_kernel
 def show_stirred(state: State, trace: Records, tier: Tier) -> None:
     """Give the stirred strands places where they may move something, and show there what; the decision sees if they can."""
     strands = len(tier.strands)
@@ -255,7 +255,7 @@ def show_stirred(state: State, trace: Records, tier: Tier) -> None:
     state.counts[STIRRED] = 0
 
 
-@part
+@inlined_kernel
 def _enter(state: State, own: Record, strand: int, transfer: int, writes: bool) -> int:
     chain = state.own[own.index]
     slot = enter(state, state.transfers[strand].store, transfer, writes)
@@ -265,7 +265,7 @@ def _enter(state: State, own: Record, strand: int, transfer: int, writes: bool) 
     return slot
 
 
-@part
+@inlined_kernel
 def _show_operation(state: State, slot: int, volume: float, posted: float, rounds: float) -> None:
     """Bring what a policy sees of another operation into the place; rounds are those of one that is under way."""
     state.floats[VOLUME, slot] = volume
@@ -273,14 +273,14 @@ def _show_operation(state: State, slot: int, volume: float, posted: float, round
     state.floats[ROUNDS, slot] = rounds
 
 
-@part
+@inlined_kernel
 def fetches_its_read(state: State, own: Record) -> bool:
     """Whether the strand is in the read whose data are fetched."""
     chain = state.own[own.index]
     return bool(own.doing == READING and own.ahead == chain.cursor - 1 and own.ahead_lap == chain.laps)
 
 
-@part
+@inlined_kernel
 def fetched(state: State, tier: Tier, strand: int) -> float:
     """What a prefetch has brought into the buffer that is not in the strand's books: there may be many of them at a time,
     and what moves of them is told by what remains in their places alone.
@@ -291,7 +291,7 @@ def fetched(state: State, tier: Tier, strand: int) -> float:
     return float(tier.strands[strand].to_fetch - state.floats[REMAINING, place])
 
 
-@part
+@inlined_kernel
 def book(state: State, tier: Tier, strand: int) -> None:
     """Enter what a prefetch has brought into the strand's books."""
     own = tier.strands[strand]
@@ -301,7 +301,7 @@ def book(state: State, tier: Tier, strand: int) -> None:
     own.prefetched += amount
 
 
-@part
+@inlined_kernel
 def leave_place(state: State, trace: Records, tier: Tier, store: int, slot: int) -> None:
     """Take what does not move from the places."""
     if len(trace) > 0:
@@ -311,7 +311,7 @@ def leave_place(state: State, trace: Records, tier: Tier, store: int, slot: int)
     leave(state, store, slot)
 
 
-@part
+@inlined_kernel
 def is_another(state: State, transfer: int) -> None:
     """The transfer is of another operation now: it is not that one which had the link."""
     place = state.transfers[transfer].place
@@ -319,7 +319,7 @@ def is_another(state: State, transfer: int) -> None:
         state.floats[RATE, place] = 0.0
 
 
-@part
+@inlined_kernel
 def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, lap: int) -> None:
     """Fetch the next read of the chain from this phase on; it is another operation that had the link."""
     own = tier.strands[strand]
@@ -343,7 +343,7 @@ def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, 
     is_another(state, strand)
 
 
-@part
+@inlined_kernel
 def no_incoming(tier: Tier, strand: int) -> None:
     """Nothing prefetched for it is in the buffer."""
     own = tier.strands[strand]
@@ -352,7 +352,7 @@ def no_incoming(tier: Tier, strand: int) -> None:
     own.drawing = 0
 
 
-@part
+@inlined_kernel
 def show_done(state: State, tier: Tier, slot: int) -> None:
     """Bring what the application has done so far into the place."""
     index = strand_at(state, tier, slot).index
@@ -363,7 +363,7 @@ def show_done(state: State, tier: Tier, slot: int) -> None:
     floats[WHOLE, slot] = own.whole
 
 
-@part
+@inlined_kernel
 def progress_of(state: State, tier: Tier, index: int) -> float:
     """Seconds of its run at its own speeds that the application has done."""
     own = state.own[index]
@@ -374,13 +374,13 @@ def progress_of(state: State, tier: Tier, index: int) -> float:
     return float(own.done + moved_of(state, tier, index) / _speed_under_way(state, index))
 
 
-@part
+@inlined_kernel
 def _speed_under_way(state: State, index: int) -> float:
     own = state.own[index]
     return float(own.read_speed if state.kinds[own.cursor - 1] == READ else own.write_speed)
 
 
-@part
+@inlined_kernel
 def moved_of(state: State, tier: Tier, index: int) -> float:
     """Units of the operation under way that the application has moved, on each strand in the mean."""
     own = state.own[index]

@@ -1,4 +1,7 @@
-"""What moved when: segments of constant rate."""
+"""What moved when: segments of constant rate.
+
+What is in the buffer over time: the data of each application, straight lines between knots.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from penstock.engine.state import (
     new_records,
 )
 from penstock.model.phases import READ, WRITE
-from penstock.policies.compiled import part
-from penstock.policies.view import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import inlined_kernel
 
 
 class Trace(NamedTuple):
@@ -71,13 +74,13 @@ def joined(parts: list[Trace]) -> Trace:
     return trace.rows(np.lexsort((trace.direction, trace.store, trace.application, trace.begin)))
 
 
-@part
+@inlined_kernel
 def is_full(state: State, trace: Records) -> bool:
     """Whether a turn may close more segments than there is room for."""
     return bool(0 < len(trace) < state.counts[SEGMENTS] + 2 * state.floats.shape[1] + 2)
 
 
-@part
+@inlined_kernel
 def record(state: State, trace: Records, index: int, transfer: int, begin: float, rate: float) -> None:
     """Add a segment of constant rate that ends now."""
     if state.clock[NOW] > begin:
@@ -91,7 +94,7 @@ def record(state: State, trace: Records, index: int, transfer: int, begin: float
         state.counts[SEGMENTS] += 1
 
 
-@part
+@inlined_kernel
 def direction_of(state: State, index: int, transfer: int) -> int:
     """Whether the transfer is a READ or a WRITE; with buffers, writes are numbered behind all reads."""
     if len(state.transfers) > state.counts[STRANDS]:
@@ -99,7 +102,7 @@ def direction_of(state: State, index: int, transfer: int) -> int:
     return READ if state.kinds[state.own[index].cursor - 1] == READ else WRITE
 
 
-@part
+@inlined_kernel
 def close_segment(state: State, trace: Records, slot: int, rate: float) -> None:
     """End the segment of the transfer in this place, and begin one with that rate."""
     floats, transfer = state.floats, state.integers[TRANSFER, slot]
@@ -113,3 +116,62 @@ def close_segment(state: State, trace: Records, slot: int, rate: float) -> None:
     )
     floats[SEGMENT_BEGIN, slot] = state.clock[NOW]
     floats[SEGMENT_RATE, slot] = rate
+
+
+class Fill(NamedTuple):
+    """A row for every change of an application's rates, in the order of dates.
+
+    Contents are those at the date, rates those from it on.
+    """
+
+    application: Ints
+    date: Floats
+    outgoing: Floats
+    """Written and not yet in the I/O system, in bytes."""
+    incoming: Floats
+    """Prefetched and not yet read, in bytes."""
+    write_rate: Floats
+    """To the I/O system, directly and from the buffer, in bytes/s."""
+    read_rate: Floats
+    """From the I/O system, directly and into the buffer, in bytes/s."""
+
+    def rows(self, which: Ints | slice) -> Fill:
+        """A copy of some of the rows."""
+        return Fill(self.application[which].copy(), *(column[which].copy() for column in self[1:]))
+
+    @property
+    def dates(self) -> Floats:
+        """All dates of rows, each once, ascending."""
+        return np.unique(self.date)
+
+    def content(self, application: int, dates: Floats) -> Floats:
+        """Bytes of the application in the buffer at the dates, its written and its prefetched data together."""
+        own = self.application == application
+        if not own.any():
+            return np.zeros(len(dates))
+        found: Floats = np.interp(dates, self.date[own], self.outgoing[own] + self.incoming[own], left=0.0)
+        return found
+
+    def total(self, dates: Floats) -> Floats:
+        """Bytes of all applications in the buffer at the dates."""
+        contents = [self.content(int(index), dates) for index in np.unique(self.application)]
+        return np.sum(contents, axis=0) if contents else np.zeros(len(dates))
+
+
+_ROW: Final = np.dtype([(name, np.int64 if name == "application" else np.float64) for name in Fill._fields])
+FILL_TYPE: Final[Any] = numba.from_dtype(_ROW)[::1]
+
+
+def new_fill(rows: int) -> Records:
+    """Room for that many rows; without room nothing is recorded."""
+    return new_records(rows, _ROW)
+
+
+def as_fill(records: Records, rows: int) -> Fill:
+    """A copy of the first rows."""
+    return Fill(*(records[name][:rows].copy() for name in Fill._fields))
+
+
+def joined_fill(parts: list[Fill]) -> Fill:
+    """The rows of all parts."""
+    return Fill(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.chain import pop, push
-from penstock.engine.slots import CAP, PROGRESS, RATE, RELEASE, REMAINING, TRANSFERRING, VOLUME
 from penstock.engine.state import (
     BEGAN,
     CAPS,
@@ -34,27 +33,28 @@ from penstock.engine.state import (
 )
 from penstock.engine.terms import COMPLETE
 from penstock.engine.trace import record
+from penstock.engine.transfers import CAP, PROGRESS, RATE, RELEASE, REMAINING, TRANSFERRING, VOLUME
 from penstock.model.phases import READ
-from penstock.policies.compiled import part
+from penstock.numeric.compiled import inlined_kernel
 
 RENEWAL = 1024
 """Decisions after which the sum of caps, kept by adding and subtracting, is added up anew."""
 
 
-@part
+@inlined_kernel
 def cap_of(state: State, index: int) -> float:
     """The cap of the operation that the application has posted."""
     own = state.own[index]
     return float(own.read_cap if state.kinds[own.cursor - 1] == READ else own.write_cap)
 
 
-@part
+@inlined_kernel
 def volume_of(state: State, index: int) -> float:
     """The volume of it."""
     return float(state.amounts[state.own[index].cursor - 1])
 
 
-@part
+@inlined_kernel
 def post_together(state: State, index: int, volume: float) -> None:
     """The application posts an operation."""
     size = state.counts[SLOTS]
@@ -71,7 +71,7 @@ def post_together(state: State, index: int, volume: float) -> None:
     state.stores[0].stale = 1
 
 
-@part
+@inlined_kernel
 def complete_together(state: State, trace: Records) -> int:
     """The operation on top of the heap is complete; returns whose it is."""
     index = pop(state.finishes, state.counts[SLOTS])
@@ -85,7 +85,7 @@ def complete_together(state: State, trace: Records) -> int:
     return index
 
 
-@part
+@inlined_kernel
 def decide_together(state: State, trace: Records) -> None:
     """Set the fraction that everyone gets, and the date of the first completion."""
     here = state.stores[0]
@@ -115,7 +115,7 @@ def decide_together(state: State, trace: Records) -> None:
     state.stores[1].node = now + max(0.0, state.finishes[0].time - state.clock[VIRTUAL]) * slower
 
 
-@part
+@inlined_kernel
 def pass_together(state: State, before: float) -> None:
     """Let virtual time pass from the date `before` to now."""
     now = state.clock[NOW]
@@ -127,14 +127,14 @@ def pass_together(state: State, before: float) -> None:
         state.stores[0].busy += now - before
 
 
-@part
+@inlined_kernel
 def is_complete(state: State) -> bool:
     """Whether at most 1e-12 of the operation on top of the heap is left."""
     left = state.finishes[0].time - state.clock[VIRTUAL]
     return bool(left <= COMPLETE * state.own[state.finishes[0].index].alone)
 
 
-@part
+@inlined_kernel
 def write_places(state: State) -> None:
     """Show the active applications in the places of the store."""
     here, floats, now = state.stores[0], state.floats, state.clock[NOW]

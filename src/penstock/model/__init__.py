@@ -2,10 +2,9 @@
 
 from penstock.model.application import Application
 from penstock.model.curve import Curve
-from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, PenstockError, PolicyFault
 from penstock.model.phases import Phases
-from penstock.model.platform import Buffer, Platform
+from penstock.model.platform import Buffer, Degradation, Platform
 from penstock.model.workload import Workload
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.model import units
+from penstock.model import parse_units
 from penstock.model.curve import Curve
 from penstock.model.errors import InputError
 from penstock.model.phases import Phases
@@ -50,21 +50,21 @@ class Application:
             raise InputError("name", f"{self.name!r} is not a name; expected a string that is not empty")
         if not isinstance(self.phases, Phases):
             raise InputError("phases", "expected Phases; Phases.of([('work', 10.0), ('io', 2.0)]) makes them")
-        units.count(self.nodes, "nodes", "nodes")
-        object.__setattr__(self, "release", units.instant(self.release, "release"))
-        object.__setattr__(self, "lead", units.seconds(self.lead, "lead"))
+        parse_units.count(self.nodes, "nodes", "nodes")
+        object.__setattr__(self, "release", parse_units.instant(self.release, "release"))
+        object.__setattr__(self, "lead", parse_units.seconds(self.lead, "lead"))
         for name in ("bandwidth", "read_bandwidth", "write_bandwidth"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, units.bandwidth(getattr(self, name), name))
+                object.__setattr__(self, name, parse_units.bandwidth(getattr(self, name), name))
         if self.progress is not None:
-            object.__setattr__(self, "progress", units.seconds(self.progress, "progress"))
+            object.__setattr__(self, "progress", parse_units.seconds(self.progress, "progress"))
         if self.nominal is not None:
             object.__setattr__(self, "nominal", _checked_couple(self.nominal))
         if self.share is not None:
-            object.__setattr__(self, "share", units.volume(self.share, "share"))
+            object.__setattr__(self, "share", parse_units.volume(self.share, "share"))
         self._check_resources()
         if self.rounds is not None:
-            units.count(self.rounds, "rounds", "rounds")
+            parse_units.count(self.rounds, "rounds", "rounds")
         if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
             raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
 
@@ -76,9 +76,9 @@ class Application:
             except InputError as error:
                 raise error.within("curve") from None
         if self.best_count is not None:
-            units.count(self.best_count, "best_count", "I/O resources")
+            parse_units.count(self.best_count, "best_count", "I/O resources")
         if self.placement is not None:
-            object.__setattr__(self, "placement", units.positions(self.placement, "placement", "I/O resources"))
+            object.__setattr__(self, "placement", parse_units.positions(self.placement, "placement", "I/O resources"))
 
     @classmethod
     def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:
@@ -107,4 +107,4 @@ class Application:
 def _checked_couple(couple: object) -> tuple[float, float]:
     if not isinstance(couple, list | tuple) or len(couple) != 2:
         raise InputError("nominal", f"{couple!r} is no couple; expected [seconds of work, bytes of I/O]")
-    return units.seconds(couple[0], "nominal[0]"), units.volume(couple[1], "nominal[1]")
+    return parse_units.seconds(couple[0], "nominal[0]"), parse_units.volume(couple[1], "nominal[1]")

@@ -1,17 +1,46 @@
-"""The bandwidth of an application as a function of how many I/O resources it uses, b_j(n) (002 §III.B)."""
+"""Values measured at some counts, as files and callers give them: a mapping of counts to values.
+
+The bandwidth of an application as a function of how many I/O resources it uses, b_j(n) (002 §III.B).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.model import units
+from penstock.model import parse_units
 from penstock.model.errors import InputError, short
-from penstock.model.points import as_count, by_count, document, whole
+
+
+def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The counts, ascending, and the value at each; what is no mapping gets the `refusal`."""
+    if not isinstance(points, Mapping):
+        raise InputError("", f"{short(points)} {refusal}")
+    measured = {count(key): value for key, value in points.items()}
+    if len(measured) != len(points):
+        raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
+    counts = tuple(sorted(measured))
+    return counts, tuple(measured[one] for one in counts)
+
+
+def whole(key: object) -> object:
+    """A count as it is, or out of the string that JSON makes of it."""
+    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
+
+
+def as_count(key: object, what: str) -> int:
+    """A count of `what`, from 1 on."""
+    return parse_units.count(whole(key), str(whole(key)), what)
+
+
+def document(counts: tuple[int, ...], values: tuple[float, ...]) -> dict[str, float]:
+    """The points as a file has them."""
+    return {str(count): value for count, value in zip(counts, values, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -26,14 +55,14 @@ class Curve:
     bandwidths: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", tuple(units.count(count, "", "I/O resources") for count in self.counts))
+        object.__setattr__(self, "counts", tuple(parse_units.count(count, "", "I/O resources") for count in self.counts))
         if len(self.counts) != len(self.bandwidths):
             raise InputError("", f"{len(self.counts)} counts for {len(self.bandwidths)} bandwidths; expected one for each")
         if self.counts[:1] != (1,):
             raise InputError("", f"the counts {short(list(self.counts))} lack 1; expected the bandwidth with 1 I/O resource")
         if any(later <= earlier for earlier, later in zip(self.counts, self.counts[1:], strict=False)):
             raise InputError("", f"the counts {short(list(self.counts))} do not ascend; expected each count once")
-        rates = (units.bandwidth(rate, str(n)) for n, rate in zip(self.counts, self.bandwidths, strict=True))
+        rates = (parse_units.bandwidth(rate, str(n)) for n, rate in zip(self.counts, self.bandwidths, strict=True))
         object.__setattr__(self, "bandwidths", tuple(rates))
 
     @classmethod

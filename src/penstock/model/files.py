@@ -24,10 +24,9 @@ from typing import Any, Final
 
 from penstock.model.application import Application
 from penstock.model.curve import Curve, together
-from penstock.model.degradation import Degradation
 from penstock.model.errors import InputError, short
 from penstock.model.phases import Phases
-from penstock.model.platform import Buffer, Platform
+from penstock.model.platform import Buffer, Degradation, Platform
 from penstock.model.workload import Workload
 
 FORMAT: Final = 1

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock.model import units
+from penstock.model import parse_units
 from penstock.model.errors import InputError, short
 
 WORK: Final = 0
@@ -103,14 +103,14 @@ def _append(phase: object, place: str, kinds: array[int], amounts: array[float])
     if code is None:
         raise InputError(place, f"kind {short(kind)} is unknown; expected one of {', '.join(KINDS)}")
     kinds.append(code)
-    amounts.append(units.seconds(amount, place) if code == WORK else units.volume(amount, place))
+    amounts.append(parse_units.seconds(amount, place) if code == WORK else parse_units.volume(amount, place))
 
 
 def _append_repetition(phase: dict[object, object], place: str, kinds: array[int], amounts: array[float]) -> None:
     for key in phase:
         if key not in ("repeat", "phases"):
             raise InputError(place, f"unknown key {short(key)}; expected repeat, phases")
-    times = units.count(phase.get("repeat"), f"{place}.repeat", "repetitions")
+    times = parse_units.count(phase.get("repeat"), f"{place}.repeat", "repetitions")
     body = phase.get("phases")
     if not isinstance(body, list) or not body:
         raise InputError(f"{place}.phases", f"{short(body)} is not a list of phases; expected at least one phase")

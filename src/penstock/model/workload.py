@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from penstock.model import units
+from penstock.model import parse_units
 from penstock.model.application import Application
 from penstock.model.errors import InputError, short
 from penstock.model.platform import Platform
@@ -128,7 +128,7 @@ class Workload:
 def _checked_window(window: object) -> tuple[float, float]:
     if not isinstance(window, list | tuple) or len(window) != 2:
         raise InputError("window", f"{window!r} is not a window; expected [begin, end] in seconds")
-    begin, end = (units.instant(value, f"window[{index}]") for index, value in enumerate(window))
+    begin, end = (parse_units.instant(value, f"window[{index}]") for index, value in enumerate(window))
     if end <= begin:
         raise InputError("window", f"the end {end} is not after the begin {begin}; expected [begin, end] in seconds")
     return begin, end

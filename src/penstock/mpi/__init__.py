@@ -7,8 +7,10 @@
 
     with File.Open(MPI.COMM_WORLD, "out.dat", MPI.MODE_CREATE | MPI.MODE_WRONLY) as file:
         file.Write_at_all(rank * data.nbytes, data)
+
+This is the public name of `penstock.live.mpi`.
 """
 
-from penstock.mpi.file import File
+from penstock.live.mpi import File
 
 __all__ = ["File"]

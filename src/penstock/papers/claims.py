@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Check:
+class ClaimCheck:
     """One thing that must be so: what is expected (with its tolerance), what was measured, and whether it is so."""
 
     expected: str
@@ -31,7 +31,7 @@ class Verdict:
     id: str
     place: str
     says: str
-    checks: tuple[Check, ...]
+    checks: tuple[ClaimCheck, ...]
 
     @property
     def holds(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
 
 COLOURS: Final = {
     "fair-share": "#000000",

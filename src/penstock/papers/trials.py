@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from penstock.campaign.identity import identity
-from penstock.campaign.progress import bar
+from penstock.campaign.execute import bar
+from penstock.campaign.fingerprint import identity
 from penstock.model import InputError
 
 SOURCES: Final = ("engine/**/*", "planning/**/*", "papers/*/*experiments")

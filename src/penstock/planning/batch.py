@@ -11,24 +11,21 @@ import numpy as np
 from penstock.engine import Run, Trace
 from penstock.engine.run import prepare
 from penstock.model import InputError, Workload
-from penstock.planning.jobs import Jobs
+from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.list_scheduling import ListScheduler
-from penstock.planning.machine import Machine
-from penstock.planning.outcome import Outcome
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import Pack, compiled_make_packs, make_packs
-from penstock.planning.progress import Meter, Progress
 from penstock.planning.reservations import compiled_reserve
-from penstock.planning.schedule import Schedule
-from penstock.planning.strategy import DEFAULT_POLICY, Strategy
-from penstock.planning.world import PredictedWorlds, Worlds
+from penstock.planning.schedule import Outcome, Schedule
+from penstock.planning.strategy import DEFAULT_POLICY, BatchStrategy
+from penstock.planning.world import Meter, PredictedWorlds, Progress, Worlds
 from penstock.policies import Policy, find
 from penstock.policies.policy import STATIC
 
 
 def schedule(
     workload: Workload,
-    strategy: Strategy | None = None,
+    strategy: BatchStrategy | None = None,
     *,
     nodes: int | None = None,
     io_nodes: int = 1,
@@ -40,7 +37,7 @@ def schedule(
     The machine has `io_nodes` I/O nodes, each with the bandwidth of the workload's platform and `nodes` compute nodes, those
     of the platform unless given. `policy` shares the bandwidth of an I/O node, and `trace` records its rates.
     """
-    strategy = strategy or Strategy()
+    strategy = strategy or BatchStrategy()
     policy = find(policy) if isinstance(policy, str) else policy
     machine = Machine.of(workload, nodes, io_nodes)
     _refuse(strategy, machine, policy)
@@ -70,7 +67,7 @@ def schedule(
     )
 
 
-def _refuse(strategy: Strategy, machine: Machine, policy: Policy) -> None:
+def _refuse(strategy: BatchStrategy, machine: Machine, policy: Policy) -> None:
     """Refuse what does not go together."""
     if strategy.mapping == "list" and machine.io_nodes > 1:
         raise InputError(
@@ -91,7 +88,7 @@ def _compile(policy: Policy, jobs: int) -> None:
 
 
 def _execute(
-    strategy: Strategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: Worlds
+    strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: Worlds
 ) -> Outcome:
     depth = strategy.depth if strategy.backfill else 0
     if strategy.mapping == "list":

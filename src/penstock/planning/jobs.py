@@ -1,4 +1,6 @@
-"""What a batch scheduler knows of the jobs: nodes, time alone, volume, and when they are released (001 §III.B.2).
+"""The machine of 001 §III.B.1: R I/O nodes, each with its own P compute nodes and a bandwidth b to the file system.
+
+What a batch scheduler knows of the jobs: nodes, time alone, volume, and when they are released (001 §III.B.2).
 
 Job J_i asks for Q_i nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b seconds (eq. III.1), where b is the most
 it can use of the bandwidth, and moves V_i = Σ_j b_ij bytes. Its average bandwidth is V_i / T_i.
@@ -11,10 +13,36 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.model import Application, InputError, Workload
-from penstock.planning.machine import Machine
-from penstock.policies.view import Floats, Ints
+from penstock.model import Application, InputError, Platform, Workload, parse_units
+from penstock.numeric.arrays import Floats, Ints
 from penstock.workloads.load import volume
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`io_nodes` R, `nodes` P of each of them, `bandwidth` b of each of them in bytes/s. I/O nodes do not interact."""
+
+    nodes: int
+    bandwidth: float
+    io_nodes: int = 1
+
+    def __post_init__(self) -> None:
+        parse_units.count(self.nodes, "nodes", "nodes")
+        parse_units.bandwidth(self.bandwidth, "bandwidth")
+        parse_units.count(self.io_nodes, "io-nodes", "I/O nodes")
+
+    @classmethod
+    def of(cls, workload: Workload, nodes: int | None = None, io_nodes: int = 1) -> Machine:
+        """The machine of a workload, whose platform is one I/O node; `nodes` replaces the platform's."""
+        found = workload.platform.nodes if nodes is None else nodes
+        if found is None:
+            raise InputError("nodes", "the platform of the workload has no number of nodes; expected one there or --nodes P")
+        return cls(found, workload.platform.bandwidth, io_nodes)
+
+    def platform(self, workload: Workload) -> Platform:
+        """One I/O node with its compute nodes, as the platform of a run."""
+        given = workload.platform
+        return Platform(self.bandwidth, given.node_bandwidth, self.nodes, degradation=given.degradation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ import math
 
 import numpy as np
 
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
-from penstock.planning.outcome import Outcome
+from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.packs import EQUAL
 from penstock.planning.reservations import Reservations, reserve
+from penstock.planning.schedule import Outcome
 from penstock.planning.world import Worlds
 
 

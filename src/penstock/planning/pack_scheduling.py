@@ -15,14 +15,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.planning.jobs import Jobs
-from penstock.planning.lpt import lpt
-from penstock.planning.machine import Machine
-from penstock.planning.outcome import Outcome, PackRun
-from penstock.planning.packs import EQUAL, Pack, within
+from penstock.numeric.arrays import Ints
+from penstock.planning.jobs import Jobs, Machine
+from penstock.planning.packs import EQUAL, Pack, lpt, within
 from penstock.planning.reservations import SAME_SECONDS
+from penstock.planning.schedule import Outcome, PackRun
 from penstock.planning.world import World, Worlds
-from penstock.policies.view import Ints
 
 
 def run_packs(

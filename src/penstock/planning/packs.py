@@ -10,10 +10,15 @@ Each job, in a given order, goes into the first pack with P^Pack ≤ P and L^Pac
 opens one, whatever its own load. Packs are kept in the order of nodes used, most first, the older one first among equals.
 S is the sensibility: 1 keeps the link free enough, a larger S packs more tightly, and with S = ∞ I/O does not count,
 which is first-fit.
+
+Packs on I/O nodes: the longest first, each where it ends earliest (001 §III.D.2.d).
+
+The last end is at most 4/3 of the best one if all packs take their predicted times (Graham 1969).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,10 +29,9 @@ import numpy as np
 from numba import types
 
 from penstock.model import InputError
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
-from penstock.policies.compiled import kernel
-from penstock.policies.view import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import kernel
+from penstock.planning.jobs import Jobs, Machine
 
 ORDERS: Final = ("max", "random", "char")
 """T_i descending; as in the file; mean iteration descending (001 §IV.A.3). Among equals, as in the file."""
@@ -128,3 +132,14 @@ def compiled_make_packs() -> Callable[..., int]:
     floats, ints = types.float64[::1], types.int64[::1]
     arguments: tuple[Any, ...] = (ints, ints, floats, floats, types.int64, types.float64, ints, ints)
     return kernel(_make_packs, types.int64(*arguments), "make-pack")
+
+
+def lpt(seconds: Sequence[float], io_nodes: int) -> list[int]:
+    """The I/O node of each pack, given the times of the packs without contention; ties to the first. Time n log n."""
+    loads = [(0.0, io_node) for io_node in range(io_nodes)]
+    chosen = [0] * len(seconds)
+    for pack in sorted(range(len(seconds)), key=lambda index: -seconds[index]):
+        load, io_node = loads[0]
+        chosen[pack] = io_node
+        heapq.heapreplace(loads, (load + seconds[pack], io_node))
+    return chosen

@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 
 from penstock.model import InputError
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
 
 MOST_ENUMERATED: Final = 12
 """How many applications `best_partition` takes: 12 have 4,213,597 partitions."""
@@ -37,7 +37,7 @@ PRECISION: Final = 1e-12
 
 
 @dataclass(frozen=True)
-class Part:
+class BandwidthPart:
     """Applications that share a part of the bandwidth."""
 
     members: tuple[int, ...]
@@ -52,7 +52,7 @@ class Part:
 class Partition:
     """Parts of the applications and of the bandwidth; the parts are in increasing order of their smallest v."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[BandwidthPart, ...]
 
     @property
     def value(self) -> float:
@@ -108,7 +108,7 @@ def allotted(applications: Applications, groups: Sequence[Sequence[int]]) -> Par
     parts = []
     for group, spread, load in zip(members, spreads, loads, strict=True):
         share = max(load, spread / value)
-        parts.append(Part(tuple(group), share * applications.bandwidth, spread / share))
+        parts.append(BandwidthPart(tuple(group), share * applications.bandwidth, spread / share))
     return Partition(tuple(parts))
 
 

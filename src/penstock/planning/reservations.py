@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.planning.jobs import Jobs
 from penstock.planning.packs import EQUAL
-from penstock.policies.compiled import kernel, part
-from penstock.policies.view import Floats, Ints
 
 SAME_SECONDS: Final = 1e-9
 """Dates that are no further apart are one date."""
@@ -36,7 +36,7 @@ class Reservations(NamedTuple):
     at_once: np.ndarray
 
 
-class Steps(NamedTuple):
+class FreeSteps(NamedTuple):
     """The step function; all arrays have room for more steps than there are."""
 
     time: Floats
@@ -45,16 +45,16 @@ class Steps(NamedTuple):
     with_io: Ints
 
 
-@part
-def _fits(steps: Steps, at: int, nodes: int, bandwidth: float, limit: float) -> bool:
+@inlined_kernel
+def _fits(steps: FreeSteps, at: int, nodes: int, bandwidth: float, limit: float) -> bool:
     """Whether a job fits into a step."""
     if steps.free[at] < nodes:
         return False
     return bool(bandwidth == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + bandwidth <= limit * (1.0 + EQUAL))
 
 
-@part
-def _first_steps(steps: Steps, now: float, most: int, ends: Floats, nodes: Ints, bandwidth: Floats) -> int:
+@inlined_kernel
+def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: Ints, bandwidth: Floats) -> int:
     """Fill the steps with the running jobs, given in the order of their ends; returns the number of steps."""
     steps.time[0] = steps.time[1] = now
     size = 2
@@ -74,8 +74,8 @@ def _first_steps(steps: Steps, now: float, most: int, ends: Floats, nodes: Ints,
     return size
 
 
-@part
-def _split(steps: Steps, at: int, size: int, time: float) -> None:
+@inlined_kernel
+def _split(steps: FreeSteps, at: int, size: int, time: float) -> None:
     """Cut the step before `at` in two at this date."""
     for step in range(size, at, -1):
         steps.time[step] = steps.time[step - 1]
@@ -108,7 +108,7 @@ def _reserve(
     Time q · (r + q) for q queued and r running jobs.
     """
     room = len(running) + len(queue) + 3
-    steps = Steps(np.empty(room), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
+    steps = FreeSteps(np.empty(room), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
     order = np.argsort(ends)
     sorted_running = running[order]
     size = _first_steps(steps, now, most, ends[order], nodes[sorted_running], bandwidth[sorted_running])

@@ -1,22 +1,65 @@
-"""What a schedule is worth: makespan, stretch, waiting, and what nodes and links did (001 §III.B.3, §III.D.2.c, §IV.B.5)."""
+"""What became of the jobs: when each started and ended, where, and in which pack.
+
+What a schedule is worth: makespan, stretch, waiting, and what nodes and links did (001 §III.B.3, §III.D.2.c, §IV.B.5).
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.engine import Trace
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
-from penstock.planning.outcome import Outcome, PackRun
+from penstock.numeric.arrays import Floats, Ints
+from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.packs import Pack
-from penstock.planning.progress import Progress
-from penstock.planning.strategy import Strategy
-from penstock.policies.view import Floats, Ints
+from penstock.planning.strategy import BatchStrategy
+from penstock.planning.world import Progress
+
+
+@dataclass(frozen=True)
+class PackRun:
+    """A pack that has run; dates in seconds."""
+
+    number: int
+    """Its place in the plan."""
+    io_node: int
+    start: float
+    end: float
+    planned: Pack
+    """As it started: without the jobs that had gone into earlier packs and those that joined while it ran."""
+    joined: tuple[int, ...]
+    """The jobs that joined while it ran."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Columns with one entry a job, filled while the jobs run."""
+
+    start: Floats
+    end: Floats
+    io_node: Ints
+    pack: Ints
+    """Number of the pack it ran in; −1 without packs."""
+    backfilled: NDArray[np.bool_]
+    """It started before a job that comes before it in the order."""
+    packs: list[PackRun] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, size: int) -> Outcome:
+        """Before anything has run."""
+        return cls(
+            start=np.full(size, np.nan),
+            end=np.full(size, np.nan),
+            io_node=np.zeros(size, np.int64),
+            pack=np.full(size, -1, np.int64),
+            backfilled=np.zeros(size, np.bool_),
+        )
+
 
 MEASURES: Final = (
     "makespan",
@@ -68,7 +111,7 @@ class OverTime:
 class Schedule:
     """Jobs scheduled by a strategy on a machine under an I/O policy, run to their ends; seconds and bytes."""
 
-    strategy: Strategy
+    strategy: BatchStrategy
     policy: str
     machine: Machine
     jobs: Jobs

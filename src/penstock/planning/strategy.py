@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.model import InputError, units
-from penstock.planning.jobs import Jobs
-from penstock.planning.machine import Machine
+from penstock.model import InputError, parse_units
+from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.packs import ORDERS
 
 MAPPINGS: Final = ("pack", "first-fit", "list")
@@ -20,7 +19,7 @@ DEFAULT_POLICY: Final = "fifo"
 
 
 @dataclass(frozen=True)
-class Strategy:
+class BatchStrategy:
     """`mapping` is pack, first-fit (make-pack with S = ∞) or list.
 
     `sensibility` S is a number above 0, infinity, or "alpha"; in list scheduling S · b is what average bandwidths may add up
@@ -39,7 +38,7 @@ class Strategy:
         if self.order not in ORDERS:
             raise InputError("order", f"{self.order!r} is unknown; expected one of {', '.join(ORDERS)}")
         object.__setattr__(self, "sensibility", _checked(self.sensibility))
-        units.count(self.depth, "depth", "jobs")
+        parse_units.count(self.depth, "depth", "jobs")
 
     @property
     def label(self) -> str:
@@ -82,15 +81,15 @@ def _checked(value: object) -> float | str:
     return number
 
 
-def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[Strategy, ...]:
+def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[BatchStrategy, ...]:
     """The strategies of 001 beside each other; list scheduling only for one I/O node, for which it is defined."""
     packs = [
-        Strategy("first-fit"),
-        Strategy("pack"),
-        Strategy("pack", ALPHA),
-        Strategy("pack", order="random"),
-        Strategy("pack", order="char"),
-        Strategy("pack", backfill=True, depth=depth),
+        BatchStrategy("first-fit"),
+        BatchStrategy("pack"),
+        BatchStrategy("pack", ALPHA),
+        BatchStrategy("pack", order="random"),
+        BatchStrategy("pack", order="char"),
+        BatchStrategy("pack", backfill=True, depth=depth),
     ]
-    lists = [Strategy("list"), Strategy("list", backfill=True, depth=depth)]
+    lists = [BatchStrategy("list"), BatchStrategy("list", backfill=True, depth=depth)]
     return tuple(packs + (lists if io_nodes == 1 else []))

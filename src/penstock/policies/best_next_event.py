@@ -29,10 +29,11 @@ import math
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import routine, step
 from penstock.policies.order import rounded_yield, sort_few
 from penstock.policies.policy import Need, Policy
-from penstock.policies.steps import routine, step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 TIE = 1e-12
 """Yields closer than this are equal."""

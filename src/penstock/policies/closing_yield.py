@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
 from penstock.policies.order import NO_LOSS, YIELD_GRAIN, fill, yield_now
 from penstock.policies.policy import Need, Parameter, Policy
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 def closing_yield(view: View, rates: Floats) -> None:

@@ -26,11 +26,12 @@ from typing import Final
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import routine, step
 from penstock.policies.interfering import level_of
 from penstock.policies.order import precedes, sort_few
 from penstock.policies.policy import Need, Parameter, Policy
-from penstock.policies.steps import routine, step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 IMPROVEMENT: Final = 1e-12
 """Part of the metric by which an option must be better than those before it."""

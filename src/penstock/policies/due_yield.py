@@ -1,6 +1,6 @@
 """due-yield: the lowest yield first, counted as if the pending transfer were done already.
 
-The bound of `penstock.theory.min_yield` says in which order operations are due. For every application to end with the
+The bound of `penstock.theory.bounds` says in which order operations are due. For every application to end with the
 yield y, the pending operation of A_i must be complete when the time since its release is (P_i + d_i) / y, P_i being its
 progress and d_i the length of the transfer; with a common release that is the order of P_i + d_i, of the progress at the
 *end* of the transfer, where greedy-yield compares the progress of now. Short transfers gain by it, and a short transfer
@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
 from penstock.policies.order import MOMENT, YIELD_GRAIN, fill
 from penstock.policies.policy import FILL, Need, Order, Parameter, Policy
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 @step

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.model import Workload
-from penstock.policies.nominal import nominal
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
 from penstock.policies.order import YIELD_GRAIN, keep_holder, rounded_time, serve_first
-from penstock.policies.plan import Plan
 from penstock.policies.policy import EXCLUSIVE, HOLD, Need, Order, Policy
+from penstock.policies.service_order import ServiceOrder, nominal
 from penstock.policies.static_orders import johnson_rank
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, KeyFunction, RatesFunction, View
+from penstock.policies.view import KeyFunction, RatesFunction, View
 
 
 @step
@@ -139,9 +139,9 @@ def johnson(view: View, rates: Floats) -> None:
         serve_first(view, view.scratch, rates)
 
 
-def _by_johnson(workload: Workload) -> Plan:
+def _by_johnson(workload: Workload) -> ServiceOrder:
     known = nominal(workload)
-    return Plan(rank=johnson_rank(known.work, known.io).astype(np.float64))
+    return ServiceOrder(rank=johnson_rank(known.work, known.io).astype(np.float64))
 
 
 def _exclusive(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.numeric.arrays import Floats
 from penstock.policies.policy import Policy
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 def fair_share(view: View, rates: Floats) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
 from penstock.policies.order import fill
 from penstock.policies.policy import FILL, Need, Order, Policy
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 @step

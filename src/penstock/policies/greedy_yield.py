@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.numeric.arrays import Floats
 from penstock.policies.order import YIELD_GRAIN, fill, progressed, rounded_yield
 from penstock.policies.policy import FILL, Need, Order, Policy
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 def greedy_yield(view: View, rates: Floats) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from penstock.model import InputError
-from penstock.policies.compiled import JIT, ByAddress, merged, retargeted
-from penstock.policies.view import RATES_SIGNATURE, Floats, RatesFunction, View, asked
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import JIT, ByAddress, merged, retargeted
+from penstock.policies.view import RATES_SIGNATURE, RatesFunction, View, asked
 
 
 def guarded(function: RatesFunction, name: str) -> Any:

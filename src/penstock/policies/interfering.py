@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
 from penstock.policies.policy import Need, Policy
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 def interfering(view: View, rates: Floats) -> None:

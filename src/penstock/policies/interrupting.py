@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
 from penstock.policies.order import rounded_time, serve_first
 from penstock.policies.policy import FIRST, Need, Order, Policy
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 
 @step

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import routine, step
 from penstock.policies.order import fill_after, rounded_yield, serve, sort
 from penstock.policies.policy import Need, Policy
-from penstock.policies.steps import routine, step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 IMPROVEMENT = 1e-12
 """A later candidate wins only by more than this."""

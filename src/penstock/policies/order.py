@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
+from penstock.policies.view import View
 
 YIELD_GRAIN = 1e12
 """Yields compare in units of 1 / YIELD_GRAIN."""

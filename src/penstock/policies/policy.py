@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from penstock.model import InputError, Workload, units
-from penstock.policies.compiled import JIT, ByAddress, merged, retargeted
-from penstock.policies.plan import Plan, Planner
+from penstock.model import InputError, Workload, parse_units
+from penstock.numeric.compiled import JIT, ByAddress, merged, retargeted
+from penstock.policies.service_order import Planner, ServiceOrder
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, RatesFunction, asked, keyed
 
 
@@ -169,9 +169,9 @@ class Policy:
             )
         return self._compiled["key"]
 
-    def plan(self, workload: Workload) -> Plan:
+    def plan(self, workload: Workload) -> ServiceOrder:
         """What it plans for the workload before it runs."""
-        return self.planner(workload) if self.planner is not None else Plan()
+        return self.planner(workload) if self.planner is not None else ServiceOrder()
 
     @property
     def value(self) -> float:
@@ -199,7 +199,7 @@ class Policy:
 
 
 def _period(text: str, place: str) -> float:
-    delta = units.seconds(text, place)
+    delta = parse_units.seconds(text, place)
     if not delta > 0.0:
         raise InputError(place, f"{text!r} is no period; expected seconds above 0")
     return delta

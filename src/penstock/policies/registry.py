@@ -1,9 +1,27 @@
-"""The built-in policies by name. A new one takes a module beside this one and a line here."""
+"""The built-in policies by name. A new one takes a module beside this one and a line here.
+
+From what a user writes to a policy.
+
+- ``fcfs``: a built-in one; ``periodic-greedy-yield:delta=60`` with a parameter (a time may carry a unit: ``delta=1 min``).
+- ``mypkg.mymod:name`` or ``./mine.py:name``: the user's own function ``name(view, rates)``, or a `Policy` of that name.
+
+Where several can be named, ``sharing``, ``exclusive`` and ``static`` stand for the built-in policies of that family, and
+``all`` for all of them.
+"""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 from typing import Final
 
+from penstock.model import InputError
 from penstock.policies.balance import BALANCE
 from penstock.policies.best_effort import BEST_EFFORT
 from penstock.policies.best_next_event import BEST_NEXT_EVENT
@@ -30,7 +48,7 @@ from penstock.policies.interrupting import INTERRUPTING
 from penstock.policies.look_ahead import LOOK_AHEAD_GREEDY_YIELD
 from penstock.policies.policy import Policy
 from penstock.policies.set_10 import SET_10, SET_10_BASIC
-from penstock.policies.static import HIERARCHICAL_ROUND_ROBIN, PERIODIC_FIFO, PERIODIC_JOHNSON, PERIODIC_MOST_REMAIN
+from penstock.policies.static_orders import HIERARCHICAL_ROUND_ROBIN, PERIODIC_FIFO, PERIODIC_JOHNSON, PERIODIC_MOST_REMAIN
 
 REGISTRY: Final[dict[str, Policy]] = {
     policy.name: policy
@@ -67,3 +85,86 @@ REGISTRY: Final[dict[str, Policy]] = {
         PERIODIC_MOST_REMAIN,
     )
 }
+
+
+ALIASES: Final = {"most-remain": "longest-remaining", "serializing": "fifo", "calciom": "coordinating"}
+"""Other names in the papers."""
+ALL: Final = "all"
+
+
+def expand(names: Iterable[str]) -> list[str]:
+    """The names, with a family's members in its place; each once."""
+    found: dict[str, None] = {}
+    for name in names:
+        members = [key for key, policy in REGISTRY.items() if name in (policy.family, ALL)]
+        found.update(dict.fromkeys(members or [name]))
+    return list(found)
+
+
+def find(text: str) -> Policy:
+    """The policy that the text names; InputError with the valid names if there is none."""
+    name, *rest = text.split(":")
+    name = ALIASES.get(name, name)
+    if name in REGISTRY:
+        return REGISTRY[name].with_parameters(_parameters(text, rest))
+    if len(rest) == 1 and (name.endswith(".py") or all(part.isidentifier() for part in name.split("."))):
+        return _own(text, name, rest[0])
+    raise InputError(
+        f"policy {text}", f"unknown; expected one of {', '.join(REGISTRY)}, or your own as module:name or ./file.py:name"
+    )
+
+
+def _parameters(text: str, parts: list[str]) -> dict[str, str]:
+    parameters = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"policy {text}", f"{part!r} is no parameter; expected name:key=value")
+        parameters[key] = value
+    return parameters
+
+
+def _own(text: str, module_name: str, name: str) -> Policy:
+    """A policy from a user's file or module."""
+    module = _load_file(text, module_name) if module_name.endswith(".py") else _import(text, module_name)
+    thing = getattr(module, name, None)
+    if isinstance(thing, Policy):
+        # It runs as written, and guarded.
+        return replace(thing, built_in=False, proportional=False, order=None, _compiled={})
+    if not inspect.isfunction(thing):
+        functions = [key for key, value in vars(module).items() if inspect.isfunction(value) or isinstance(value, Policy)]
+        raise InputError(f"policy {text}", f"no function {name!r} there; expected one of {', '.join(functions) or 'none'}")
+    if len(inspect.signature(thing).parameters) != 2:
+        raise InputError(f"policy {text}", "it does not take two arguments; expected a function of (view, rates)")
+    summary = (inspect.getdoc(thing) or "").split("\n")[0]
+    return Policy(name=text, rates=thing, summary=summary, idles=True, built_in=False)
+
+
+def _load_file(text: str, path: str) -> ModuleType:
+    if not Path(path).is_file():
+        raise InputError(f"policy {text}", f"there is no file {path}; expected a Python file")
+    specification = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    # numba looks the module of a function up by its name.
+    sys.modules.setdefault(specification.name, module)
+    try:
+        specification.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        raise InputError(f"policy {text}", f"the file fails with {type(error).__name__}: {_one_line(error)}") from None
+    return module
+
+
+def _import(text: str, name: str) -> ModuleType:
+    sys.path.insert(0, "")  # as `python -m` would, so that a module in the current folder is found
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # whatever a user's module raises
+        raise InputError(f"policy {text}", f"the import fails with {type(error).__name__}: {_one_line(error)}") from None
+    finally:
+        sys.path.remove("")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

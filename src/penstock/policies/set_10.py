@@ -11,11 +11,12 @@ from typing import Final
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import step
+from penstock.policies.balance import LOG2_ERROR, log2
 from penstock.policies.order import earlier, sort
 from penstock.policies.policy import Need, Policy
-from penstock.policies.roughly import LOG2_ERROR, log2
-from penstock.policies.steps import step
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 _LOG10_OF_2: Final = math.log10(2.0)
 _PRIORITIES: Final = 10.0 ** -np.arange(24.0)

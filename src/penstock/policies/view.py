@@ -19,18 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 
-import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, overload, register_model
-from numpy.typing import NDArray
 
-from penstock.policies.compiled import array_at, number_at, read_only
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import array_at, number_at, read_only
 
 POSTING: Final = "posting"
 """Filled when an operation is posted, and then kept."""
@@ -263,4 +259,4 @@ def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int
 
 
 function: Any = None
-"""Stands for the policy's own function in `asked` and `keyed`; `penstock.policies.compiled.retargeted` puts it there."""
+"""Stands for the policy's own function in `asked` and `keyed`; `penstock.numeric.compiled.retargeted` puts it there."""

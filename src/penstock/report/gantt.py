@@ -19,7 +19,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from penstock.report.binning import Bins, means
-from penstock.report.figures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
+from penstock.report.pictures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 
 if TYPE_CHECKING:
     from penstock.engine import Trace

@@ -16,7 +16,7 @@ from string import Template
 from typing import TYPE_CHECKING, Final
 
 from penstock.model.files import replacing
-from penstock.report import objectives, units
+from penstock.report import format_units, objectives
 from penstock.report.payload import payload, to_json
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ def _machine(workload: Workload, results: Sequence[Result]) -> dict[str, str]:
     """The link or the I/O resources, and the buffer."""
     stores = len(results[0].occupancy)
     placed = results[0].applications[0].resources is not None
-    facts = {"I/O resources": f"{stores:,}"} if placed else {"bandwidth": units.rate(workload.platform.bandwidth)}
+    facts = {"I/O resources": f"{stores:,}"} if placed else {"bandwidth": format_units.rate(workload.platform.bandwidth)}
     pool = results[0].buffer.pool if results[0].buffer else None
-    return facts if pool is None else {**facts, "buffer": units.volume(pool)}
+    return facts if pool is None else {**facts, "buffer": format_units.volume(pool)}
 
 
 def _window(begin: float, end: float) -> str:
-    length = units.duration(end - begin)
-    return length if begin == 0.0 else f"{length} from {units.duration(begin)}"
+    length = format_units.duration(end - begin)
+    return length if begin == 0.0 else f"{length} from {format_units.duration(begin)}"
 
 
 def _headings(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _rows(results: Sequence[Result], bounds: Bounds | None) -> Iterator[str]:
             value = getattr(result, cost)
             cells.append(_cell(value, objectives.text(value), best=index in best[cost]))
         cells.append(_cell(result.events, f"{result.events:,}"))
-        cells.append(_cell(result.seconds, units.duration(result.seconds)))
+        cells.append(_cell(result.seconds, format_units.duration(result.seconds)))
         yield f"<tr>{''.join(cells)}</tr>"
 
 
@@ -170,7 +170,7 @@ def _bound_cells(results: Sequence[Result], bounds: Bounds) -> Iterator[str]:
         else:
             yield "<td>–</td>"
     yield from ("<td>–</td>" for _ in objectives.costs(results))
-    yield f"<td>–</td><td>{escape(units.duration(bounds.seconds))}</td>"
+    yield f"<td>–</td><td>{escape(format_units.duration(bounds.seconds))}</td>"
 
 
 def _ended_early(results: Sequence[Result]) -> str:

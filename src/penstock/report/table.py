@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rich.table import Table
 from rich.text import Text
 
-from penstock.report import objectives, units
+from penstock.report import format_units, objectives
 
 if TYPE_CHECKING:
     from penstock.engine import ApplicationResult, Result
@@ -31,12 +31,12 @@ def comparison_table(results: Sequence[Result], bounds: Bounds | None = None, *,
     best = {objective: objectives.best(results, objective) for objective in (*objectives.OBJECTIVES, *more)}
     for index, result in enumerate(results):
         marked = {objective for objective in best if index in best[objective]}
-        spent = (f"{result.events:,}", units.duration(result.seconds)) if costs else ()
+        spent = (f"{result.events:,}", format_units.duration(result.seconds)) if costs else ()
         values = (_value(result, cost, marked) for cost in more)
         table.add_row(Text(result.policy), *_values(result, bounds, marked), *values, *spent)
     if bounds is not None:
         table.add_section()
-        spent = ("–", units.duration(bounds.seconds)) if costs else ()
+        spent = ("–", format_units.duration(bounds.seconds)) if costs else ()
         table.add_row("bound", *_bounds_row(bounds), *("–" for _ in more), *spent)
     return table
 
@@ -47,7 +47,7 @@ def bounds_table(bounds: Bounds) -> Table:
     table = _table(*names, "time")
     table.columns[0].justify = "right"
     values = (objectives.text(getattr(bounds, objective)) for objective in objectives.BOUNDED)
-    table.add_row(*values, units.duration(bounds.seconds))
+    table.add_row(*values, format_units.duration(bounds.seconds))
     return table
 
 
@@ -110,14 +110,14 @@ def _columns(result: Result, applications: Sequence[ApplicationResult]) -> dict[
     """The cells of the table of applications, by heading."""
 
     def seconds(value: float) -> str:
-        return units.duration(value, result.duration)
+        return format_units.duration(value, result.duration)
 
     columns = {
-        "end": ["–" if one.end is None else units.duration(one.end) for one in applications],
+        "end": ["–" if one.end is None else format_units.duration(one.end) for one in applications],
         "yield": [objectives.text(one.yield_) for one in applications],
         "stretch": [f"{one.stretch:.3f}" for one in applications],
         "progress": [seconds(one.progress) for one in applications],
-        "transferred": [units.volume(one.transferred) for one in applications],
+        "transferred": [format_units.volume(one.transferred) for one in applications],
         "waiting": [seconds(one.waiting) for one in applications],
         "transferring": [seconds(one.transferring) for one in applications],
     }
@@ -127,10 +127,10 @@ def _columns(result: Result, applications: Sequence[ApplicationResult]) -> dict[
         columns["resources"] = [f"{len(one.resources or ()):,}" for one in applications]
     uses = [one.buffer for one in applications if one.buffer is not None]
     if uses:
-        columns["by buffer"] = [units.volume(use.drained + use.prefetched) for use in uses]
-        columns["direct"] = [units.volume(use.direct_written + use.direct_read) for use in uses]
+        columns["by buffer"] = [format_units.volume(use.drained + use.prefetched) for use in uses]
+        columns["direct"] = [format_units.volume(use.direct_written + use.direct_read) for use in uses]
     if any(use.peak is not None for use in uses):
-        columns["share peak"] = [units.volume(use.peak or 0.0) for use in uses]
+        columns["share peak"] = [format_units.volume(use.peak or 0.0) for use in uses]
     return columns
 
 
@@ -158,16 +158,16 @@ def _buffer_measures(result: Result) -> Iterator[tuple[str, str]]:
     if buffer is None:
         return
     finite = math.isfinite(buffer.size)
-    size = units.volume(buffer.size) if finite else "unlimited"
+    size = format_units.volume(buffer.size) if finite else "unlimited"
     kind = "" if buffer.shares is None else " in shares"
     if buffer.peak is None:
         peak = ""
     else:
         part = f" ({_percent(buffer.peak / buffer.size)})" if finite and buffer.size > 0.0 else ""
-        peak = f", peak {units.volume(buffer.peak)}{part}"
+        peak = f", peak {format_units.volume(buffer.peak)}{part}"
     yield "buffer", f"{size}{kind}{peak}"
     for name, by, past in (("written", "drained", "direct_written"), ("read", "prefetched", "direct_read")):
-        yield name, f"{units.volume(buffer.total(by))} by buffer, {units.volume(buffer.total(past))} direct"
+        yield name, f"{format_units.volume(buffer.total(by))} by buffer, {format_units.volume(buffer.total(past))} direct"
 
 
 def _percent(part: float) -> str:

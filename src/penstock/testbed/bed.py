@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from penstock.model import InputError, units
-from penstock.testbed import commands, kernel, state
-from penstock.testbed.commands import Runner
-from penstock.testbed.state import State
+from penstock.model import InputError, parse_units
+from penstock.testbed import record, system
+from penstock.testbed.record import BedRecord
+from penstock.testbed.system import Runner
 
 PROGRAMS: Final = ("losetup", "mkfs.ext4", "mount", "setpriv", "umount")
 SMALLEST: Final = 16 * 2**20
@@ -41,8 +41,8 @@ JOIN: Final = 'echo $$ > "$0" && exec "$@"'
 class Bed:
     """A test bed that is up."""
 
-    state: State
-    device: kernel.Loop
+    state: BedRecord
+    device: system.Loop
 
     @property
     def directory(self) -> Path:
@@ -64,31 +64,31 @@ class Bed:
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """The command that joins the cgroup and then becomes the one given."""
-        return ["/bin/sh", "-c", JOIN, str(Path(self.state.group) / kernel.MEMBERS), *command]
+        return ["/bin/sh", "-c", JOIN, str(Path(self.state.group) / system.MEMBERS), *command]
 
 
-def up(directory: Path, bandwidth: object, size: object, run: Runner = commands.run) -> Bed:
+def up(directory: Path, bandwidth: object, size: object, run: Runner = system.run) -> Bed:
     """Make a test bed; where that fails nothing is left of it."""
-    rate, length = int(units.bandwidth(bandwidth, "bandwidth")), int(units.volume(size, "size"))
+    rate, length = int(parse_units.bandwidth(bandwidth, "bandwidth")), int(parse_units.volume(size, "size"))
     if rate < SLOWEST:
         raise InputError("bandwidth", f"{bandwidth!r} is too slow; expected {SLOWEST:,} bytes/s or more")
     if length < SMALLEST:
         raise InputError("size", f"{size!r} is too small; expected {SMALLEST:,} bytes or more")
     root = _needs()
-    place, folder = Path(os.path.realpath(directory)), state.folder_of_beds()
-    with state.locked(folder):
+    place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
+    with record.locked(folder):
         _refuse_used(place, folder)
         _refuse_no_space(length, folder)
         name = f"penstock-{secrets.token_hex(6)}"
         image, group = folder / f"{name}.img", root / name
-        made = State(name, str(place), rate, length, str(image), str(group))
+        made = BedRecord(name, str(place), rate, length, str(image), str(group))
         try:
             for step, action in _steps(made, run):
                 made = made.begun(step)
-                state.write(folder, made)
+                record.write(folder, made)
                 action()
             made = replace(made, complete=True)
-            state.write(folder, made)
+            record.write(folder, made)
             return Bed(made, _loop(made))
         except BaseException as error:
             _roll_back(made, folder, run, error)
@@ -97,14 +97,14 @@ def up(directory: Path, bandwidth: object, size: object, run: Runner = commands.
             raise
 
 
-def down(directory: Path, run: Runner = commands.run) -> bool:
+def down(directory: Path, run: Runner = system.run) -> bool:
     """Remove all that `up` made at the directory, also if it did not get to its end; False if there is nothing."""
     _refuse_no_root()
-    folder = state.folder_of_beds()
+    folder = record.folder_of_beds()
     if not folder.is_dir():
         return False
-    with state.locked(folder):
-        known = state.read(folder, Path(os.path.realpath(directory)))
+    with record.locked(folder):
+        known = record.read(folder, Path(os.path.realpath(directory)))
         if known is None:
             return False
         _refuse_busy(known)
@@ -112,38 +112,38 @@ def down(directory: Path, run: Runner = commands.run) -> bool:
             _undo(known, run)
         except OSError as error:
             raise InputError(str(directory), f"cannot be removed: {error}") from None
-        state.forget(folder, known)
+        record.forget(folder, known)
         return True
 
 
 def find(directory: Path) -> Bed:
     """The test bed that a directory is in."""
     _refuse_no_root()
-    place, folder = Path(os.path.realpath(directory)), state.folder_of_beds()
+    place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
     if not place.is_dir():
         raise InputError(str(directory), "is not a directory; expected one in a test bed")
-    known = next(filter(None, (state.read(folder, at) for at in (place, *place.parents))), None)
+    known = next(filter(None, (record.read(folder, at) for at in (place, *place.parents))), None)
     if known is None:
         raise InputError(str(directory), "has no test bed; expected one made by penstock testbed up")
-    loops = kernel.loops_of(Path(known.image))
+    loops = system.loops_of(Path(known.image))
     if not known.complete or not loops or not Path(known.group).is_dir():
         raise InputError(
             str(directory), f"its test bed is not whole; expected penstock testbed down {known.directory}, then up"
         )
-    if kernel.device_of(place) != loops[0].device:
+    if system.device_of(place) != loops[0].device:
         raise InputError(str(directory), f"is on another device than its test bed; expected a folder on {loops[0].path}")
     return Bed(known, loops[0])
 
 
-def condition(known: State) -> str:
+def condition(known: BedRecord) -> str:
     """How a test bed is: up, unfinished, or gone (after a restart of the machine)."""
     if not known.complete:
         return "unfinished"
-    loops = kernel.loops_of(Path(known.image))
+    loops = system.loops_of(Path(known.image))
     return "up" if loops and _mounted(known, loops) is not None and Path(known.group).is_dir() else "gone"
 
 
-def _steps(made: State, run: Runner) -> list[tuple[str, Callable[[], object]]]:
+def _steps(made: BedRecord, run: Runner) -> list[tuple[str, Callable[[], object]]]:
     """What is done, one after the other; the directory only if it is not there."""
     directory, image = Path(made.directory), Path(made.image)
     fresh = [] if directory.exists() else [("directory", lambda: directory.mkdir())]
@@ -163,31 +163,31 @@ def _make_image(image: Path, size: int) -> None:
         file.truncate(size)
 
 
-def _make_group(made: State) -> None:
+def _make_group(made: BedRecord) -> None:
     group = Path(made.group)
     group.mkdir()
     for limit in LIMITS:
         (group / limit).write_text(f"{_loop(made).device} {made.bandwidth}")
 
 
-def _loop(made: State) -> kernel.Loop:
-    loops = kernel.loops_of(Path(made.image))
+def _loop(made: BedRecord) -> system.Loop:
+    loops = system.loops_of(Path(made.image))
     if not loops:
         raise InputError(made.directory, "its loop device is gone; expected that nobody else detaches it")
     return loops[0]
 
 
-def _roll_back(made: State, folder: Path, run: Runner, error: BaseException) -> None:
+def _roll_back(made: BedRecord, folder: Path, run: Runner, error: BaseException) -> None:
     """Undo what was begun; where that fails, the state is kept, and the error says so."""
     try:
         _undo(made, run)
     except (InputError, OSError) as second:
         why = str(error) or type(error).__name__
         raise InputError(made.directory, f"{why}; it could not be undone ({second}): try penstock testbed down") from error
-    state.forget(folder, made)
+    record.forget(folder, made)
 
 
-def _undo(made: State, run: Runner) -> None:
+def _undo(made: BedRecord, run: Runner) -> None:
     """Undo the steps that were begun, the last one first; what is not there, or not ours, is left alone."""
     undo: dict[str, Callable[[], object]] = {
         "mount": lambda: _unmount(made, run),
@@ -201,39 +201,39 @@ def _undo(made: State, run: Runner) -> None:
             undo[step]()
 
 
-def _mounted(made: State, loops: Sequence[kernel.Loop]) -> kernel.Mount | None:
+def _mounted(made: BedRecord, loops: Sequence[system.Loop]) -> system.Mount | None:
     """The mount at the directory, if it is ours and no other is over it."""
-    over = [mount for mount in kernel.mounts() if mount.at == made.directory]
+    over = [mount for mount in system.mounts() if mount.at == made.directory]
     return over[-1] if over and over[-1].device in {loop.device for loop in loops} else None
 
 
-def _unmount(made: State, run: Runner) -> None:
-    loops = kernel.loops_of(Path(made.image))
+def _unmount(made: BedRecord, run: Runner) -> None:
+    loops = system.loops_of(Path(made.image))
     if _mounted(made, loops) is not None:
         run(["umount", made.directory])
-    left = [mount.at for mount in kernel.mounts() if mount.device in {loop.device for loop in loops}]
+    left = [mount.at for mount in system.mounts() if mount.device in {loop.device for loop in loops}]
     if left:
         raise InputError(
             made.directory, f"its device is mounted at {left[-1]} too, or under another; expected that unmounted first"
         )
 
 
-def _remove_group(made: State) -> None:
+def _remove_group(made: BedRecord) -> None:
     with suppress(FileNotFoundError):
         Path(made.group).rmdir()
 
 
-def _detach(made: State, run: Runner) -> None:
-    for loop in kernel.loops_of(Path(made.image)):
+def _detach(made: BedRecord, run: Runner) -> None:
+    for loop in system.loops_of(Path(made.image)):
         run(["losetup", "--detach", str(loop.path)])
     end = time.monotonic() + DETACHED_SECONDS
-    while left := kernel.loops_of(Path(made.image)):
+    while left := system.loops_of(Path(made.image)):
         if time.monotonic() > end:
             raise InputError(made.directory, f"{left[0].path} is still in use; expected it closed by all")
         time.sleep(0.02)
 
 
-def _remove_directory(made: State) -> None:
+def _remove_directory(made: BedRecord) -> None:
     with suppress(OSError):  # somebody has put something into it: not ours
         Path(made.directory).rmdir()
 
@@ -244,9 +244,9 @@ def _needs() -> Path:
     lacking = [program for program in PROGRAMS if shutil.which(program) is None]
     if lacking:
         raise InputError("testbed", f"{', '.join(lacking)} not found; expected util-linux and e2fsprogs installed")
-    if not kernel.LOOP_CONTROL.exists():
-        raise InputError("testbed", f"no loop devices ({kernel.LOOP_CONTROL} is missing); expected a kernel that has them")
-    root = kernel.blkio_root()
+    if not system.LOOP_CONTROL.exists():
+        raise InputError("testbed", f"no loop devices ({system.LOOP_CONTROL} is missing); expected a kernel that has them")
+    root = system.blkio_root()
     if root is None:
         raise InputError(
             "testbed", "no blkio controller of cgroup v1 is mounted; expected one (with cgroup v2 alone there is none)"
@@ -260,7 +260,7 @@ def _refuse_no_root() -> None:
 
 
 def _refuse_used(place: Path, folder: Path) -> None:
-    for other in state.read_all(folder):
+    for other in record.read_all(folder):
         if Path(other.directory) == place:
             what = "a test bed" if other.complete else "one that was not finished"
             raise InputError(str(place), f"there is {what}; expected penstock testbed down {place} first")
@@ -279,8 +279,8 @@ def _refuse_no_space(size: int, folder: Path) -> None:
         raise InputError("size", f"{size:,} bytes do not fit into {folder} ({free:,} free); expected less")
 
 
-def _refuse_busy(known: State) -> None:
-    members = kernel.members(Path(known.group))
+def _refuse_busy(known: BedRecord) -> None:
+    members = system.members(Path(known.group))
     if members:
         shown = ", ".join(map(str, members[:5])) + (" …" if len(members) > 5 else "")
         raise InputError(known.directory, f"processes run in its cgroup ({shown}); expected them ended first")

@@ -22,7 +22,7 @@ from typing import IO, Final, NamedTuple
 from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.testbed.bed import Bed
-from penstock.testbed.writer import READY, TASK, Task
+from penstock.testbed.writer import READY, TASK, WriterTask
 
 WRITER: Final = (sys.executable, "-m", "penstock.testbed.writer")
 BOUND: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
@@ -109,7 +109,7 @@ class Process:
 
 
 @contextmanager
-def started(bed: Bed, task: Task, socket: Path | None, program: Sequence[str]) -> Iterator[Process]:
+def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[str]) -> Iterator[Process]:
     """An application that was given its task, coordinated if there is a socket."""
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:

@@ -24,9 +24,9 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Final
 
-from penstock.client import Job
-from penstock.client.member import disabled
-from penstock.client.pacing import PAGE, Pacer
+from penstock.live.client import Job
+from penstock.live.client.member import disabled
+from penstock.live.client.transfer import PAGE, Pacer
 
 TASK: Final = "PENSTOCK_TASK"
 READY: Final = "ready"
@@ -35,7 +35,7 @@ PATIENCE: Final = 30.0
 
 
 @dataclass(frozen=True)
-class Task:
+class WriterTask:
     """What an application has to write: `volume` bytes in equal rounds of whole pages, at most `bandwidth` bytes/s.
 
     `request` is what a node hands to the device at once, in whole pages too.
@@ -57,7 +57,7 @@ class Task:
 class Striped:
     """A file that `nodes` threads write at once, each its part of the data."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: WriterTask) -> None:
         self._descriptor = os.open(task.file, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
         os.posix_fallocate(self._descriptor, 0, task.volume)
         self._at = 0
@@ -95,7 +95,7 @@ class Striped:
             done += count
 
 
-def perform(task: Task) -> dict[str, Any]:
+def perform(task: WriterTask) -> dict[str, Any]:
     """Be ready, wait for the date, write; the dates of posting and of the end."""
     buffer = memoryview(mmap.mmap(-1, task.volume // task.rounds))
     with Striped(task) as file, Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, patience=PATIENCE) as job:
@@ -120,7 +120,7 @@ def _wait_for_coordinator(job: Job) -> None:
 
 if __name__ == "__main__":
     try:
-        report = perform(Task(**json.loads(os.environ[TASK])))
+        report = perform(WriterTask(**json.loads(os.environ[TASK])))
     except (OSError, ValueError) as error:
         sys.exit(f"{error}")
     print(json.dumps(report))  # noqa: T201

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 
 from penstock.engine import simulate
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.numeric.arrays import Floats
 from penstock.policies.order import fill
 from penstock.policies.policy import Policy
-from penstock.policies.view import Floats, View
+from penstock.policies.view import View
 
 _LINK = Platform(bandwidth=1.0)
 

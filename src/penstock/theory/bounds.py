@@ -1,18 +1,231 @@
-"""What no schedule can pass, clairvoyant or not: the measure of how good a policy is on a workload."""
+"""An upper bound on the minimum yield of any schedule, clairvoyant or not.
+
+**The bound.** Suppose a schedule ends with every yield at least y. Application A_i then has a progress of
+x_i = min(its whole chain, y·(T_end − τ_i)) at the date D_i = min(T_end, τ_i + x_i / y): either it still runs at T_end, or it
+has ended by the date at which its yield falls to y. Take the I/O of the first x_i of its chain, and in it the piece at
+offset u, in dedicated seconds from the start s_i.
+
+- Head: what comes before takes at least u seconds, so the piece begins at s_i + u or later.
+- Due date: what comes after, up to x_i, takes at least its dedicated time, so the piece ends at D_i minus that or earlier.
+- It takes b_i / B seconds of the link for a dedicated second, and the link carries B.
+
+Hence the pieces of all applications can be put on one machine that may interrupt them at will, each between its head and
+its due date. If earliest due date, which is optimal there, is late, no schedule reaches y. Feasibility is monotone in y (a
+lower y asks for shorter prefixes and leaves later due dates), so y is found by bisection.
+
+**Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece an operation says all
+there is to say: on one machine nothing of an operation can go faster than B anyway. With b_i < B an operation in one piece
+forgets that it cannot be moved at more than b_i; cut into n pieces, each has its own head and due date, and for n → ∞ the
+condition is that of energetic reasoning: in no interval [a, c] may the parts that cannot be elsewhere, those with a head
+after a and a due date before c, exceed B·(c − a).
+
+What is given up: heads and due dates of one application are taken one by one, as if a delay at one operation could be made
+good at the next. Time n log n for n pieces and each of 30 steps.
+
+An upper bound on the efficiency of any schedule.
+
+**The bound.** Let G_i be what A_i gains by T_end in dedicated mode and δ_i ≥ 0 what a schedule leaves it short of that. Take
+any interval [a, c] of the window. At c, A_i has done at least the first c − s_i − e_i − δ_i dedicated seconds of its chain,
+where e_i = T_end − s_i − G_i is what it can idle for nothing because its chain ends early. Of these, the I/O with a head
+after a moved inside the interval. So Σ U_i(c − s_i − e_i − δ_i) ≤ B·(c − a), where U_i(g) is the volume between a − s_i and
+g on the chain. The least Σ p_i·δ_i under this one constraint is a lower bound of what every schedule loses.
+
+U_i is a staircase of work (level) and I/O (slope b_i); with its lower convex envelope in its place the problem is a
+fractional knapsack: give up the segments with the most volume for a node-second first. Every interval gives a bound and the
+best one is kept: all between GRID + 1 dates, then the best interval moved a little while that helps. The loss of one
+interval only is counted, since a delay in one may be what avoids another.
+
+Without a window all applications run to their ends, what they gain is given, and the bound comes from the shortest time in
+which all can end, by heads and due dates as in `penstock.theory.bounds`.
+
+What no schedule can pass, clairvoyant or not: the measure of how good a policy is on a workload.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Final, Literal
+
+import numpy as np
+from numba import types
 
 from penstock.engine.machine import placement_of
 from penstock.model import Workload
-from penstock.theory.demand import PIECES, demands
-from penstock.theory.due_dates import compiled_late
-from penstock.theory.efficiency import compiled_steps, efficiency_bound
-from penstock.theory.min_yield import min_yield_bound
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import inlined_kernel, kernel
+from penstock.theory.due_dates import DueDates, bisect, compiled_late
+from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
+
+YIELD_PRECISION = 1e-9
+
+
+def min_yield_bound(wanted: LinkDemand, precision: float = YIELD_PRECISION, most: float = 1.0) -> float:
+    """No schedule has a minimum yield above this; `most` is a bound that is known already."""
+    dates = DueDates(wanted)
+
+    def reachable(lowest: float) -> bool:
+        due = np.minimum(wanted.end, wanted.release + wanted.total / lowest)
+        target = np.minimum(wanted.total, lowest * (wanted.end - wanted.release)) - wanted.history
+        return dates.can_be_met(target, due)
+
+    if reachable(most):
+        return most
+    return bisect(reachable, 0.0, most, precision)[1]
+
+
+GRID: Final = 24
+"""Between how many parts of the window intervals are tried."""
+REFINEMENTS: Final = 8
+"""How often the best interval is moved, each time by half as much."""
+EFFICIENCY_PRECISION: Final = 1e-9
+
+
+@inlined_kernel
+def _hull(
+    offset: Floats,
+    length: Floats,
+    share: Floats,
+    strands: float,
+    pieces: tuple[int, int],
+    span: tuple[float, float],
+    x: Floats,
+    y: Floats,
+) -> int:
+    """The corners (x, y) of the lower convex envelope of the seconds of the link between the offsets of a span; how many.
+
+    The corners of the staircase below which it is not convex are the begins of pieces, and the two ends. A transfer of
+    several strands may come last: then it begins late, and is steeper.
+    """
+    low, high = span
+    x[0], y[0] = low, 0.0
+    corners, moved = 1, 0.0
+    for k in range(pieces[0], pieces[1] + 1):
+        here = high
+        if k < pieces[1]:
+            if offset[k] + length[k] <= low:
+                continue
+            here = max(offset[k], low)
+            if strands > 1.0:
+                end = offset[k] + length[k]
+                here = end - (end - here) / strands
+            here = min(here, high)
+        while corners > 1 and (y[corners - 1] - y[corners - 2]) * (here - x[corners - 1]) >= (moved - y[corners - 1]) * (
+            x[corners - 1] - x[corners - 2]
+        ):
+            corners -= 1
+        x[corners], y[corners] = here, moved
+        corners += 1
+        if here >= high:
+            break
+        moved += (min(offset[k] + length[k], high) - here) * share[k] * strands
+    return corners
+
+
+def _steps(
+    first: Ints,
+    offset: Floats,
+    length: Floats,
+    lowest: Floats,
+    highest: Floats,
+    share: Floats,
+    strands: Floats,
+    nodes: Floats,
+    corner_x: Floats,
+    corner_y: Floats,
+    price: Floats,
+    seconds: Floats,
+) -> int:
+    """The I/O between the offsets `lowest` and `highest` as steps: `seconds` of the link that can be given up for a `price`
+    in node-seconds each; how many there are. The last four arrays are room for one entry a piece and two an application.
+    Time n.
+    """
+    size = 0
+    for i in range(len(nodes)):
+        if highest[i] <= lowest[i]:
+            continue
+        pieces, span = (first[i], first[i + 1]), (lowest[i], highest[i])
+        corners = _hull(offset, length, share, strands[i], pieces, span, corner_x, corner_y)
+        for corner in range(1, corners):
+            rise = corner_y[corner] - corner_y[corner - 1]
+            if rise > 0.0:
+                seconds[size] = rise
+                price[size] = (corner_x[corner] - corner_x[corner - 1]) * nodes[i] / rise
+                size += 1
+    return size
+
+
+@cache
+def compiled_steps() -> Callable[..., Any]:
+    """`_steps`, compiled."""
+    return kernel(_steps, types.int64(types.int64[::1], *[types.float64[::1]] * 11), "the bound on efficiency")
+
+
+class Intervals:
+    """The loss that each interval of the window proves."""
+
+    def __init__(self, wanted: LinkDemand) -> None:
+        self._wanted = wanted
+        window = wanted.end - wanted.start
+        self.gain = np.minimum(window, wanted.chain)
+        self._idle = window - self.gain
+        room = len(wanted.offset) + 2 * len(wanted.nodes)
+        self._room = tuple(np.zeros(room) for _ in range(4))
+
+    def loss(self, begin: float, end: float) -> float:
+        """Node-seconds that every schedule loses for what happens between the two dates."""
+        wanted = self._wanted
+        lowest = np.maximum(begin - wanted.start, 0.0)
+        highest = end - wanted.start - self._idle
+        columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.strands, wanted.nodes
+        size = compiled_steps()(*columns, *self._room)
+        price, seconds = (column[:size] for column in self._room[2:])
+        excess = float(seconds.sum()) - (end - begin + wanted.slack)
+        if excess <= 0.0:
+            return 0.0
+        order = np.argsort(price)  # the cheapest is given up first
+        seconds = seconds[order]
+        before = np.cumsum(seconds) - seconds
+        return float(np.clip(excess - before, 0.0, seconds) @ price[order])
+
+
+def efficiency_bound(wanted: LinkDemand) -> float:
+    """No schedule has an efficiency above this."""
+    if not np.isfinite(wanted.end):
+        return _bound_to_the_end(wanted)
+    intervals = Intervals(wanted)
+    dates = np.linspace(wanted.begin, wanted.end, GRID + 1)
+    tried = {(a, c): intervals.loss(a, c) for k, a in enumerate(dates.tolist()) for c in dates[k + 1 :].tolist()}
+    best = max(tried, key=lambda interval: tried[interval])
+    loss = tried[best]
+    step = float(dates[1] - dates[0])
+    for _ in range(REFINEMENTS):
+        step /= 2.0
+        for a, c in [(best[0] + move * step, best[1] + other * step) for move in (-1, 0, 1) for other in (-1, 0, 1)]:
+            if wanted.begin <= a < c <= wanted.end and (moved := intervals.loss(a, c)) > loss:
+                best, loss = (a, c), moved
+    most = float(np.dot(wanted.nodes, intervals.gain)) - loss
+    return min(1.0, most / (float(wanted.nodes.sum()) * (wanted.end - wanted.begin)))
+
+
+def _bound_to_the_end(wanted: LinkDemand) -> float:
+    """Without a window: what all gain, over the shortest time in which all can end."""
+    dates = DueDates(wanted)
+    alone = float((wanted.start + wanted.chain).max())
+    one_by_one = alone + float(np.dot(wanted.length, wanted.share))
+
+    def too_short(end: float) -> bool:
+        return not dates.can_be_met(wanted.chain, np.full(len(wanted.nodes), end))
+
+    end = alone
+    if too_short(alone):
+        end = bisect(too_short, alone, one_by_one, EFFICIENCY_PRECISION * (one_by_one - alone))[0]
+    elapsed = end - wanted.begin
+    if elapsed <= 0.0:
+        return 1.0
+    return min(1.0, float(np.dot(wanted.nodes, wanted.chain)) / (float(wanted.nodes.sum()) * elapsed))
 
 
 @dataclass(frozen=True)
@@ -41,7 +254,7 @@ def bounds(
     """
     begun = time.perf_counter()
     lowest = efficiency = 1.0
-    for wanted in demands(workload, pieces, placement_of(workload, placement)):
+    for wanted in link_demands(workload, pieces, placement_of(workload, placement)):
         lowest = min_yield_bound(wanted, most=lowest)
         efficiency = min(efficiency, efficiency_bound(wanted))
     return Bounds(lowest, efficiency, time.perf_counter() - begun)

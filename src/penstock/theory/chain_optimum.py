@@ -22,8 +22,17 @@ from typing import Final, NamedTuple
 
 from penstock.model import InputError
 from penstock.policies.static_orders import PERIODIC_ORDERS
-from penstock.theory.bicolored import KEYS, Chain, Job, Schedule, chains, list_schedule, schedule
-from penstock.theory.round_robin import hierarchical_round_robin, periodic
+from penstock.theory.chains import (
+    KEYS,
+    Chain,
+    ChainSchedule,
+    Job,
+    chains,
+    hierarchical_round_robin,
+    list_schedule,
+    periodic,
+    schedule,
+)
 
 MOST_OPERATIONS: Final = 64
 """How many operations all jobs together may have."""
@@ -33,7 +42,7 @@ ROUNDING: Final = 1e-12
 """A makespan is better if it is shorter by more than this part of it."""
 
 
-def optimal_schedule(jobs: Sequence[Job]) -> Schedule:
+def optimal_schedule(jobs: Sequence[Job]) -> ChainSchedule:
     """A schedule of the smallest makespan; the jobs must be few and short.
 
     At worst there are as many nodes as orders, the multinomial coefficient of the n_i.
@@ -52,7 +61,7 @@ def optimal_makespan(jobs: Sequence[Job]) -> float:
     return optimal_schedule(jobs).makespan
 
 
-def _candidates(jobs: Sequence[Job]) -> Iterator[Schedule]:
+def _candidates(jobs: Sequence[Job]) -> Iterator[ChainSchedule]:
     """Good schedules to begin with."""
     for key in KEYS:
         yield list_schedule(jobs, key)

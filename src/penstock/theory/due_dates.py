@@ -15,9 +15,9 @@ from numba import types
 
 from penstock.engine.chain import pop, push
 from penstock.engine.state import ENTRIES_TYPE, Records, new_entries
-from penstock.policies.compiled import kernel
-from penstock.policies.view import Floats, Ints
-from penstock.theory.demand import Demand
+from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import kernel
+from penstock.theory.link_demand import LinkDemand
 
 LATE: Final = 1e-9
 """What counts as late: this part of the largest date, or of a second if that is more; and the slack of a buffer on top.
@@ -83,7 +83,7 @@ def compiled_late() -> Callable[..., Any]:
 class DueDates:
     """Due dates that a demand can or cannot meet."""
 
-    def __init__(self, wanted: Demand) -> None:
+    def __init__(self, wanted: LinkDemand) -> None:
         self._wanted = wanted
         order = np.argsort(wanted.head, kind="stable")
         columns = (wanted.application, wanted.head, wanted.offset, wanted.length, wanted.share)

@@ -37,9 +37,9 @@ import numpy as np
 
 from penstock.model import Application, InputError, Workload
 from penstock.model.phases import WORK
-from penstock.policies.view import Floats
+from penstock.numeric.arrays import Floats
 from penstock.theory.due_dates import bisect
-from penstock.theory.orders import Chains, lowest_cost
+from penstock.theory.priority_orders import PriorityChains, lowest_cost
 
 MOST_ORDERS: Final = 200_000_000
 """How many orders of priority a workload may have."""
@@ -115,12 +115,12 @@ class _Chain:
         return np.append(self.gap[chosen], max(0.0, target - done)), np.append(length, 0.0), np.append(offset, target)
 
 
-def _arranged(chains: list[_Chain], target: list[float], due: list[float]) -> Chains:
+def _arranged(chains: list[_Chain], target: list[float], due: list[float]) -> PriorityChains:
     """The first `target[i]` dedicated seconds of each chain, due then; first the one whose last operation is due first."""
     parts = [(date, chain, chain.cut(seconds)) for chain, seconds, date in zip(chains, target, due, strict=True)]
     parts.sort(key=lambda part: part[0] - part[2][0][-1])
     gap, length, offset = (np.concatenate(columns) for columns in zip(*(cut for _, _, cut in parts), strict=True))
-    return Chains(
+    return PriorityChains(
         first=np.concatenate([[0], np.cumsum([len(cut[0]) for _, _, cut in parts])]).astype(np.int64),
         gap=gap,
         length=length,

@@ -1,39 +1,34 @@
 """Where workloads come from: generators and importers."""
 
-from penstock.workloads.apex import Job, Schedule, schedule, windows
-from penstock.workloads.apex_classes import MACHINES, JobClass, Machine
-from penstock.workloads.batch import Batch
-from penstock.workloads.bicolored import Bicolored, bicolored
-from penstock.workloads.curve_classes import believed, class_curves, class_of
-from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured, curve_source
+from penstock.workloads.apex import MACHINES, ApexJob, ApexMachine, ApexSchedule, JobClass, schedule, windows
+from penstock.workloads.batches import Batch, Mira, Packs, Uniform, mira, uniform
+from penstock.workloads.bicolored import Bicolored, Jacobi, bicolored, jacobi
+from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, class_of, curve_source
 from penstock.workloads.demo import demo
 from penstock.workloads.distributed import Distributed, distributed
-from penstock.workloads.jacobi import Jacobi, jacobi
 from penstock.workloads.lanl import Lanl, LanlDraw, lanl
 from penstock.workloads.load import io_load, io_weight
-from penstock.workloads.mira import Mira, mira
 from penstock.workloads.profiles import read_profiles
 from penstock.workloads.swf_stream import Stream, Swf, stream
 from penstock.workloads.synthetic import Synthetic, synthetic
-from penstock.workloads.uniform import Packs, Uniform, uniform
 
 __all__ = [
     "FAMILIES",
     "MACHINES",
+    "ApexJob",
+    "ApexMachine",
+    "ApexSchedule",
     "Batch",
     "Bicolored",
     "CurveSource",
     "Distributed",
     "Jacobi",
-    "Job",
     "JobClass",
     "Lanl",
     "LanlDraw",
-    "Machine",
-    "Measured",
+    "MeasuredCurves",
     "Mira",
     "Packs",
-    "Schedule",
     "Stream",
     "Swf",
     "Synthetic",

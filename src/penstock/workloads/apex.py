@@ -1,4 +1,18 @@
-"""The APEX workloads of 000 §6.3: schedules of three months of NERSC or TRILAB jobs, and their steady-state windows.
+"""The tables behind the APEX workloads of 000 §6.3: the classes of jobs of NERSC and TRILAB, and Cielo with its successors.
+
+000 prints no table but refers to figure 3 of the APEX workflows report (its [19]). The values come from a transcription of
+that figure, not from the report itself. What 000's text says of it agrees: GTS 16,512 cores for 48 hours, CESM 8,000 for
+10 days, a SkySurvey pipeline 24 for 4 hours, TRILAB 4,096 to 32,768 cores and 64 hours or more. How a line becomes a job is
+this module's reading, where 000 is silent:
+
+- A job is one line: `cores` cores for `hours` hours, one application with one chain. The 100 and 300 runs of the ensembles
+  DakotaA and DakotaS share that one job: were each an application of its own, a window on Cielo would hold hundreds of
+  them, where 000's authors saw 12.
+- ALS is one job of 4 h (eight pipelines of half an hour, one after the other), SkySurvey one of 8 h on 384 cores
+  (sixteen pipelines of 24 cores side by side, twice 4 h). Both read once at their beginning and write once at their end.
+- Shares count within the workload: 000 gives SkySurvey 12 % of NERSC's core-hours, which is its 0.06 of the 0.482 listed.
+
+The APEX workloads of 000 §6.3: schedules of three months of NERSC or TRILAB jobs, and their steady-state windows.
 
 000 §6.3.1 says: applications are picked at random and placed first fit until the schedule follows the distribution of the
 table and represents at least three months of machine use; they read their input at their beginning, write a checkpoint
@@ -16,18 +30,124 @@ kept, with τ_i = T_begin. What it leaves open is set here as follows.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect
 from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.model import Application, InputError, Phases, Workload, units
+from penstock.model import Application, InputError, Phases, Platform, Workload, parse_units
 from penstock.model.phases import READ, WORK, WRITE
-from penstock.workloads.apex_classes import NODE_MEMORY, JobClass, Machine, classes, find_machine, nodes_of
 from penstock.workloads.first_fit import FreeNodes
+
+GIB: Final = 2.0**30
+CORES_A_NODE: Final = 16
+NODE_MEMORY: Final = 32.0 * GIB
+"""Bytes of memory of one node, of Cielo and of all its successors."""
+NODE_BANDWIDTH: Final = 1.2 * GIB
+"""b in bytes/s, of Cielo and of all its successors."""
+CIELO_NODES: Final = 8894
+CIELO_BANDWIDTH: Final = 200.0 * GIB
+"""B of Cielo's parallel file system, in bytes/s."""
+DOUBLING: Final = 10
+"""α of 000 §6.3.1: the number of steps in which the number of cores doubles."""
+
+
+@dataclass(frozen=True)
+class JobClass:
+    """A line of the table: the jobs of one code.
+
+    `share` of the core-hours; mean `hours` of walltime; mean `cores`; `input`, `output` and each `checkpoint` in fractions
+    of the memory of the job's nodes; `ensemble`, the number of runs that make up the job (they are not told apart).
+    """
+
+    name: str
+    share: float
+    hours: float
+    cores: int
+    input: float
+    output: float
+    checkpoint: float
+    ensemble: int = 1
+
+
+TRILAB: Final = (
+    JobClass("EAP", 0.20, 262.4, 16384, 0.03, 1.05, 0.30),
+    JobClass("LAP", 0.02, 64.0, 4096, 0.05, 3.2, 0.75),
+    JobClass("Silverton", 0.05, 128.0, 32768, 0.0, 0.43, 2.1),
+    JobClass("VPIC", 0.03, 157.2, 30000, 0.05, 2.7, 0.1875),
+    JobClass("DakotaA", 0.03, 100.0, 8192, 0.05, 0.085, 0.002, ensemble=100),
+    JobClass("DakotaS", 0.03, 100.0, 4096, 0.005, 0.0204, 0.30, ensemble=300),
+)
+NERSC: Final = (
+    JobClass("ALS", 0.001, 4.0, 100, 0.3165, 1.0629, 0.0),
+    JobClass("CESM", 0.06, 240.0, 8000, 0.0, 10.2795, 0.32),
+    JobClass("GTS", 0.06, 48.0, 16512, 0.0, 0.1478, 0.67),
+    JobClass("HipMer", 0.001, 4.0, 960, 0.6583, 0.3434, 0.0),
+    JobClass("Materials", 0.19, 41.7, 2400, 0.0, 0.2708, 0.50),
+    JobClass("MILC", 0.11, 6.0, 4096, 0.7388, 0.7388, 0.0),
+    JobClass("SkySurvey", 0.06, 8.0, 384, 0.0879, 0.0269, 0.0),
+)
+CLASSES: Final = MappingProxyType({"nersc": NERSC, "trilab": TRILAB})
+"""The classes of each workload."""
+
+
+@dataclass(frozen=True)
+class ApexMachine:
+    """A machine of `nodes` nodes, each as one of Cielo, whose file system has `bandwidth` bytes/s."""
+
+    name: str
+    nodes: int
+    bandwidth: float
+
+    def __post_init__(self) -> None:
+        parse_units.count(self.nodes, "machine.nodes", "nodes")
+        parse_units.bandwidth(self.bandwidth, "machine.bandwidth")
+
+    @property
+    def platform(self) -> Platform:
+        """The machine as applications see it: b_i = min(nodes · 1.2, B) GiB/s."""
+        return Platform(self.bandwidth, NODE_BANDWIDTH, self.nodes)
+
+
+def scaled(step: int) -> ApexMachine:
+    """M_t of 000 §6.3.1 for t = `step`: 2^(t/α) times Cielo's cores and 2^(t/α) / t times its bandwidth, α = 10.
+
+    The factor of the bandwidth has no value at t = 0, where the machine is Cielo itself, with factor 1. Cores grow as the
+    bandwidth does but for 1/t, so the I/O pressure of a workload grows about as t.
+    """
+    growth = 2.0 ** (step / DOUBLING)
+    name = f"M_{step}" if step else "cielo"
+    return ApexMachine(name, round(CIELO_NODES * growth), CIELO_BANDWIDTH * growth / max(step, 1))
+
+
+MACHINES: Final = MappingProxyType({machine.name: machine for machine in map(scaled, range(DOUBLING + 1))})
+"""Cielo and its successors M_1 to M_10, by name."""
+
+
+def classes(workload: str) -> tuple[JobClass, ...]:
+    """The classes of the workload of that name."""
+    if workload not in CLASSES:
+        raise InputError("workload", f"{workload!r} is unknown; expected one of {', '.join(CLASSES)}")
+    return CLASSES[workload]
+
+
+def find_machine(name: str) -> ApexMachine:
+    """The machine of that name; M_0 is Cielo."""
+    machine = MACHINES.get("cielo" if name == "M_0" else name)
+    if machine is None:
+        raise InputError("machine", f"{name!r} is unknown; expected one of {', '.join(MACHINES)}")
+    return machine
+
+
+def nodes_of(cores: float) -> int:
+    """The nodes that `cores` cores take."""
+    return math.ceil(cores / CORES_A_NODE)
+
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
@@ -44,7 +164,7 @@ CHECKPOINT_PERIOD: Final = HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ApexJob:
     """A job of class `kind` on `nodes` nodes from `start` to `end`, in seconds from the begin of its schedule."""
 
     kind: JobClass
@@ -54,16 +174,16 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ApexSchedule:
     """The jobs of `workload` on `machine` in the order in which they were placed.
 
     `days` is the T of the targets: every class has its share of the core-hours of T within 10 %, in numbers of jobs.
     """
 
     workload: str
-    machine: Machine
+    machine: ApexMachine
     days: int
-    jobs: tuple[Job, ...]
+    jobs: tuple[ApexJob, ...]
 
     def targets(self) -> dict[str, float]:
         """The number of jobs that each class should have."""
@@ -71,7 +191,7 @@ class Schedule:
         return dict(zip((kind.name for kind in kinds), _targets(kinds, self.machine, self.days), strict=True))
 
 
-def schedule(workload: str, machine: str | Machine, seed: int) -> Schedule:
+def schedule(workload: str, machine: str | ApexMachine, seed: int) -> ApexSchedule:
     """A first-fit schedule of three months of `workload` (nersc, trilab); the same seed gives the same schedule.
 
     `machine` is cielo, M_1 … M_10, or one of your own. Takes under a second for the 34,000 jobs of NERSC on M_10.
@@ -82,7 +202,7 @@ def schedule(workload: str, machine: str | Machine, seed: int) -> Schedule:
     free = FreeNodes(machine.nodes)
     since = dict.fromkeys(kinds, 0.0)  # no job of the class fits before
     placed = [0] * len(kinds)
-    jobs: list[Job] = []
+    jobs: list[ApexJob] = []
     used = 0.0
     for days in range(SHORTEST_DAYS, LONGEST_DAYS + 1):
         targets = _targets(kinds, machine, days)
@@ -95,18 +215,18 @@ def schedule(workload: str, machine: str | Machine, seed: int) -> Schedule:
             used += job.nodes * (job.end - job.start)
             jobs.append(job)
         else:
-            return Schedule(workload, machine, days, tuple(jobs))
+            return ApexSchedule(workload, machine, days, tuple(jobs))
     most = f"{LONGEST_DAYS} days of {workload} on {machine.nodes} nodes"
     raise InputError("machine", f"{most} do not reach the shares of its classes; expected a larger machine")
 
 
-def windows(workload: str, machine: str | Machine, seed: int, count: int = 20) -> tuple[Workload, ...]:
+def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 20) -> tuple[Workload, ...]:
     """The `count` longest windows of the schedule in which no job starts or ends, longest first (ties: the earlier first).
 
     In each, the applications are the jobs that run throughout, released at its begin, with what is left of their chains in
     dedicated mode; a phase under way at the begin keeps its rest. Times are seconds from the begin of the schedule.
     """
-    units.count(count, "count", "windows")
+    parse_units.count(count, "count", "windows")
     plan = schedule(workload, machine, seed)
     starts = np.array([job.start for job in plan.jobs])
     ends = np.array([job.end for job in plan.jobs])
@@ -115,7 +235,7 @@ def windows(workload: str, machine: str | Machine, seed: int, count: int = 20) -
     return tuple(_window(plan, starts, ends, float(events[k]), float(events[k + 1])) for k in longest)
 
 
-def chain(kind: JobClass, nodes: int, seconds: float, machine: Machine) -> Phases:
+def chain(kind: JobClass, nodes: int, seconds: float, machine: ApexMachine) -> Phases:
     """What a job of the class does in `seconds` of dedicated mode: input, (an hour of work, checkpoint)…, work, output."""
     memory = nodes * NODE_MEMORY
     cap = machine.platform.cap(nodes)
@@ -131,7 +251,7 @@ def chain(kind: JobClass, nodes: int, seconds: float, machine: Machine) -> Phase
     return Phases(np.array(kinds, np.uint8), np.array(amounts))
 
 
-def _targets(kinds: tuple[JobClass, ...], machine: Machine, days: int) -> list[float]:
+def _targets(kinds: tuple[JobClass, ...], machine: ApexMachine, days: int) -> list[float]:
     """How many jobs of each class make up its share of all core-hours of so many days."""
     shares = sum(kind.share for kind in kinds)
     node_seconds = machine.nodes * days * DAY / shares
@@ -151,8 +271,8 @@ def _draw_class(placed: list[int], targets: list[float], random: np.random.Gener
 
 
 def _place(
-    kind: JobClass, machine: Machine, free: FreeNodes, since: dict[JobClass, float], random: np.random.Generator
-) -> Job:
+    kind: JobClass, machine: ApexMachine, free: FreeNodes, since: dict[JobClass, float], random: np.random.Generator
+) -> ApexJob:
     """Draw a job of the class and give it its nodes.
 
     Three draws in ten are raised to the floor, so one job in ten is the smallest and the shortest of its class: where it
@@ -167,17 +287,19 @@ def _place(
     if nodes == least_nodes and seconds == least_seconds:
         since[kind] = start
     free.take(nodes, start, start + seconds)
-    return Job(kind, nodes, start, start + seconds)
+    return ApexJob(kind, nodes, start, start + seconds)
 
 
-def _window(plan: Schedule, starts: NDArray[np.float64], ends: NDArray[np.float64], begin: float, end: float) -> Workload:
+def _window(
+    plan: ApexSchedule, starts: NDArray[np.float64], ends: NDArray[np.float64], begin: float, end: float
+) -> Workload:
     """The workload of the jobs that run from `begin` to `end`."""
     running = np.flatnonzero((starts <= begin) & (ends >= end))
     applications = (_application(plan.jobs[k], int(k), plan.machine, begin, end) for k in running)
     return Workload(plan.machine.platform, tuple(applications), (begin, end))
 
 
-def _application(job: Job, number: int, machine: Machine, begin: float, end: float) -> Application:
+def _application(job: ApexJob, number: int, machine: ApexMachine, begin: float, end: float) -> Application:
     """What is left of job `number` at `begin`.
 
     A job that ends with the window works a second longer, so that rounding does not end it inside.

@@ -8,6 +8,10 @@ Phases alternate a_i seconds of work and b_i of I/O, n_i times; all jobs are rel
 Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Every job draws its noise from the seed and its
 number alone, so noise changes neither the couples nor the counts, and the draws are the same ones for every ν. Jobs carry
 their couple as `nominal`: orders that are fixed beforehand know it, not the noise.
+
+The five Jacobi applications of 001 §III.D.1 (Table III.1), on a node each, B = 1: volumes are seconds.
+
+Their total load, iterations · (work + I/O), is the same: 10,500 s a batch of iterations.
 """
 
 from __future__ import annotations
@@ -19,8 +23,9 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, Platform, Workload
-from penstock.workloads.batch import alternating
-from penstock.workloads.laws import Floats, require, require_range
+from penstock.model.phases import MOST_PHASES
+from penstock.workloads.batches import alternating, batch
+from penstock.workloads.distributions import Floats, require, require_range
 
 ITERATIONS: Final = MappingProxyType({"general": (5, 150), "uniform": (100, 200)})
 """The least and the largest n_i of each case."""
@@ -69,3 +74,26 @@ def _noise(noise: float, seed: int, job: int, iterations: int) -> Floats:
     """The factors of the job's phases, a row an iteration: work, I/O."""
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(job,)))
     return 1.0 + noise * random.uniform(-1.0, 1.0, (iterations, 2))
+
+
+TABLE: Final = ((32.0, 10.0, 250), (16.0, 5.0, 500), (8.0, 2.5, 1000), (8.0, 2.5, 1000), (16.0, 5.0, 500))
+"""Of each application the seconds of work and of I/O in an iteration, and the iterations."""
+
+
+@dataclass(frozen=True)
+class Jacobi:
+    """`batches` multiplies the iterations: 2 doubles them, 0.1 takes a tenth; the result is rounded, to 1 at least."""
+
+    batches: float = 1.0
+
+    def __post_init__(self) -> None:
+        most = MOST_PHASES // 2 // sum(iterations for _, _, iterations in TABLE)
+        require(0.0 < self.batches <= most, "batches", self.batches, f"a number above 0, up to {most:,}")
+
+
+def jacobi(parameters: Jacobi) -> Workload:
+    """The workload; nothing in it is random."""
+    works, volumes, iterations = np.array(TABLE).T
+    counts = np.maximum(1, np.rint(iterations * parameters.batches)).astype(np.int64)
+    names = [f"jacobi-{index}" for index in range(1, len(TABLE) + 1)]
+    return batch(Platform(1.0, nodes=len(TABLE)), names, works, volumes, counts, np.ones(len(TABLE), np.int64))

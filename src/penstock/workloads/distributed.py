@@ -2,7 +2,7 @@
 
 For each application, all released at 0:
 
-- a curve b_j, drawn from a source of curves (`penstock.workloads.curve_families`);
+- a curve b_j, drawn from a source of curves (`penstock.workloads.curves`);
 - p_j ~ U{2 … 20} equal phases, each work and then I/O;
 - X ~ U[0, b], the ratio of compute to I/O time with 1 resource, where these take 5000 s together: T_cpu = 5000·X/(1 + X)
   seconds of work and V = 5000·b_j(1)/(1 + X) bytes in all;
@@ -31,9 +31,9 @@ import numpy as np
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.curve import together
-from penstock.workloads.batch import periodic
-from penstock.workloads.curve_families import CurveSource
-from penstock.workloads.laws import require
+from penstock.workloads.batches import periodic
+from penstock.workloads.curves import CurveSource
+from penstock.workloads.distributions import require
 from penstock.workloads.load import volume
 
 HORIZON: Final = 5000.0

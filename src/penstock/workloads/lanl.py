@@ -30,8 +30,8 @@ import numpy as np
 
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.model.phases import WORK, WRITE
+from penstock.workloads.distributions import Floats, require
 from penstock.workloads.first_fit import FreeNodes
-from penstock.workloads.laws import Floats, require
 
 GB: Final = 1e9
 HOUR: Final = 3600.0

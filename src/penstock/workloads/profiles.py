@@ -27,7 +27,7 @@ from typing import Final
 
 from penstock.model import Curve, InputError
 from penstock.model.errors import short
-from penstock.workloads.laws import require
+from penstock.workloads.distributions import require
 
 MB: Final = 1e6
 STATISTICS: Final[Mapping[str, Callable[[list[float]], float]]] = MappingProxyType(

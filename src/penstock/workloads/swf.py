@@ -4,6 +4,12 @@ A line a job, of 18 numbers; −1 stands for what is not known. Lines that begin
 made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds since
 UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 10 status (0 failed,
 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole).
+
+Which lines of a trace are jobs that ran, when, for how long and on how many nodes.
+
+A line that cannot be used is left out and counted, by the first reason that holds; nothing is dropped without being counted.
+What can be put right is: unknown allocated processors are the requested ones, lines out of order are sorted, and a job
+number that is missing or stands twice is replaced by the number of the line. Failed and cancelled jobs that ran are jobs.
 """
 
 from __future__ import annotations
@@ -14,14 +20,16 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from penstock.model import InputError
+from penstock.model import InputError, parse_units
 from penstock.model.errors import short
-from penstock.workloads.laws import Floats, Integers
+from penstock.workloads.distributions import Floats, Integers
 
 NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, STATUS = 0, 1, 2, 3, 4, 7, 10
 COLUMNS: Final = 18
@@ -29,7 +37,7 @@ _HEADER: Final = re.compile(r";\s*(\w+)\s*:\s*(.*)")
 
 
 @dataclass(frozen=True)
-class Trace:
+class SwfTrace:
     """What a file holds: its header, and of each line that is 18 finite numbers the line's number and the numbers.
 
     `malformed` holds the numbers of the other lines, comments and empty ones not counted.
@@ -49,7 +57,7 @@ class Trace:
         return value if math.isfinite(value) and value >= 0.0 else None
 
 
-def read_swf(path: str) -> Trace:
+def read_swf(path: str) -> SwfTrace:
     """Read a trace, also one compressed by gzip (``.gz``). About 100,000 lines a second.
 
     A file without any line of 18 numbers is refused; single lines that are wrong are noted.
@@ -76,7 +84,7 @@ def read_swf(path: str) -> Trace:
     if not rows:
         what = f"none of its {len(malformed):,} lines is a job ({first_wrong})" if malformed else "it holds no job"
         raise InputError(path, f"{what}; expected lines of {COLUMNS} numbers, the Standard Workload Format")
-    return Trace(header, np.array(lines, np.int64), np.array(rows), tuple(malformed))
+    return SwfTrace(header, np.array(lines, np.int64), np.array(rows), tuple(malformed))
 
 
 def _numbers(fields: list[str]) -> list[float] | None:
@@ -99,3 +107,177 @@ def _lines(path: str) -> list[str]:
         raise InputError(path, "is not gzip or ends too early; expected a compressed SWF file") from None
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}; expected an SWF file") from None
+
+
+RELEASES: Final = ("submit", "start")
+
+Reasons = list[tuple[str, NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is taken from a trace; 0 and "" stand for what its header says, or all of it.
+
+    The span begins at `since`, a date (UTC) or a time after the first release ("10 d"), and lasts `duration` seconds.
+    `release` is submit or start, which is submit + wait. `nodes` of the machine and `cores_per_node` replace MaxNodes and
+    MaxProcs.
+    """
+
+    since: str = ""
+    duration: float = 0.0
+    release: str = "submit"
+    nodes: int = 0
+    cores_per_node: int = 0
+
+
+@dataclass(frozen=True)
+class SwfJobs:
+    """The jobs that were taken, by release; `places` are their rows in the trace and `nodes` those of the machine.
+
+    `releases` are seconds from the begin of the span, or from the first release. `left_out` and `put_right` count lines by
+    reason, of `lines` lines in all.
+    """
+
+    nodes: int
+    places: Integers
+    names: list[str]
+    releases: Floats
+    seconds: Floats
+    sizes: Integers
+    lines: int
+    left_out: dict[str, int]
+    put_right: dict[str, int]
+
+
+def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
+    """The jobs of the trace in the file `path`; refused if there is none."""
+    nodes, cores = _machine(trace, choice, path)
+    columns = trace.columns
+    allocated = columns[:, ALLOCATED]
+    sizes = np.ceil(np.where(allocated > 0.0, allocated, columns[:, REQUESTED]) / cores)
+    releases = columns[:, SUBMIT] + (columns[:, WAIT] if choice.release == "start" else 0.0)
+    reasons = _reasons(columns, sizes, nodes, choice.release)
+    begin = _add_span(reasons, trace, choice, releases, path)
+    left_out = _counts(trace, reasons)
+    kept = _remaining(reasons)
+    if not len(kept):
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
+        raise InputError(path, f"no job is left: {counts}; expected jobs with a run time and processors")
+    disorder = int(np.count_nonzero(np.diff(releases[kept]) < 0.0))
+    kept = kept[np.argsort(releases[kept], kind="stable")]
+    names, renamed = _names(trace, kept)
+    put_right = {
+        "with the requested processors, as the allocated ones are unknown": int(np.count_nonzero(allocated[kept] <= 0.0)),
+        "out of order, sorted by release": disorder,
+        "with a job number that is missing or used before, renamed": renamed,
+    }
+    return SwfJobs(
+        nodes,
+        kept,
+        names,
+        releases[kept] - begin,
+        columns[kept, RUN],
+        sizes[kept].astype(np.int64),
+        len(columns) + len(trace.malformed),
+        left_out,
+        {reason: count for reason, count in put_right.items() if count},
+    )
+
+
+def moment(text: str) -> float | datetime:
+    """A time in seconds ("10 d") or a date, in UTC unless it says otherwise ("2022-03-01")."""
+    try:
+        return parse_units.seconds(text, "since")
+    except InputError:
+        pass
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        expected = "expected 2022-03-01, 2022-03-01T12:00, or a time after the first release such as 10d"
+        raise InputError("since", f"{text!r} is neither a date nor a time; {expected}") from None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _machine(trace: SwfTrace, choice: Choice, path: str) -> tuple[int, int]:
+    """The nodes of the machine and the cores of a node."""
+    most_nodes, most_processors = trace.number("MaxNodes") or 0.0, trace.number("MaxProcs") or 0.0
+    cores = choice.cores_per_node
+    if not cores:
+        cores = math.ceil(most_processors / most_nodes) if most_nodes and most_processors else 1
+    nodes = choice.nodes or math.ceil(most_nodes) or math.ceil(most_processors / cores)
+    if not nodes:
+        raise InputError(path, "the header has no MaxNodes and no MaxProcs; expected the nodes of the machine (--nodes)")
+    return nodes, cores
+
+
+def _reasons(columns: Floats, sizes: Floats, nodes: int, release: str) -> Reasons:
+    """Why lines cannot be used, the first reason first."""
+    reasons = [
+        ("parts of jobs that are listed as a whole (status 2, 3 or 4)", np.isin(columns[:, STATUS], (2.0, 3.0, 4.0))),
+        ("without a submit time", columns[:, SUBMIT] < 0.0),
+        ("without a run time", columns[:, RUN] < 0.0),
+        ("with a run time of 0", columns[:, RUN] == 0.0),
+        ("without processors, allocated or requested", sizes <= 0.0),
+        (f"larger than the machine of {nodes:,} nodes", sizes > nodes),
+    ]
+    if release == "start":
+        reasons.append(("without a wait time", columns[:, WAIT] < 0.0))
+    return reasons
+
+
+def _add_span(reasons: Reasons, trace: SwfTrace, choice: Choice, releases: Floats, path: str) -> float:
+    """Add that a job lies outside the span; returns the date, in the trace's seconds, from which releases count."""
+    good = releases[_remaining(reasons)]
+    if not len(good):
+        return 0.0
+    first = begin = float(good.min())
+    if choice.since:
+        since = moment(choice.since)
+        begin = _in_trace(since, trace, path) if isinstance(since, datetime) else first + since
+    end = begin + choice.duration if choice.duration else math.inf
+    span = f"from {begin - first:,.0f} s" + (f" to {end - first:,.0f} s" if choice.duration else "")
+    last = f"{good.max() - first:,.0f} s"
+    outside = (releases < begin) | (releases >= end)
+    reasons.append((f"outside the span ({span} after the first release; the last is at {last})", outside))
+    return begin
+
+
+def _in_trace(date: datetime, trace: SwfTrace, path: str) -> float:
+    """The date in the seconds of the trace."""
+    start = trace.number("UnixStartTime")
+    if start is None:
+        raise InputError(path, "the header has no UnixStartTime, so dates mean nothing; expected a time such as 10d")
+    return date.timestamp() - start
+
+
+def _remaining(reasons: Reasons) -> Integers:
+    """The rows to which no reason applies."""
+    return np.flatnonzero(~np.any([bad for _, bad in reasons], axis=0))
+
+
+def _counts(trace: SwfTrace, reasons: Reasons) -> dict[str, int]:
+    """How many lines are left out for each reason, every line once."""
+    counts = {}
+    if trace.malformed:
+        counts[f"malformed, not 18 numbers (first: line {trace.malformed[0]})"] = len(trace.malformed)
+    seen = np.zeros(len(trace.columns), np.bool_)
+    for reason, bad in reasons:
+        if count := int(np.count_nonzero(bad & ~seen)):
+            counts[reason] = count
+        seen |= bad
+    return counts
+
+
+def _names(trace: SwfTrace, kept: Integers) -> tuple[list[str], int]:
+    """A name of its own for each job, from its number or else its line; and for how many it is the line."""
+    names: list[str] = []
+    used: set[str] = set()
+    renamed = 0
+    for number, line in zip(trace.columns[kept, NUMBER].tolist(), trace.lines[kept].tolist(), strict=True):
+        name = f"job-{number:.0f}"
+        if number < 0.0 or name in used:
+            name = f"line-{line}"
+            renamed += 1
+        used.add(name)
+        names.append(name)
+    return names, renamed

@@ -23,9 +23,8 @@ import numpy as np
 
 from penstock.model import Application, InputError, Phases, Platform, Workload
 from penstock.model.phases import IO, MOST_PHASES, WORK
-from penstock.workloads.laws import Floats, require, truncated_normal
-from penstock.workloads.swf import read_swf
-from penstock.workloads.swf_jobs import RELEASES, Choice, Jobs, jobs_of, moment
+from penstock.workloads.distributions import Floats, require, truncated_normal
+from penstock.workloads.swf import RELEASES, Choice, SwfJobs, jobs_of, moment, read_swf
 
 SATURATING: Final = 0.25
 """The part of the machine that fills the link, unless the bandwidth of a node is given."""
@@ -67,7 +66,7 @@ class Stream:
     """The workload, and the jobs it was made of."""
 
     workload: Workload
-    jobs: Jobs
+    jobs: SwfJobs
 
     def summary(self) -> Iterator[str]:
         """What a user must know, a line each."""
@@ -94,7 +93,7 @@ def stream(path: str, parameters: Swf, seed: int) -> Stream:
     return Stream(Workload(platform, _applications(jobs, fractions, platform, parameters.iterations)), jobs)
 
 
-def _applications(jobs: Jobs, fractions: Floats, platform: Platform, iterations: int) -> tuple[Application, ...]:
+def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iterations: int) -> tuple[Application, ...]:
     """An application for each job; the chains are rows of one array."""
     caps = np.array([platform.cap(size) for size in jobs.sizes.tolist()])
     amounts = np.empty((len(fractions), 2 * iterations))

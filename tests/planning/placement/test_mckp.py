@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from penstock.model import InputError, Workload
+from penstock.planning.placement.allocation import best_choice, mckp
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import counts_of
-from penstock.planning.placement.mckp import best_choice, mckp
 from tests.planning.placement.instances import placeable
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
-from penstock.engine.steady import simulate_placement
+from penstock.engine.scenarios import simulate_placement
 from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import heuristics

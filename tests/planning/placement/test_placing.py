@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation
 from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.heuristics import counts_of
-from penstock.planning.placement.placing import PLACINGS, find_placing, greedy_clairvoyant, greedy_non_clairvoyant
+from penstock.planning.placement.heuristics import (
+    PLACINGS,
+    counts_of,
+    find_placing,
+    greedy_clairvoyant,
+    greedy_non_clairvoyant,
+)
 from tests.planning.placement.instances import placeable
 
 NO_CHANCE = np.random.default_rng(0)

@@ -8,8 +8,7 @@ import pytest
 from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.placement.characteristics import Information
 from penstock.planning.placement.heuristics import Heuristic, named
-from penstock.planning.placement.planner import OBJECTIVES, Planner, with_resources
-from penstock.planning.placement.site import csv_lines, setstripe_lines
+from penstock.planning.placement.planner import OBJECTIVES, Planner, csv_lines, setstripe_lines, with_resources
 
 
 def three(**common: object) -> Workload:

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 
 from penstock.model import Application, Curve, Platform, Workload
+from penstock.planning.placement.allocation import FULL, tcpu
 from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.tcpu import FULL, tcpu
 from tests.planning.placement.instances import placeable
 
 

@@ -1,13 +1,22 @@
-"""B1 to B3 of 004: what the smallest buffers are, and what fair sharing makes of them."""
+"""B1 to B3 of 004: what the smallest buffers are, and what fair sharing makes of them.
+
+B4 to B6 of 004: one application by construction and by program, averaged rates, and the hardness of a stretch above 1.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF
-from penstock.papers.buffers.rows import Rows, mean_and_error
-from penstock.papers.claims import Check, Verdict
-from penstock.planning.buffers.plan import DYNAMIC, STATIC
+import numpy as np
+
+from penstock.buffers.check import check_plan
+from penstock.buffers.execute import execute_plan
+from penstock.buffers.plan import DYNAMIC, STATIC
+from penstock.buffers.single import alone, alone_by_program
+from penstock.buffers.theorems import averaged, reachable, split, wandering
+from penstock.model import Application, Platform, Workload
+from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, BufferRows, mean_and_error
+from penstock.papers.claims import ClaimCheck, Verdict
 
 ONE: Final = 1.0 + 1e-6
 """A stretch of 1, to a part in a million."""
@@ -16,7 +25,7 @@ LOWEST: Final = 0.01
 """A stretch within this of another is as low."""
 
 
-def b1(rows: Rows) -> Verdict:
+def b1(rows: BufferRows) -> Verdict:
     """B1: the plans keep all constraints, and carried out they give a stretch of 1."""
     checks = []
     for mode in (STATIC, DYNAMIC):
@@ -24,9 +33,11 @@ def b1(rows: Rows) -> Verdict:
         wrong = [plan["worst"] for plan in plans if not plan["holds"]]
         stretch = max(plan["stretch"] for plan in plans)
         checks += [
-            Check(f"{mode}: every constraint holds when checked again", f"{len(wrong)} of {len(plans)} do not", not wrong),
-            Check(f"{mode}: replayed, the largest stretch is 1 to 1e-6", f"1 + {stretch - 1.0:.1e}", stretch <= ONE),
-            Check(
+            ClaimCheck(
+                f"{mode}: every constraint holds when checked again", f"{len(wrong)} of {len(plans)} do not", not wrong
+            ),
+            ClaimCheck(f"{mode}: replayed, the largest stretch is 1 to 1e-6", f"1 + {stretch - 1.0:.1e}", stretch <= ONE),
+            ClaimCheck(
                 f"{mode}: duality gap and residuals of the linear program below 1e-6",
                 f"gap {max(plan['gap'] for plan in plans):.1e}, residual {max(plan['residual'] for plan in plans):.1e}",
                 all(max(plan["gap"], plan["residual"]) < 1e-6 for plan in plans),
@@ -35,7 +46,7 @@ def b1(rows: Rows) -> Verdict:
     return Verdict("B1", "§6", "a buffer of S_OPT gives a stretch of 1 for all", tuple(checks))
 
 
-def b2(rows: Rows) -> Verdict:
+def b2(rows: BufferRows) -> Verdict:
     """B2 (Table 2)."""
     low, high = PRINTED_RATIOS
     checks = []
@@ -51,7 +62,7 @@ def b2(rows: Rows) -> Verdict:
         inside = [one for one in found if low - 2.0 * one[3] <= one[2] <= high + 2.0 * one[3]]
         means = [one[2] for one in found]
         checks.append(
-            Check(
+            ClaimCheck(
                 f"mean ratio between {low} and {high}, to two standard errors, in every cell{words}",
                 f"{len(inside)} of {len(found)}; means {min(means):.2f} to {max(means):.2f}",
                 len(inside) == len(found),
@@ -60,7 +71,7 @@ def b2(rows: Rows) -> Verdict:
     return Verdict("B2", "Table 2", "static over dynamic size between 1.23 and 1.67", tuple(checks))
 
 
-def b3(rows: Rows) -> Verdict:
+def b3(rows: BufferRows) -> Verdict:
     """B3 (Figure 8)."""
     checks = []
     for words, capped in (("", False), (", capped speeds", True)):
@@ -76,17 +87,17 @@ def b3(rows: Rows) -> Verdict:
         limit = at[0.8, 50.0, FACTORS[-1]] if (0.8, 50.0) in cells else float("nan")
         below = min(at[*cell, 0.5] for cell in cells)
         checks += [
-            Check(
+            ClaimCheck(
                 f"1.5 × S_OPT gives the lowest stretch, within {LOWEST}{words}",
                 f"in {len(enough)} of {len(cells)} cells",
                 len(enough) == len(cells),
             ),
-            Check(
+            ClaimCheck(
                 f"at load 80 %, MTBF 50 y that limit is about 1.15 (1.10 to 1.20){words}",
                 f"{limit:.4f}",
                 1.10 <= limit <= 1.20,
             ),
-            Check(
+            ClaimCheck(
                 f"below S_OPT stretch is far above 1: at half of it 1.05 or more everywhere{words}",
                 f"{below:.3f} at least, {max(at[*cell, 0.5] for cell in cells):.3f} at most",
                 below >= 1.05,
@@ -94,3 +105,120 @@ def b3(rows: Rows) -> Verdict:
         ]
     says = "fair sharing with the plan's partition needs about 1.5 × S_OPT; the limit rises to 1.15"
     return Verdict("B3", "Figure 8", says, tuple(checks))
+
+
+EQUAL: Final = 1e-6
+"""Relative difference of two sizes that are the same."""
+
+
+def b4(instances: int) -> Verdict:
+    """B4 (Section 5)."""
+    random = np.random.default_rng(4)
+    kinds = {"writes only": ("write",), "reads only": ("read",), "B ≥ B_r + B_w": ("read", "write")}
+    checks = []
+    for words, directions in kinds.items():
+        apart = []
+        for _ in range(instances):
+            application = _application(random, directions)
+            limits = random.uniform(1.0, 4.0, 2)
+            whole = float(limits.sum() if len(directions) == 2 else limits.max())
+            platform = Platform(whole, read_bandwidth=float(limits[0]), write_bandwidth=float(limits[1]))
+            apart.append(_apart(alone(application, platform).peak, alone_by_program(application, platform)))
+        checks.append(
+            ClaimCheck(f"{words}: construction and program agree to 1e-6", f"{max(apart):.1e}", max(apart) <= EQUAL)
+        )
+    less = []
+    for _ in range(instances):
+        application, platform = _application(random, ("read", "write")), Platform(2.0)
+        joint, apart_caps = alone_by_program(application, platform), alone(application, platform).peak
+        if joint is not None and apart_caps is not None:
+            less.append(joint - apart_caps)
+    checks.append(
+        ClaimCheck(
+            "a joint cap never takes less than separate caps of the same size",
+            f"smallest difference {min(less, default=0.0):.2e} bytes in {len(less)} cases",
+            min(less, default=0.0) >= -EQUAL * 100.0,
+        )
+    )
+    return Verdict("B4", "§5", "peak for one application: by construction, and by program for a joint cap", tuple(checks))
+
+
+def b5(instances: int) -> Verdict:
+    """B5 (Theorem 1)."""
+    random = np.random.default_rng(5)
+    checks = []
+    for mode in (STATIC, DYNAMIC):
+        broken, grown, slowest = 0, 0.0, 1.0
+        for seed in range(instances):
+            applications = tuple(
+                _application(random, ("write",), f"a{index}", release=float(random.uniform(0.0, 30.0))) for index in range(3)
+            )
+            plan = wandering(Workload(Platform(2.0), applications), mode, seed)
+            smooth = averaged(plan)
+            found = check_plan(smooth)
+            broken += not found.holds
+            assert plan.size is not None
+            grown = max(grown, found.size / plan.size - 1.0)
+            slowest = max(slowest, execute_plan(smooth).max_stretch)
+        checks.append(
+            ClaimCheck(
+                f"{mode}: with mean rates between events all constraints hold, no buffer is larger, the stretch stays 1",
+                f"{broken} of {instances} broken; size {grown:+.1e}; stretch 1 + {slowest - 1.0:.1e}",
+                broken == 0 and grown <= EQUAL and slowest <= 1.0 + EQUAL,
+            )
+        )
+    return Verdict("B5", "Theorem 1", "averaging rates between events keeps stretch and buffer size", tuple(checks))
+
+
+def b6(instances: int) -> Verdict:
+    """B6 (Theorem 2)."""
+    random = np.random.default_rng(6)
+    agree, splittable = 0, 0
+    for _ in range(instances):
+        integers = _integers(random)
+        groups = split(integers, 2) is not None
+        splittable += groups
+        agree += groups == reachable(integers, 2, 1.25)
+    return Verdict(
+        "B6",
+        "Theorem 2",
+        "the 3-PARTITION instance meets stretch ρ with no buffer exactly when the integers can be split",
+        (
+            ClaimCheck(
+                "groups of equal sums, or no schedule, for every instance (ρ = 1.25, two groups, all orders tried)",
+                f"{agree} of {instances}; {splittable} can be split",
+                agree == instances and 0 < splittable < instances,
+            ),
+        ),
+    )
+
+
+def _application(
+    random: np.random.Generator, directions: tuple[str, ...], name: str = "a", release: float = 40.0
+) -> Application:
+    """An application of three iterations that is faster than the file system."""
+    phases = [
+        phase
+        for _ in range(3)
+        for phase in (
+            *((("read", float(random.uniform(5.0, 40.0))),) if "read" in directions else ()),
+            ("work", float(random.uniform(5.0, 30.0))),
+            *((("write", float(random.uniform(5.0, 40.0))),) if "write" in directions else ()),
+        )
+    ]
+    return Application.of(name, phases, bandwidth=float(random.uniform(3.0, 9.0)), release=release)
+
+
+def _apart(one: float | None, other: float | None) -> float:
+    """Relative difference; infinite if only one of them exists."""
+    if one is None or other is None:
+        return 0.0 if one is other else np.inf
+    return abs(one - other) / max(one, other, 1.0)
+
+
+def _integers(random: np.random.Generator) -> list[int]:
+    """Five integers with an even sum, none above half of it: about half of such sets can be split in two."""
+    while True:
+        integers = random.integers(3, 12, 5).tolist()
+        if sum(integers) % 2 == 0 and 2 * max(integers) <= sum(integers):
+            return [int(integer) for integer in integers]

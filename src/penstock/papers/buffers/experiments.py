@@ -1,4 +1,7 @@
-"""What is run for 004 §7: sets of LANL applications, their smallest buffers, and fair sharing with buffers of all sizes."""
+"""What is run for 004 §7: sets of LANL applications, their smallest buffers, and fair sharing with buffers of all sizes.
+
+What was measured of sets of applications with burst buffers, ready to be asked.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.buffers.advice import Verified
+from penstock.buffers.plan import DYNAMIC, STATIC, BufferPlan
+from penstock.buffers.search import BufferStrategy, measures, parts_of
+from penstock.buffers.sizing import size
+from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
-from penstock.planning.buffers.advice import Verified
-from penstock.planning.buffers.plan import DYNAMIC, STATIC, Plan
-from penstock.planning.buffers.search import Strategy, measures, parts_of
-from penstock.planning.buffers.sizing import size
 from penstock.workloads.lanl import Lanl, lanl
 
 LOADS: Final = (0.2, 0.5, 0.8)
@@ -25,7 +29,7 @@ APEX: Final = "apex"
 
 
 @dataclass(frozen=True)
-class Trial:
+class BufferTrial:
     """A set of applications; `capped` takes b_k as min(b_k, B)."""
 
     load: float
@@ -37,7 +41,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Scale:
+class BuffersScale:
     """Sets of applications with the printed walltimes, with capped speeds, and with APEX walltimes for each load and MTBF of
     `apex_mtbf`.
     """
@@ -51,24 +55,26 @@ class Scale:
     """Random instances for each theorem."""
 
 
-SCALES: Final[Mapping[str, Scale]] = {
-    "smoke": Scale(2, 1, 0, (), applications=12, theorems=5),
-    "quick": Scale(10, 3, 2, (50.0,)),
-    "paper": Scale(30, 10, 10, MTBF, theorems=100),
+SCALES: Final[Mapping[str, BuffersScale]] = {
+    "smoke": BuffersScale(2, 1, 0, (), applications=12, theorems=5),
+    "quick": BuffersScale(10, 3, 2, (50.0,)),
+    "paper": BuffersScale(30, 10, 10, MTBF, theorems=100),
 }
 
 
-def sets(scale: Scale) -> Experiment[Trial]:
+def sets(scale: BuffersScale) -> Experiment[BufferTrial]:
     """Table 2 and Figure 8."""
-    plain = [Trial(load, mtbf, seed, scale.applications) for load in LOADS for mtbf in MTBF for seed in range(scale.sets)]
+    plain = [
+        BufferTrial(load, mtbf, seed, scale.applications) for load in LOADS for mtbf in MTBF for seed in range(scale.sets)
+    ]
     capped = [
-        Trial(load, mtbf, seed, scale.applications, capped=True)
+        BufferTrial(load, mtbf, seed, scale.applications, capped=True)
         for load in LOADS
         for mtbf in MTBF
         for seed in range(scale.capped_sets)
     ]
     apex = [
-        Trial(load, mtbf, seed, scale.applications, APEX)
+        BufferTrial(load, mtbf, seed, scale.applications, APEX)
         for load in LOADS
         for mtbf in scale.apex_mtbf
         for seed in range(scale.apex_sets)
@@ -76,7 +82,7 @@ def sets(scale: Scale) -> Experiment[Trial]:
     return Experiment("sets", (*plain, *capped, *apex), measure)
 
 
-def measure(trial: Trial) -> dict[str, Any]:
+def measure(trial: BufferTrial) -> dict[str, Any]:
     """Both buffers of the set, their plans checked and carried out, and fair sharing with buffers of all sizes."""
     drawn = lanl(Lanl(trial.load, trial.mtbf, trial.applications, trial.walltimes), trial.seed)
     plans = {mode: size(drawn.workload, mode, capped=trial.capped) for mode in (STATIC, DYNAMIC)}
@@ -85,7 +91,7 @@ def measure(trial: Trial) -> dict[str, Any]:
     for mode, plan in plans.items():
         assert plan.size is not None, plan.obstacle
         for factor in FACTORS if trial.walltimes == PRINTED else (1.0, 1.5, 3.0):
-            run = Strategy(mode).run(drawn.workload, factor * plan.size, parts, capped=trial.capped)
+            run = BufferStrategy(mode).run(drawn.workload, factor * plan.size, parts, capped=trial.capped)
             fair.append({"mode": mode, "factor": factor, **measures(run)})
     return {
         "need": drawn.load,
@@ -95,7 +101,7 @@ def measure(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _plan(plan: BufferPlan) -> dict[str, Any]:
     """What is kept of a plan."""
     verified = Verified.of(plan)
     return {
@@ -109,3 +115,40 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "columns": plan.effort.columns,
         "seconds": plan.effort.seconds,
     }
+
+
+@dataclass(frozen=True)
+class BufferRows:
+    """The rows of an experiment by trial."""
+
+    rows: Mapping[BufferTrial, Mapping[str, Any]]
+
+    def chosen(self, load: float, mtbf: float, *, walltimes: str = PRINTED, capped: bool = False) -> list[Mapping[str, Any]]:
+        """The rows of all sets with this load and MTBF."""
+        wanted = (load, mtbf, walltimes, capped)
+        return [row for trial, row in self.rows.items() if (trial.load, trial.mtbf, trial.walltimes, trial.capped) == wanted]
+
+    def ratios(self, load: float, mtbf: float, **options: Any) -> Floats:
+        """Static over dynamic size of each set."""
+        rows = self.chosen(load, mtbf, **options)
+        return np.array([row["plans"][STATIC]["size"] / row["plans"][DYNAMIC]["size"] for row in rows])
+
+    def stretches(
+        self, load: float, mtbf: float, factor: float, *, mode: str = STATIC, measure: str = "max_stretch", **options: Any
+    ) -> Floats:
+        """A stretch of each set under fair sharing with a buffer of `factor` times its smallest one."""
+        return np.array(
+            [
+                one[measure]
+                for row in self.chosen(load, mtbf, **options)
+                for one in row["fair"]
+                if (one["mode"], one["factor"]) == (mode, factor)
+            ]
+        )
+
+
+def mean_and_error(values: Floats) -> tuple[float, float]:
+    """The mean and its standard error; not numbers where there are too few values."""
+    mean = float(values.mean()) if len(values) > 0 else float("nan")
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    return mean, error

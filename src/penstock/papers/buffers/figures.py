@@ -8,13 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from penstock.buffers.single import alone, least_written, most_read
+from penstock.buffers.timeline import Flow, full_speed_timeline
 from penstock.model import Application, Platform, Workload
-from penstock.papers.buffers.experiments import FACTORS, LOADS, MTBF, PRINTED
-from penstock.papers.buffers.rows import Rows, mean_and_error
+from penstock.papers.buffers.experiments import FACTORS, LOADS, MTBF, PRINTED, BufferRows, mean_and_error
 from penstock.papers.drawing import panels
-from penstock.planning.buffers.demand import demand
-from penstock.planning.buffers.flow import Flow
-from penstock.planning.buffers.single import alone, least_written, most_read
 
 TABLE_2: Final = {
     0.2: (1.32, 1.31, 1.42, 1.67),
@@ -39,7 +37,7 @@ SHARE: Final = 45.0
 """The share of Figures 6 and 7, in bytes."""
 
 
-def table_2(rows: Rows, walltimes: str = PRINTED, *, capped: bool = False) -> str:
+def table_2(rows: BufferRows, walltimes: str = PRINTED, *, capped: bool = False) -> str:
     """Table 2 as Markdown: ours with standard errors, the paper's in brackets."""
     lines = ["| load | " + " | ".join(f"{mtbf:g} y" for mtbf in MTBF) + " |", "|---" * (len(MTBF) + 1) + "|"]
     for load in LOADS:
@@ -52,7 +50,7 @@ def table_2(rows: Rows, walltimes: str = PRINTED, *, capped: bool = False) -> st
     return "\n".join(lines) + "\n"
 
 
-def figure_table_2(rows: Rows) -> Figure:
+def figure_table_2(rows: BufferRows) -> Figure:
     """Table 2: static over dynamic size for each load and MTBF; bars ours with standard errors, crosses the paper's."""
     figure, axes = panels(1, len(LOADS), share_y=True)
     for panel, load in zip(axes, LOADS, strict=True):
@@ -93,7 +91,7 @@ def figure_5() -> Figure:
 def figure_6() -> Figure:
     """Figure 6: writes at full speed, and the least that must have gone to the file system, with a share of the buffer."""
     figure, (panel,) = panels(1, 1)
-    asked = demand(Workload(PLATFORM, (EXAMPLE,)))
+    asked = full_speed_timeline(Workload(PLATFORM, (EXAMPLE,)))
     _lines(panel, asked.flows(asked.writes)[0], least_written(asked, 0, SHARE), f"share of {SHARE:g} bytes", "at least")
     return figure
 
@@ -101,12 +99,12 @@ def figure_6() -> Figure:
 def figure_7() -> Figure:
     """Figure 7: reads at full speed, and the most that can have come from the file system, with a share of the buffer."""
     figure, (panel,) = panels(1, 1)
-    asked = demand(Workload(PLATFORM, (EXAMPLE,)))
+    asked = full_speed_timeline(Workload(PLATFORM, (EXAMPLE,)))
     _lines(panel, asked.flows(asked.reads)[0], most_read(asked, 0, SHARE), f"share of {SHARE:g} bytes", "at most")
     return figure
 
 
-def figure_8(rows: Rows, *, capped: bool = False) -> Figure:
+def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
     """Figure 8: largest (top) and mean (bottom) stretch of fair sharing with the plan's partition, by size over S_OPT."""
     figure, axes = panels(2, len(LOADS))
     for row, measure in enumerate(("max_stretch", "mean_stretch")):

@@ -12,10 +12,8 @@ from matplotlib.figure import Figure
 from penstock.model import InputError
 from penstock.papers import trials
 from penstock.papers.buffers import figures
-from penstock.papers.buffers.claims import b1, b2, b3
-from penstock.papers.buffers.experiments import APEX, PRINTED, SCALES, sets
-from penstock.papers.buffers.rows import Rows
-from penstock.papers.buffers.theorem_claims import b4, b5, b6
+from penstock.papers.buffers.claims import b1, b2, b3, b4, b5, b6
+from penstock.papers.buffers.experiments import APEX, PRINTED, SCALES, BufferRows, sets
 from penstock.papers.claims import Verdict
 from penstock.papers.reproducing import Reproduction, chosen
 
@@ -43,8 +41,8 @@ def reproduce(
     reproduction = Reproduction(out, scale, None, progress)
 
     @cache
-    def rows() -> Rows:
-        return Rows(trials.run(sets(SCALES[scale]), out / scale, progress))
+    def rows() -> BufferRows:
+        return BufferRows(trials.run(sets(SCALES[scale]), out / scale, progress))
 
     for item in wanted:
         if item in EXAMPLES:
@@ -63,7 +61,7 @@ def reproduce(
     return verdicts
 
 
-def _tables(rows: Rows) -> str:
+def _tables(rows: BufferRows) -> str:
     """All forms of Table 2."""
     parts = (
         ("Printed walltimes", figures.table_2(rows, PRINTED)),

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from penstock.client import Job
+from penstock.live.client import Job
 
 ROUND_BYTES = 1_000_000
 

@@ -8,13 +8,12 @@ from typing import Final
 
 import numpy as np
 
+from penstock.numeric.arrays import Floats
 from penstock.papers.calciom.figures import SHARE
-from penstock.papers.calciom.scenarios import FILES, Scale, equal, files, large, range_of, small, split
-from penstock.papers.claims import Check, Verdict, listed
+from penstock.papers.calciom.scenarios import FILES, CalciomScale, equal, files, large, range_of, small, split
+from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.policies.coordinating import METRICS
-from penstock.policies.view import Floats
-from penstock.theory.concurrency import someone_in_io
-from penstock.theory.delta import Pair, Times, Writer, delta_graph, expected_interference
+from penstock.theory.interference import Pair, Times, Writer, delta_graph, expected_interference, someone_in_io
 
 EXACT: Final = 1e-9
 """Relative difference of two simulated values that are the same."""
@@ -41,7 +40,7 @@ def _in_turn(pair: Pair, dt: float, *, interrupting: bool) -> Times:
     return Times(a + b, b) if interrupting and dt > 0.0 else Times(a, a - dt + b)
 
 
-def c1(scale: Scale) -> Verdict:
+def c1(scale: CalciomScale) -> Verdict:
     """C1 (§II.C, Figures 2, 6, 7, 9, 10)."""
     pairs = {"equal": equal(), "24 of 768": split(744, 24), "one file of five": files(), "with room": small()}
     checks = []
@@ -50,7 +49,7 @@ def c1(scale: Scale) -> Verdict:
         worst = _worst(pair, dts, "interfering", {dt: expected_interference(pair, dt) for dt in dts})
         bends = _bends(np.array(dts), np.array([pair.io_times("interfering", dt).b for dt in dts]))
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{name}, interfering: proportional sharing by hand to 1e-9, straight but for a few bends (at most 6)",
                 f"{worst:.1e}, {bends} bends",
                 worst <= EXACT and 0 < bends <= 6,
@@ -61,7 +60,7 @@ def c1(scale: Scale) -> Verdict:
     for strategy in ("serializing", "interrupting"):
         expected = {dt: _in_turn(pair, dt, interrupting=strategy == "interrupting") for dt in dts}
         worst = _worst(pair, dts, strategy, expected)
-        checks.append(Check(f"one file of five, {strategy}: as by hand to 1e-9", f"{worst:.1e}", worst <= EXACT))
+        checks.append(ClaimCheck(f"one file of five, {strategy}: as by hand to 1e-9", f"{worst:.1e}", worst <= EXACT))
     return Verdict("C1", "§II.C", "Δ-graphs; under interference the piecewise linear function of sharing", tuple(checks))
 
 
@@ -72,7 +71,7 @@ def _bends(x: Floats, y: Floats) -> int:
     return int(np.count_nonzero(bent & ~np.append(False, bent[:-1])))
 
 
-def c2(scale: Scale) -> Verdict:
+def c2(scale: CalciomScale) -> Verdict:
     """C2 (§IV.B, §IV.C, Figures 6 and 9)."""
     pair = split(744, 24)
     dts = range_of(pair, scale, after=True)
@@ -86,28 +85,28 @@ def c2(scale: Scale) -> Verdict:
         "§II.E, §IV.B, §IV.C",
         "24 of 768 cores that come second suffer a factor up to 14; interrupting the large one removes it at little cost",
         (
-            Check(
+            ClaimCheck(
                 "interfering, up to 14 (within 10 %), predicted from 8 beside 336 that see 6 times less",
                 f"{first:.2f}",
                 abs(first / 14.0 - 1.0) <= 0.1,
             ),
-            Check("having written before, it does not suffer (1 to 1e-9)", f"{before:.6f}", abs(before - 1.0) <= EXACT),
-            Check(
+            ClaimCheck("having written before, it does not suffer (1 to 1e-9)", f"{before:.6f}", abs(before - 1.0) <= EXACT),
+            ClaimCheck(
                 "serialized, it suffers as much (at least 0.9 times) when it comes second",
                 listed(list(suffered), list(suffered.values()), ".2f"),
                 suffered["serializing"] >= 0.9 * suffered["interfering"],
             ),
-            Check(
+            ClaimCheck(
                 "interrupting, it does not suffer (1 to 1e-9)",
                 f"{suffered['interrupting']:.6f}",
                 abs(suffered["interrupting"] - 1.0) <= EXACT,
             ),
-            Check("at little cost to the large one (factor at most 1.1)", f"{paid:.3f}", paid <= 1.1),
+            ClaimCheck("at little cost to the large one (factor at most 1.1)", f"{paid:.3f}", paid <= 1.1),
         ),
     )
 
 
-def c3(scale: Scale) -> Verdict:
+def c3(scale: CalciomScale) -> Verdict:
     """C3 (§IV.B, §IV.C, Figures 7 (a) and 9)."""
     pair = large()
     dts = [dt for dt in range_of(pair, scale, after=True)[1:] if dt < pair.alone().a]
@@ -122,9 +121,9 @@ def c3(scale: Scale) -> Verdict:
         "equal sizes: fcfs leaves the first untouched and costs the second what interference would; interrupting is "
         "counterproductive",
         (
-            Check("serialized, the first takes its time alone to 1e-9", f"{first:.1e}", first <= EXACT),
-            Check("the second takes what it takes under interference to 1e-9", f"{second:.1e}", second <= EXACT),
-            Check(
+            ClaimCheck("serialized, the first takes its time alone to 1e-9", f"{first:.1e}", first <= EXACT),
+            ClaimCheck("the second takes what it takes under interference to 1e-9", f"{second:.1e}", second <= EXACT),
+            ClaimCheck(
                 "interrupting, the sum of I/O times is above that of fcfs at every dt in between",
                 f"by {float(lost.min()):.3g} to {float(lost.max()):.3g} s",
                 bool(np.all(lost > 0.0)),
@@ -133,7 +132,7 @@ def c3(scale: Scale) -> Verdict:
     )
 
 
-def c4(scale: Scale) -> Verdict:
+def c4(scale: CalciomScale) -> Verdict:
     """C4 (§IV.D, Figure 11)."""
     pair = files()
     alone = pair.alone()
@@ -146,13 +145,13 @@ def c4(scale: Scale) -> Verdict:
     values = graph.values("cpu-seconds")
     gain = values["interfering"] - values["coordinating"]
     checks = [
-        Check(f"interrupts up to dt = T_A − T_B = {threshold:.6f} s (to 1e-6)", where, off <= 1e-6),
-        Check(
+        ClaimCheck(f"interrupts up to dt = T_A − T_B = {threshold:.6f} s (to 1e-6)", where, off <= 1e-6),
+        ClaimCheck(
             "B first: A waits",
             f"{changes[0].after} from dt = {changes[0].dt:.3f} s",
             changes[0].after == "A waits" and changes[1].before == "A waits" and abs(changes[1].dt) <= 1e-6 * alone.a,
         ),
-        Check(
+        ClaimCheck(
             "Figure 11: never more CPU seconds than interfering (to 1e-9), and less where they meet",
             f"less by {float(gain.min()) / pair.a.nodes:.3g} to {float(gain.max()) / pair.a.nodes:.3g} s a core",
             bool(np.all(gain >= -EXACT * values["interfering"]) and gain.max() > 0.0),
@@ -166,7 +165,9 @@ def c4(scale: Scale) -> Verdict:
             worst = max(worst, after / before - 1.0)
             better += after < before * (1.0 - 1e-6)
         measured = f"at worst {worst:+.1e}; better for {better} of {scale.pairs}"
-        checks.append(Check(f"{metric}: never worse than interfering (to 1e-9), random pairs", measured, worst <= EXACT))
+        checks.append(
+            ClaimCheck(f"{metric}: never worse than interfering (to 1e-9), random pairs", measured, worst <= EXACT)
+        )
     return Verdict(
         "C4", "§IV.D", "the dynamic choice interrupts when dt < T_A − T_B; never worse than interfering", tuple(checks)
     )
@@ -184,7 +185,7 @@ def _random_pairs(count: int) -> Iterator[tuple[Pair, float]]:
         yield pair, float(random.uniform(-pair.alone().b, pair.alone().a))
 
 
-def c5(scale: Scale) -> Verdict:
+def c5(scale: CalciomScale) -> Verdict:
     """C5 (§IV.C, Figure 10)."""
     fine, coarse = files(), files(FILES)
     alone = fine.alone()
@@ -201,9 +202,11 @@ def c5(scale: Scale) -> Verdict:
         "§IV.C",
         "interruptions between files instead of rounds give the saw pattern",
         (
-            Check("between rounds of no length: B takes its time alone to 1e-9", f"{flat:.1e}", flat <= EXACT),
-            Check("between files: B waits for the end of A's present file, by hand to 1e-9", f"{off:.1e}", off <= EXACT),
-            Check(f"one tooth for each of the {FILES} files", f"{teeth}", teeth == FILES),
+            ClaimCheck("between rounds of no length: B takes its time alone to 1e-9", f"{flat:.1e}", flat <= EXACT),
+            ClaimCheck(
+                "between files: B waits for the end of A's present file, by hand to 1e-9", f"{off:.1e}", off <= EXACT
+            ),
+            ClaimCheck(f"one tooth for each of the {FILES} files", f"{teeth}", teeth == FILES),
         ),
     )
 
@@ -217,23 +220,23 @@ def c6(traces: Mapping[str, Floats]) -> Verdict:
     if intrepid is not None:
         chance = someone_in_io(traces[intrepid], SHARE)
         measured, holds = f"{chance:.1%}", abs(chance - PRINTED) <= 0.02
-    checks = [_drawn(), Check("64 % for Intrepid with E(µ) = 5 % (within 2 points)", measured, holds)]
+    checks = [_drawn(), ClaimCheck("64 % for Intrepid with E(µ) = 5 % (within 2 points)", measured, holds)]
     for name, chances in traces.items():
         if name != intrepid:
             chance, mean = someone_in_io(chances, SHARE), float(chances @ np.arange(len(chances)))
             measured = f"{chance:.1%}; {mean:.1f} jobs at once"
-            checks.append(Check(f"{name}: frequent enough to matter (above 50 %)", measured, chance > 0.5))
+            checks.append(ClaimCheck(f"{name}: frequent enough to matter (above 50 %)", measured, chance > 0.5))
     return Verdict("C6", "§II.B", "P(another is doing I/O) = 1 − Σ P(X=n)(1−E(µ))^n, 64 % for Intrepid", tuple(checks))
 
 
-def _drawn() -> Check:
+def _drawn() -> ClaimCheck:
     """The formula beside 100,000 draws of 4 to 60 jobs, the axis of Figure 1 (b), each in I/O or not."""
     random = np.random.default_rng(6)
     running = random.integers(4, 61, 100_000)
     share = float(np.mean(random.binomial(running, SHARE) > 0))
     chance = someone_in_io(np.repeat([0.0, 1.0 / 57.0], [4, 57]), SHARE)
     error = math.sqrt(chance * (1.0 - chance) / len(running))
-    return Check(
+    return ClaimCheck(
         "the formula is what drawing gives, for 4 to 60 jobs (within 4 standard errors)",
         f"{chance:.3%}, drawn {share:.3%}",
         abs(share - chance) <= 4.0 * error,

@@ -9,10 +9,10 @@ import numpy as np
 
 from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
-from penstock.papers.calciom.scenarios import Scale
-from penstock.papers.claims import Check, Verdict
+from penstock.numeric.arrays import Floats
+from penstock.papers.calciom.scenarios import CalciomScale
+from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.policies.coordinating import METRICS
-from penstock.policies.view import Floats
 
 MEMBERS: Final = 6
 RARELY: Final = 0.05
@@ -47,7 +47,7 @@ def metrics_of(workload: Workload, policy: str) -> Floats:
     return np.array([nodes @ times, factors.sum(), times.sum(), factors.max()])
 
 
-def many(scale: Scale) -> Verdict:
+def many(scale: CalciomScale) -> Verdict:
     """More than two applications."""
     checks = []
     for kind, caps in KINDS.items():
@@ -58,7 +58,7 @@ def many(scale: Scale) -> Verdict:
             ratios = chosen / interfering[:, place]
             worse = int(np.count_nonzero(ratios > 1.0 + 1e-9))
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{MEMBERS} {kind}, {metric}: below interfering on average, above it in at most {RARELY:.0%} of sets",
                     f"{float(ratios.mean()):.3f} times; above in {worse} of {len(sets)}",
                     bool(ratios.mean() < 1.0 and worse <= RARELY * len(sets)),

@@ -10,13 +10,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.engine import simulate
-from penstock.papers.calciom.scenarios import FILES, SPLITS, Collective, Scale, equal, files, large, range_of, small, split
+from penstock.numeric.arrays import Floats
+from penstock.papers.calciom.scenarios import (
+    FILES,
+    SPLITS,
+    CalciomScale,
+    Collective,
+    equal,
+    files,
+    large,
+    range_of,
+    small,
+    split,
+)
 from penstock.papers.drawing import panels
-from penstock.policies.view import Floats
-from penstock.report.deltas import NAMED, draw_delta
-from penstock.report.figures import COLOURS
-from penstock.theory.concurrency import someone_in_io
-from penstock.theory.delta import Delta, Pair, delta_graph, expected_interference
+from penstock.report.pictures import COLOURS
+from penstock.report.plot import NAMED, draw_delta
+from penstock.theory.interference import Delta, Pair, delta_graph, expected_interference, someone_in_io
 
 SHARE: Final = 0.05
 """E(µ) of §II.B."""
@@ -35,7 +45,7 @@ def figure_1(traces: Mapping[str, Floats]) -> Figure:
     return figure
 
 
-def figure_2(scale: Scale) -> Figure:
+def figure_2(scale: CalciomScale) -> Figure:
     """Figure 2: I/O time (left) and interference factor of two equal applications that interfere; dots: proportional sharing
     by hand.
     """
@@ -50,7 +60,7 @@ def figure_2(scale: Scale) -> Figure:
     return figure
 
 
-def figure_4(scale: Scale) -> Figure:
+def figure_4(scale: CalciomScale) -> Figure:
     """Figure 4: bandwidth of B, of 8 to 336 processes, alone and beside A of 336, both writing from the same moment."""
     del scale
     figure, (panel,) = panels(1, 1)
@@ -65,7 +75,7 @@ def figure_4(scale: Scale) -> Figure:
     return figure
 
 
-def figure_5(scale: Scale) -> Figure:
+def figure_5(scale: CalciomScale) -> Figure:
     """Figure 5: rates over time of A (solid) and B (dashed) that interfere, are serialized, or of which B interrupts A."""
     del scale
     pair = equal()
@@ -84,7 +94,7 @@ def figure_5(scale: Scale) -> Figure:
     return figure
 
 
-def figure_6(scale: Scale) -> Figure:
+def figure_6(scale: CalciomScale) -> Figure:
     """Figure 6: interference factors of A (left) and B, of 768 processes in all, that interfere; a colour for each split."""
     figure, axes = panels(1, 2)
     for (a, b), colour in zip(SPLITS, COLOURS, strict=False):
@@ -97,7 +107,7 @@ def figure_6(scale: Scale) -> Figure:
     return figure
 
 
-def figure_7(scale: Scale) -> Figure:
+def figure_7(scale: CalciomScale) -> Figure:
     """Figure 7: I/O times of two applications that fill the file system (left) or leave room (right), interfering and
     serialized.
     """
@@ -110,7 +120,7 @@ def figure_7(scale: Scale) -> Figure:
     return figure
 
 
-def figure_8(scale: Scale) -> Figure:
+def figure_8(scale: CalciomScale) -> Figure:
     """Figure 8: rounds of communication and writing; I/O times interfering and serialized (left), and what interference does
     to the parts of A's operation (right).
     """
@@ -132,7 +142,7 @@ def figure_8(scale: Scale) -> Figure:
     return figure
 
 
-def figure_9(scale: Scale) -> Figure:
+def figure_9(scale: CalciomScale) -> Figure:
     """Figure 9: interference factors of A (top) and B, of 768 processes in all, for each split and strategy."""
     figure, axes = panels(2, len(SPLITS))
     for column, (a, b) in enumerate(SPLITS):
@@ -148,7 +158,7 @@ def figure_9(scale: Scale) -> Figure:
     return figure
 
 
-def figure_10(scale: Scale) -> Figure:
+def figure_10(scale: CalciomScale) -> Figure:
     """Figure 10: interference factors of A, four files, and B, one; interruptions between rounds or between files."""
     graph = _files(scale)
     figure, axes = panels(1, 2)
@@ -159,7 +169,7 @@ def figure_10(scale: Scale) -> Figure:
     return figure
 
 
-def _files(scale: Scale) -> Delta:
+def _files(scale: CalciomScale) -> Delta:
     """The graph of Figure 10, with interruptions between files as one more strategy."""
     pair = files()
     dts = range_of(pair, scale)
@@ -168,7 +178,7 @@ def _files(scale: Scale) -> Delta:
     return replace(fine, times={**fine.times, BY_FILE: coarse.times["interrupting"]})
 
 
-def figure_11(scale: Scale) -> Figure:
+def figure_11(scale: CalciomScale) -> Figure:
     """Figure 11: CPU seconds wasted in I/O, for each core, when the two of Figure 10 interfere and when they are
     coordinated.
     """
@@ -186,7 +196,7 @@ def figure_11(scale: Scale) -> Figure:
     return figure
 
 
-def figure_12(scale: Scale) -> Figure:
+def figure_12(scale: CalciomScale) -> Figure:
     """Figure 12: sum of the I/O times of two applications that leave room, interfering, serialized, and with the second
     delayed by a quarter, a half or three quarters of what serializing delays it.
     """
@@ -210,7 +220,7 @@ def delayed(pair: Pair, dt: float, delay: float) -> tuple[float, float]:
     return a, b + delay
 
 
-FIGURES: Final[Mapping[str, Callable[[Scale], Figure]]] = {
+FIGURES: Final[Mapping[str, Callable[[CalciomScale], Figure]]] = {
     "figure2": figure_2,
     "figure4": figure_4,
     "figure5": figure_5,

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Final
 
 from penstock.model import InputError
+from penstock.numeric.arrays import Floats
 from penstock.papers.calciom import claims
 from penstock.papers.calciom.crowds import many
 from penstock.papers.calciom.figures import FIGURES, figure_1
-from penstock.papers.calciom.live import c7
 from penstock.papers.calciom.scenarios import SCALES
-from penstock.papers.calciom.stores import as_simulated, live_figure, measured
+from penstock.papers.calciom.six_calls import c7
+from penstock.papers.calciom.test_bed import as_simulated, live_figure, measured
 from penstock.papers.claims import Verdict
 from penstock.papers.reproducing import Reproduction, chosen
-from penstock.policies.view import Floats
 from penstock.testbed import bed as beds
-from penstock.theory.concurrency import concurrency, running_jobs
+from penstock.theory.interference import concurrency, running_jobs
 
 ITEMS: Final = ("figure1", *FIGURES, "live", "claims")
 TITLE: Final = "CALCioM: mitigating I/O interference in HPC systems through cross-application coordination"

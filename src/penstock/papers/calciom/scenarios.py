@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
-from penstock.theory.delta import Pair, Times, Writer
+from penstock.theory.interference import Pair, Times, Writer
 
 BANDWIDTH: Final = 1e9
 MB: Final = 1e6
@@ -37,7 +37,7 @@ FILES: Final = 4
 
 
 @dataclass(frozen=True)
-class Scale:
+class CalciomScale:
     """How much is run: dt of a graph, random pairs for what is claimed of all, dt of a live graph."""
 
     points: int
@@ -45,7 +45,11 @@ class Scale:
     live: int
 
 
-SCALES: Final[Mapping[str, Scale]] = {"smoke": Scale(31, 20, 2), "quick": Scale(121, 200, 5), "paper": Scale(601, 2000, 13)}
+SCALES: Final[Mapping[str, CalciomScale]] = {
+    "smoke": CalciomScale(31, 20, 2),
+    "quick": CalciomScale(121, 200, 5),
+    "paper": CalciomScale(601, 2000, 13),
+}
 
 
 def equal() -> Pair:
@@ -79,7 +83,7 @@ def files(rounds: int | None = None) -> Pair:
     return Pair(Writer(FILES * size, 2048, rounds), Writer(size, 2048, None if rounds is None else 1), BANDWIDTH)
 
 
-def range_of(pair: Pair, scale: Scale, *, after: bool = False) -> list[float]:
+def range_of(pair: Pair, scale: CalciomScale, *, after: bool = False) -> list[float]:
     """Dates dt over which the two meet and a little beyond; only those `after` A's posting if so wanted."""
     alone = pair.alone()
     begin = 0.0 if after else -1.25 * alone.b

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from penstock.papers.claims import Check, Verdict, listed
-from penstock.papers.dash.batch_experiments import FAMILIES, FIRST_FIT, MAPPINGS, ONE
+from penstock.numeric.arrays import Floats
+from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.dash.batch_figures import Rows, chosen, loads_of, of_family, ratios, shares
-from penstock.policies.view import Floats
+from penstock.papers.dash.experiments import FAMILIES, FIRST_FIT, MAPPINGS, ONE
 
 PRINTED: Final = {1: 1.09, 3: 0.71, 5: 0.53}
 """The geometric means of Figure III.13 by I/O nodes."""
@@ -39,23 +39,23 @@ def d9(rows: Rows) -> Verdict:
         "Figures III.8–III.12",
         "packs with S = 1 cost 10 % of makespan against first-fit, gain much stretch, and move time from delay to idle",
         (
-            Check("makespan of S = 1 over first-fit: 1.05 to 1.15", f"geometric mean {cost:.3f}", 1.05 <= cost <= 1.15),
-            Check(
+            ClaimCheck("makespan of S = 1 over first-fit: 1.05 to 1.15", f"geometric mean {cost:.3f}", 1.05 <= cost <= 1.15),
+            ClaimCheck(
                 "stretch of S = 1 over first-fit: below 0.8",
                 f"geometric mean {geometric_mean(stretch):.3f}",
                 geometric_mean(stretch) < 0.8,
             ),
-            Check(
+            ClaimCheck(
                 "makespan over the predicted: S = 1 within 20 %, first-fit above 2 somewhere",
                 listed(list(precise), list(precise.values()), ".2f"),
                 precise["S = 1"] <= 1.2 and precise["first-fit"] > 2.0,
             ),
-            Check(
+            ClaimCheck(
                 "about 25 % of the node time moves from delay (20 to 30 points)",
                 f"delay −{moved:.1%}, idle +{idle:.1%}",
                 0.2 <= moved <= 0.3,
             ),
-            Check(
+            ClaimCheck(
                 "S = α lies between in makespan and stretch",
                 f"makespan {middle:.3f}, stretch {geometric_mean(between_stretch):.3f}",
                 min(1.0, cost) <= middle <= max(1.0, cost)
@@ -74,12 +74,12 @@ def d10(rows: Rows) -> Verdict:
         "Figure III.13",
         "packs by LPT on several I/O nodes: geometric mean of makespan over first-fit 1.09 / 0.71 / 0.53",
         (
-            Check(
+            ClaimCheck(
                 "falls with the number of I/O nodes, below 1 for 3 and 5",
                 figures,
                 means[1] > means[3] > means[5] and means[3] < 1.0,
             ),
-            Check(
+            ClaimCheck(
                 "within 0.05 of what is printed", figures, all(abs(means[count] - PRINTED[count]) <= 0.05 for count in means)
             ),
         ),
@@ -98,7 +98,7 @@ def d11(rows: Rows) -> Verdict:
     for family in FAMILIES:
         low = {mapping: _mean(rows, family, mapping, "utilization", high=loads[0]) for mapping in MAPPINGS}
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{family}, load {loads[0]:g}: list scheduling uses the machine best",
                 listed(list(low), list(low.values())),
                 max(low, key=lambda name: low[name]) == "list",
@@ -107,7 +107,7 @@ def d11(rows: Rows) -> Verdict:
     for family in FAMILIES:
         high = {mapping: _mean(rows, family, mapping, "utilization", low=HIGH_LOAD) for mapping in ("list", "pack max")}
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{family}, load {HIGH_LOAD:g} and more: pack max passes list",
                 listed(list(high), list(high.values())),
                 high["pack max"] > high["list"],
@@ -117,7 +117,7 @@ def d11(rows: Rows) -> Verdict:
         for family in FAMILIES:
             found = {mapping: _mean(rows, family, mapping, measure) for mapping in MAPPINGS}
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{family}: pack max has a lower {word} stretch than list",
                     listed(list(found), list(found.values()), ".3f"),
                     found["pack max"] < found["list"],
@@ -127,9 +127,13 @@ def d11(rows: Rows) -> Verdict:
         found = {mapping: _mean(rows, family, mapping, "mean_stretch") for mapping in MAPPINGS}
         best, worst = min(found, key=lambda name: found[name]), max(found, key=lambda name: found[name])
         if family in ("BU", "NU"):
-            checks.append(Check(f"{family}: pack char has the lowest mean stretch", f"lowest: {best}", best == "pack char"))
+            checks.append(
+                ClaimCheck(f"{family}: pack char has the lowest mean stretch", f"lowest: {best}", best == "pack char")
+            )
         elif family == "MB":
-            checks.append(Check("MB: pack char has the highest mean stretch", f"highest: {worst}", worst == "pack char"))
+            checks.append(
+                ClaimCheck("MB: pack char has the highest mean stretch", f"highest: {worst}", worst == "pack char")
+            )
     return Verdict(
         "D11",
         "chapter IV",

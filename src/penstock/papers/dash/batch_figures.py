@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from penstock.papers.dash.batch_experiments import FAMILIES, FIRST_FIT, LOAD, MAPPINGS, ONE, Trial
+from penstock.numeric.arrays import Floats
+from penstock.papers.dash.experiments import FAMILIES, FIRST_FIT, LOAD, MAPPINGS, ONE, BatchTrial
 from penstock.papers.drawing import panels
-from penstock.planning.strategy import Strategy
-from penstock.policies.view import Floats
+from penstock.planning.strategy import BatchStrategy
 
-Rows = Mapping[Trial, Mapping[str, Any]]
-STRATEGIES: Final[Mapping[str, tuple[Strategy, str, str]]] = {
+Rows = Mapping[BatchTrial, Mapping[str, Any]]
+STRATEGIES: Final[Mapping[str, tuple[BatchStrategy, str, str]]] = {
     "S = 1": (ONE, "fifo", "#0072b2"),
     "S = I/O load": (LOAD, "fifo", "#e69f00"),
     "S = 1, longest-remaining": (ONE, "longest-remaining", "#009e73"),
@@ -24,7 +24,7 @@ COLOURS: Final = {"list": "#000000", "pack max": "#0072b2", "pack random": "#e69
 
 
 def chosen(
-    rows: Rows, strategy: Strategy, policy: str = "fifo", io_nodes: int = 1
+    rows: Rows, strategy: BatchStrategy, policy: str = "fifo", io_nodes: int = 1
 ) -> dict[tuple[Any, int], Mapping[str, Any]]:
     """What was measured under the strategy, by batch."""
     return {

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from penstock.papers.claims import Check, Verdict, listed
-from penstock.papers.dash.chain_campaigns import BEST_EFFORT, EIGHT, LIST, NOISES, OPTIMAL, PERIODIC
+from penstock.numeric.arrays import Floats
+from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.dash.chain_figures import relative, stretches
-from penstock.papers.results import Results
-from penstock.policies.view import Floats
+from penstock.papers.dash.experiments import BEST_EFFORT, EIGHT, LIST, NOISES, OPTIMAL, PERIODIC
+from penstock.papers.reproducing import Results
 
 SMALL_WEIGHT: Final = 1.0
 LARGE_WEIGHT: Final = 3.0
@@ -43,22 +43,24 @@ def d5(general: Results) -> Verdict:
         "Figure II.4",
         "best-effort is best at small I/O weight, then list scheduling, periodic at high weight; the periodic ones coincide",
         (
-            Check(
+            ClaimCheck(
                 f"W below {SMALL_WEIGHT:g}: no ratio to best-effort below 1",
                 listed(list(small), list(small.values())),
                 min(small.values()) >= 1.0,
             ),
-            Check(
+            ClaimCheck(
                 f"W above {SMALL_WEIGHT:g}: list scheduling below 1",
                 listed(list(every), list(every.values())),
                 max(every.values()) < 1.0,
             ),
-            Check(
+            ClaimCheck(
                 f"W above {LARGE_WEIGHT:g}: the best periodic order below the best list order",
                 f"periodic {best_periodic:.4f}, list {best_list:.4f}",
                 best_periodic < best_list,
             ),
-            Check(f"W above {LARGE_WEIGHT:g}: periodic orders within 0.01 of each other", f"{spread:.4f}", spread <= 0.01),
+            ClaimCheck(
+                f"W above {LARGE_WEIGHT:g}: periodic orders within 0.01 of each other", f"{spread:.4f}", spread <= 0.01
+            ),
         ),
     )
 
@@ -72,7 +74,7 @@ def d6(general: Results) -> Verdict:
         change = {name: noisy[name] - plain[name] for name in plain}
         largest = max(change.values(), key=abs)
         checks.append(
-            Check(
+            ClaimCheck(
                 f"noise {noise:.0%}, W above {LARGE_WEIGHT:g}: the ratio to best-effort changes by less than 0.05",
                 listed(list(change), list(change.values()), "+.4f"),
                 abs(largest) < 0.05,
@@ -90,7 +92,7 @@ def d7(machine_learning: Results) -> Verdict:
         which = np.digitize(weight, edges)
         means = [float(ratio[which == interval].mean()) for interval in np.unique(which)]
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{policy}: {what} slower than hierarchical round-robin, as means over 12 intervals of W",
                 f"largest mean {max(means):.3f}, largest single instance {ratio.max():.3f}",
                 max(means) <= most,
@@ -98,7 +100,7 @@ def d7(machine_learning: Results) -> Verdict:
         )
     weight, ratio = relative(machine_learning, BEST_EFFORT, OPTIMAL, noise=0.0)
     checks.append(
-        Check("best-effort: more than 30 % slower somewhere", f"largest {ratio.max():.3f}", float(ratio.max()) > 1.3)
+        ClaimCheck("best-effort: more than 30 % slower somewhere", f"largest {ratio.max():.3f}", float(ratio.max()) > 1.3)
     )
     return Verdict(
         "D7", "Figure II.6", "fifo within 10 % of hierarchical round-robin, best-effort up to 60 % slower", tuple(checks)
@@ -116,17 +118,17 @@ def d8(jacobi: Results) -> Verdict:
         "§III.D.1",
         "longest-io and shortest-remaining starve; four others beat fifo in max stretch; the stretch converges",
         (
-            Check(
+            ClaimCheck(
                 "the two largest max stretches are those of longest-io and shortest-remaining",
                 listed(list(largest), list(largest.values())),
                 set(worst) == {"longest-io", "shortest-remaining"},
             ),
-            Check(
+            ClaimCheck(
                 f"{', '.join(better)} below fifo",
                 listed(better, [largest[name] for name in better]) + f"; fifo {largest['fifo']:.4f}",
                 all(largest[name] < largest["fifo"] for name in better),
             ),
-            Check(
+            ClaimCheck(
                 "doubling the batches moves no max stretch by more than 2 %",
                 listed(list(moves), list(moves.values()), ".2%"),
                 max(moves.values()) <= 0.02,

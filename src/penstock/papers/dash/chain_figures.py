@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.papers.dash.chain_campaigns import BEST_EFFORT, EIGHT, LIST, ML_NOISES, OPTIMAL, PERIODIC
+from penstock.numeric.arrays import Floats
+from penstock.papers.dash.experiments import BEST_EFFORT, EIGHT, LIST, ML_NOISES, OPTIMAL, PERIODIC
 from penstock.papers.drawing import binned, panels
-from penstock.papers.results import Results
-from penstock.policies.view import Floats
+from penstock.papers.reproducing import Results
 
 COLOURS: Final = {
     "best-effort": "#000000",

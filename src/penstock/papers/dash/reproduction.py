@@ -9,20 +9,19 @@ from typing import Final
 
 from penstock.papers import trials
 from penstock.papers.claims import Verdict
-from penstock.papers.dash import batch_experiments, batch_figures, chain_figures, theory_claims
+from penstock.papers.dash import batch_figures, chain_figures, experiments, theory_claims
 from penstock.papers.dash.batch_claims import d9, d10, d11
 from penstock.papers.dash.batch_figures import Rows
-from penstock.papers.dash.chain_campaigns import CAMPAIGNS
 from penstock.papers.dash.chain_claims import d5, d6, d7, d8
-from penstock.papers.reproducing import Reproduction, chosen
-from penstock.papers.results import Results
+from penstock.papers.dash.experiments import CAMPAIGNS
+from penstock.papers.reproducing import Reproduction, Results, chosen
 
 ITEMS: Final = (*chain_figures.FIGURES, *batch_figures.FIGURES, "figureV.3", "claims")
 TITLE: Final = "Dash: data-aware scheduling at higher scale"
 EXPERIMENTS: Final = {
-    "packs": batch_experiments.packs,
-    "io-nodes": batch_experiments.several_io_nodes,
-    "mapping": batch_experiments.mapping,
+    "packs": experiments.packs,
+    "io-nodes": experiments.several_io_nodes,
+    "mapping": experiments.mapping,
 }
 
 
@@ -42,7 +41,7 @@ def reproduce(
 
     @cache
     def rows(name: str) -> Rows:
-        experiment = EXPERIMENTS[name](batch_experiments.SCALES[scale])
+        experiment = EXPERIMENTS[name](experiments.SCALES[scale])
         return trials.run(experiment, out / scale, progress)
 
     for item in wanted:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 
-from penstock.papers.claims import Check, Verdict
+from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import panels
 from penstock.planning.partition import (
     Applications,
@@ -19,9 +19,8 @@ from penstock.planning.partition import (
     contiguity_gap,
     contiguous_partition,
 )
-from penstock.theory.bicolored import list_schedule, schedule
 from penstock.theory.chain_optimum import optimal_makespan
-from penstock.theory.round_robin import hierarchical_round_robin, uniform_makespan
+from penstock.theory.chains import hierarchical_round_robin, list_schedule, schedule, uniform_makespan
 
 INSTANCES: Final[Mapping[str, int]] = {"smoke": 30, "quick": 300, "paper": 3_000}
 KEYS: Final = ("fifo", "johnson", "most-remain")
@@ -48,7 +47,7 @@ def d1(instances: int) -> Verdict:
         best = optimal_makespan(jobs)
         worst = max(worst, *(list_schedule(jobs, key).makespan / best - 1.0 for key in KEYS))
     says = "with one operation each, any greedy order is optimal for the makespan"
-    check = Check(
+    check = ClaimCheck(
         f"{instances} random instances, three orders", f"largest excess over the optimum {worst:.1e}", worst <= CLOSE
     )
     return Verdict("D1", "§II.B.2", says, (check,))
@@ -73,9 +72,9 @@ def d2(instances: int) -> Verdict:
         "Theorem 2",
         "hierarchical round-robin is optimal for uniform jobs, with a closed form",
         (
-            Check(f"{instances} random instances: optimal", f"largest excess {excess:.1e}", excess <= CLOSE),
-            Check("the closed form is its makespan", f"largest difference {apart:.1e}", apart <= CLOSE),
-            Check(
+            ClaimCheck(f"{instances} random instances: optimal", f"largest excess {excess:.1e}", excess <= CLOSE),
+            ClaimCheck("the closed form is its makespan", f"largest difference {apart:.1e}", apart <= CLOSE),
+            ClaimCheck(
                 "Figure II.3's example: 16 by schedule and by formula",
                 f"{by_order:g} and {by_formula:g}",
                 by_order == by_formula == 16.0,
@@ -100,8 +99,10 @@ def d3(instances: int) -> Verdict:
         "Theorem 3",
         "any list schedule takes at most twice the optimum, and the ratio is tight",
         (
-            Check(f"{instances} random instances, three orders: at most 2", f"largest {worst:.4f}", worst <= 2.0 + CLOSE),
-            Check("the ε instance: towards 2", f"{ratio:.6f} at ε = {epsilon:g}", abs(ratio - 2.0) < 1e-5),
+            ClaimCheck(
+                f"{instances} random instances, three orders: at most 2", f"largest {worst:.4f}", worst <= 2.0 + CLOSE
+            ),
+            ClaimCheck("the ε instance: towards 2", f"{ratio:.6f} at ε = {epsilon:g}", abs(ratio - 2.0) < 1e-5),
         ),
     )
 
@@ -116,7 +117,9 @@ def d4(instances: int) -> Verdict:
         ratio = schedule(jobs, hierarchical_round_robin(jobs)).makespan / optimal_makespan(jobs)
         worst = max(worst, (ratio - 1.0) * n)
     says = "hierarchical round-robin takes at most 1 + 1/n of the optimum for periodic jobs with equal n"
-    check = Check(f"{instances} random instances: (ratio − 1)·n at most 1", f"largest {worst:.4f}", worst <= 1.0 + CLOSE)
+    check = ClaimCheck(
+        f"{instances} random instances: (ratio − 1)·n at most 1", f"largest {worst:.4f}", worst <= 1.0 + CLOSE
+    )
     return Verdict("D4", "Theorem 4", says, (check,))
 
 
@@ -145,17 +148,17 @@ def d12(instances: int) -> Verdict:
         "§V.B",
         "the best partition can always be chosen contiguous in v, and mostly beats all-shared and all-exclusive",
         (
-            Check(
+            ClaimCheck(
                 f"{instances} random sets of 3 to 7: contiguous is as good as any",
                 f"in {np.mean(gaps <= CLOSE):.1%} of the sets; largest gap {gaps.max():.1%}",
                 bool(gaps.max() <= CLOSE),
             ),
-            Check(
+            ClaimCheck(
                 "the set (2, 4, 6, 24, 64) with loads (1, 40, 16, 1, 1)/64",
                 f"best {best_partition(counter).value:.3f}, contiguous {contiguous_partition(counter).value:.3f}",
                 contiguity_gap(counter) <= CLOSE,
             ),
-            Check("better than both in most cases", f"in {wins:.1%} of the sets", wins > 0.5),
+            ClaimCheck("better than both in most cases", f"in {wins:.1%} of the sets", wins > 0.5),
         ),
     )
 

@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from penstock.papers.claims import Check, Verdict, listed
-from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE
+from penstock.papers.claims import ClaimCheck, Verdict, listed
+from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE, Sets
 from penstock.papers.distributed.figures import COLOURS, changes, name_of
-from penstock.papers.distributed.rows import Sets
 from penstock.planning.placement.heuristics import MCKP_SHARED
 
 ALLOCATIONS: Final = ("random", "static", "best-bdw", "n-sys", "tcpu")
@@ -43,7 +42,7 @@ def s1(kinds: Sequence[Sets]) -> Verdict:
     checks = []
     for sets in kinds:
         wrong = sum(row["more_than_best"] for row in sets.rows)
-        checks.append(Check(f"{sets.label}: never n_sys > n_perf", f"{wrong} in {len(sets.rows)} sets", wrong == 0))
+        checks.append(ClaimCheck(f"{sets.label}: never n_sys > n_perf", f"{wrong} in {len(sets.rows)} sets", wrong == 0))
     return Verdict("S1", "Lemma 1", "n_sys ≤ n_perf for every application", tuple(checks))
 
 
@@ -61,22 +60,22 @@ def s2(kinds: Sequence[Sets]) -> Verdict:
         }
         gain = 1.0 - placed[BY_LOAD] / placed[IN_TURN]
         checks += [
-            Check(
+            ClaimCheck(
                 f"{sets.label}: best-bdw is within {NEARLY:.0%} of the best allocation in most bins of load below {FAR:g}",
                 f"{len(best)} of {len(low)} bins",
                 2 * len(best) > len(low),
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: n-sys passes best-bdw at a large I/O-load",
                 "never" if lost is None else f"from {lost:.2f} on, of {sets.loads.max():.2f}",
                 lost is not None and lost >= HIGH[0],
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: clairvoyant placement gains under {NEARLY:.0%} over placing in turn (best-bdw)",
                 f"{gain:.2%}",
                 abs(gain) < NEARLY,
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: both beat random placement (best-bdw)",
                 listed(list(placed), list(placed.values()), ".3f"),
                 max(placed[BY_LOAD], placed[IN_TURN]) < placed["random"],
@@ -98,7 +97,7 @@ def s3(kinds: Sequence[Sets]) -> Verdict:
                 mean_of(sets, name_of(allocation, placement), "spread", chosen) for placement in (BY_LOAD, IN_TURN, "random")
             ]
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{sets.label}: {allocation} at I/O-load {load} ± 0.05: clairvoyant < in turn < random",
                     listed(("clairvoyant", "in turn", "random"), values, ".3f"),
                     values[0] < values[1] < values[2],
@@ -125,27 +124,27 @@ def s4(kinds: Sequence[Sets]) -> Verdict:
         }
         means = {name: mean_of(sets, name_of(name), "mean_slowdown", everything) for name in COLOURS}
         checks += [
-            Check(
+            ClaimCheck(
                 f"{sets.label}: best-bdw has the smallest ρ_io, 1",
                 listed(list(least), list(least.values()), ".3f"),
                 abs(least["best-bdw"] - 1.0) < 1e-9,
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: ρ_con of best-bdw grows with the I/O-load",
                 f"by {slopes['best-bdw']:.3f} for each 1 of I/O-load",
                 slopes["best-bdw"] > 0.0,
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: ρ_con of n-sys and tcpu grows less than half as fast",
                 listed(list(slopes), list(slopes.values()), ".3f"),
                 max(slopes["n-sys"], slopes["tcpu"]) < 0.5 * slopes["best-bdw"],
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: ρ_con of n-sys and tcpu stays flat: from load 0.4 to {FAR:g} it grows by under a quarter",
                 listed(list(growth), list(growth.values()), "+.0%"),
                 all(value < 0.25 for value in growth.values()),
             ),
-            Check(
+            ClaimCheck(
                 f"{sets.label}: mckp has the largest mean slowdown",
                 listed(list(means), list(means.values()), ".3f"),
                 means[MCKP_SHARED] == max(means.values()),
@@ -168,7 +167,7 @@ def s5(kinds: Sequence[Sets]) -> Verdict:
             means = {name: mean_of(sets, name_of(name), "idle_time", chosen) for name in ALLOCATIONS}
             smallest = min(means.values())
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{sets.label}: at I/O-load {words}: {' and '.join(first)} best, within {slack:.0%}",
                     listed(list(means), list(means.values())),
                     all(means[name] <= (1.0 + slack) * smallest for name in first),
@@ -177,7 +176,7 @@ def s5(kinds: Sequence[Sets]) -> Verdict:
         above = sets.between(0.8, np.inf)
         static, fastest = (mean_of(sets, name_of(name), "idle_time", above) for name in ("static", "best-bdw"))
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{sets.label}: at I/O-load above 0.8 static is good: below best-bdw",
                 f"static {static:.4f}, best-bdw {fastest:.4f}",
                 static < fastest,
@@ -195,7 +194,7 @@ def s6(kinds: Sequence[Sets]) -> Verdict:
             change = changes(sets, heuristic.name)
             worst, where = max((float(change[inside].mean()), middle) for middle, inside in sets.bins())
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{sets.label}: {heuristic.name}: the mean slowdown grows by under 4 % in every bin of I/O-load",
                     f"at most by {worst:.1%} (at {where:.2f}), {change.mean():+.1%} on average",
                     worst < 0.04,
@@ -212,13 +211,13 @@ def s7(kinds: Sequence[Sets], targets: Sets) -> Verdict:
         there = crossing(sets, "n-sys")
         measured = f"{_or_never(here)} with OSTs, {_or_never(there)} with {sets.label}"
         earlier = here is not None and (there is None or here < there)
-        checks.append(Check("n-sys passes best-bdw at a lower I/O-load than with I/O nodes", measured, earlier))
+        checks.append(ClaimCheck("n-sys passes best-bdw at a lower I/O-load than with I/O nodes", measured, earlier))
     for measure, low, high in (("mean_slowdown", here or 0.0, FAR), ("idle_time", 0.3, np.inf)):
         bins = [(middle, inside) for middle, inside in targets.bins() if low <= middle < high]
         good = [middle for middle, inside in bins if _within(targets, "static", measure, inside, 0.1)]
         words = f"from {low:.2f} on" if np.isinf(high) else f"from {low:.2f} to {high:g}"
         checks.append(
-            Check(
+            ClaimCheck(
                 f"static is within 10 % of the best allocation in {measure.replace('_', ' ')}, I/O-load {words}",
                 f"in {len(good)} of {len(bins)} bins",
                 len(bins) > 0 and len(good) >= 0.8 * len(bins),
@@ -249,7 +248,7 @@ def interval(kinds: Sequence[Sets]) -> Verdict:
         ]
         apart = float(np.median([abs(one / other - 1.0) for one, other in both])) if both else float("nan")
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{sets.label}: where everyone has transferred before the first end, slowdowns differ by under 2 % (median)",
                 f"{apart:.2%}; {len(sets.rows) - len(both)} of {len(sets.rows)} sets have no such interval",
                 apart < 0.02,
@@ -263,7 +262,7 @@ def oracle(rows: Sequence[Mapping[str, float]]) -> Verdict:
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
     ordered = sorted(means, key=lambda name: means[name])
     least = min(min(row.values()) for row in rows)
-    check = Check(
+    check = ClaimCheck(
         "no heuristic is better than the best of all placements; mean slowdown over it, on average",
         listed(ordered, [means[name] for name in ordered], ".3f"),
         least >= 1.0 - 1e-9,

@@ -1,24 +1,27 @@
-"""What is run for 002 §VI: sets of applications at rising I/O loads, under every allocation and placement."""
+"""What is run for 002 §VI: sets of applications at rising I/O loads, under every allocation and placement.
+
+What was measured of sets of applications, ready to be asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.steady import FIRST_END, simulate_placement
+from penstock.engine.scenarios import FIRST_END, simulate_placement
 from penstock.model import Curve, Workload
+from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import Heuristic, heuristics
 from penstock.planning.placement.oracle import best_placement
-from penstock.workloads.curve_classes import believed, class_curves
-from penstock.workloads.curve_families import FAMILIES, CurveSource, Measured
+from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves
 from penstock.workloads.distributed import Distributed, distributed
 from penstock.workloads.profiles import read_profiles
 
@@ -49,7 +52,7 @@ COMPARED: Final = Heuristic("best-bdw", IN_TURN)
 
 
 @dataclass(frozen=True)
-class Trial:
+class PlacementTrial:
     """A set of `applications` with I/O-load Θ = `load` at one resource each, with `curves` of one kind; measured curves are
     read from the file `profiles`.
     """
@@ -74,7 +77,7 @@ class Small:
 
 
 @dataclass(frozen=True)
-class Scale:
+class DistributedScale:
     """Values of Θ, and sets of applications of each; resources and sets of four applications with each of SMALL_LOADS for
     which all placements are tried.
     """
@@ -90,10 +93,10 @@ def _upto(step: float) -> tuple[float, ...]:
     return tuple(float(load) for load in np.round(np.arange(0.1, 1.86, step), 2))
 
 
-SCALES: Final[Mapping[str, Scale]] = {
-    "smoke": Scale((0.3, 0.6, 0.9, 1.2, 1.5, 1.8), 5, small_sets=2),
-    "quick": Scale(_upto(0.125), 20),
-    "paper": Scale(_upto(0.05), 100, few=4, small_sets=30),
+SCALES: Final[Mapping[str, DistributedScale]] = {
+    "smoke": DistributedScale((0.3, 0.6, 0.9, 1.2, 1.5, 1.8), 5, small_sets=2),
+    "quick": DistributedScale(_upto(0.125), 20),
+    "paper": DistributedScale(_upto(0.05), 100, few=4, small_sets=30),
 }
 SMALL_LOADS: Final = (0.3, 0.6, 0.9)
 FEW_APPLICATIONS: Final = 4
@@ -103,19 +106,19 @@ APPLICATIONS: Final = 40
 RESOURCES: Final = 20
 
 
-def sets_of(curves: str, scale: Scale, profiles: Path | None = None) -> Experiment[Trial]:
+def sets_of(curves: str, scale: DistributedScale, profiles: Path | None = None) -> Experiment[PlacementTrial]:
     """The sets of applications with curves of one kind; measured ones are in the file `profiles`."""
     read = profiles if curves == MEASURED else None
     path, digest = (str(read), sha256(read.read_bytes()).hexdigest()[:12]) if read else ("", "")
     trials = (
-        Trial(curves, APPLICATIONS, load, 1_000 * index + number, path, digest)
+        PlacementTrial(curves, APPLICATIONS, load, 1_000 * index + number, path, digest)
         for index, load in enumerate(scale.loads)
         for number in range(scale.sets)
     )
     return Experiment(curves, tuple(trials), measure)
 
 
-def measure(trial: Trial) -> dict[str, Any]:
+def measure(trial: PlacementTrial) -> dict[str, Any]:
     """Make the set and run it under every heuristic; the I/O-load of n-sys is what the paper's figures go by."""
     source = source_of(trial.curves, trial.profiles)
     workload = distributed(Distributed(trial.load, trial.applications, RESOURCES), source, trial.seed)
@@ -138,7 +141,7 @@ def measure(trial: Trial) -> dict[str, Any]:
     return row
 
 
-def small_sets(scale: Scale) -> Experiment[Small]:
+def small_sets(scale: DistributedScale) -> Experiment[Small]:
     """Small sets, for the distance of each heuristic from the best of all placements."""
     trials = (
         Small(FEW_APPLICATIONS, scale.few, load, 1_000 * index + number)
@@ -163,7 +166,7 @@ def measure_small(trial: Small) -> dict[str, float]:
 def source_of(curves: str, profiles: str) -> CurveSource:
     """Where the curves of a trial are drawn from."""
     if curves == MEASURED:
-        return Measured(tuple(read_profiles(profiles, STATISTIC).values()), LABELS[MEASURED])
+        return MeasuredCurves(tuple(read_profiles(profiles, STATISTIC).values()), LABELS[MEASURED])
     return FAMILIES[curves]
 
 
@@ -171,7 +174,7 @@ def source_of(curves: str, profiles: str) -> CurveSource:
 def pool(curves: str, profiles: str) -> tuple[Curve, ...]:
     """All measured curves, or as many drawn from a family as the paper has."""
     source = source_of(curves, profiles)
-    return source.curves if isinstance(source, Measured) else source.draw(POOL[curves], np.random.default_rng(0))
+    return source.curves if isinstance(source, MeasuredCurves) else source.draw(POOL[curves], np.random.default_rng(0))
 
 
 @cache
@@ -189,3 +192,37 @@ def _row(workload: Workload, known: Characteristics, heuristic: Heuristic, seed:
 def _curve(curve: Curve | None) -> Curve:
     assert curve is not None
     return curve
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The rows of one kind of curves, and what these are."""
+
+    label: str
+    rows: tuple[Mapping[str, Any], ...]
+
+    @cached_property
+    def loads(self) -> Floats:
+        """I/O-load of n-sys, which is the least any allocation has."""
+        return np.array([row["load"] for row in self.rows])
+
+    def of(self, heuristic: str, measure: str, *, believed: bool = False) -> Floats:
+        """A measure of all sets under a heuristic; `believed` where the scheduler knew the classes of the curves only."""
+        return np.array([row["believed" if believed else "runs"][heuristic][measure] for row in self.rows])
+
+    def near(self, load: float, width: float = 0.05) -> np.ndarray:
+        """The sets with an I/O-load near this one."""
+        return np.abs(self.loads - load) <= width
+
+    def between(self, low: float, high: float) -> np.ndarray:
+        """The sets with an I/O-load from `low` to before `high`."""
+        return (self.loads >= low) & (self.loads < high)
+
+    def bins(self, width: float = 0.1, fewest: int = 3) -> list[tuple[float, np.ndarray]]:
+        """Middles of equal intervals of the I/O-load, and the sets in each that has enough of them."""
+        found = []
+        for low in np.arange(0.0, float(self.loads.max()) + width, width):
+            inside = self.between(low, low + width)
+            if inside.sum() >= fewest:
+                found.append((float(low) + width / 2.0, inside))
+        return found

@@ -10,12 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from penstock.model import Curve
-from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, UNSURE
-from penstock.papers.distributed.rows import Sets
+from penstock.numeric.arrays import Floats
+from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, UNSURE, Sets
 from penstock.papers.drawing import panels
 from penstock.planning.placement.heuristics import MCKP_SHARED
-from penstock.policies.view import Floats
-from penstock.workloads.curve_classes import CLASSES, class_of
+from penstock.workloads.curves import CLASSES, class_of
 
 COLOURS: Final = {
     "random": "#999999",

@@ -19,12 +19,12 @@ from penstock.papers.distributed.experiments import (
     MEASURED,
     SCALES,
     TARGETS,
+    Sets,
     classes_of,
     pool,
     sets_of,
     small_sets,
 )
-from penstock.papers.distributed.rows import Sets
 from penstock.papers.reproducing import Reproduction, chosen
 
 ITEMS: Final = ("figure1", "figure2", *(f"figure{number}" for number in range(5, 14)), "oracle", "claims")

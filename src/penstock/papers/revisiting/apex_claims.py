@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.papers.claims import Check, Verdict, listed
-from penstock.papers.results import Results
+from penstock.numeric.arrays import Floats
+from penstock.papers.claims import ClaimCheck, Verdict, listed
+from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.campaigns import POLICIES, WORKLOADS
 from penstock.papers.revisiting.figures import ratios
-from penstock.policies.view import Floats
 
 WINNERS = ("look-ahead-greedy-yield", "periodic-greedy-yield", "best-next-event")
 
@@ -35,18 +35,20 @@ def _r8(results: Results) -> Verdict:
         "pressure about 0.15 on Cielo and up to 1.4 on its scaled machines; min-yield of fair-share falls as pressure "
         "grows, more sharply for TRILAB",
         (
-            Check(
+            ClaimCheck(
                 "mean pressure on Cielo from 0.10 to 0.20",
                 listed(WORKLOADS, cielo),
                 all(0.1 <= mean <= 0.2 for mean in cielo),
             ),
-            Check(
+            ClaimCheck(
                 "mean pressure on the largest machine from 1.2 to 1.6",
                 listed(WORKLOADS, largest) + f" (above 1.4: {listed(WORKLOADS, above, '.1f')} % of all windows)",
                 all(1.2 <= mean <= 1.6 for mean in largest),
             ),
-            Check("min-yield against pressure has a negative slope", listed(WORKLOADS, slopes, "+.3f"), max(slopes) < 0.0),
-            Check("and a steeper one for TRILAB", listed(WORKLOADS, slopes, "+.3f"), slopes[1] < slopes[0]),
+            ClaimCheck(
+                "min-yield against pressure has a negative slope", listed(WORKLOADS, slopes, "+.3f"), max(slopes) < 0.0
+            ),
+            ClaimCheck("and a steeper one for TRILAB", listed(WORKLOADS, slopes, "+.3f"), slopes[1] < slopes[0]),
         ),
     )
 
@@ -54,7 +56,7 @@ def _r8(results: Results) -> Verdict:
 def _r9(results: Results) -> Verdict:
     _, com = ratios(results, "greedy-com", "nersc")
     band = float(np.mean((com >= 0.9) & (com <= 1.1)))
-    checks = [Check("NERSC: greedy-com within 0.9 to 1.1 in 80 % of windows", f"{100 * band:.1f} %", band >= 0.8)]
+    checks = [ClaimCheck("NERSC: greedy-com within 0.9 to 1.1 in 80 % of windows", f"{100 * band:.1f} %", band >= 0.8)]
     for workload in WORKLOADS:
         good, growth = [], []
         for policy in WINNERS:
@@ -62,19 +64,21 @@ def _r9(results: Results) -> Verdict:
             good.append(float(np.mean(values >= 1.0 - 1e-3)))
             growth.append(_slope(pressures, values))
         checks.append(
-            Check(
+            ClaimCheck(
                 f"{workload.upper()}: ratio to fair-share at least 0.999 in 90 % of windows",
                 listed(WINNERS, [100.0 * share for share in good], ".1f") + " %",
                 min(good) >= 0.9,
             )
         )
         checks.append(
-            Check(f"{workload.upper()}: the ratio grows with W (slope)", listed(WINNERS, growth, "+.3f"), min(growth) > 0.0)
+            ClaimCheck(
+                f"{workload.upper()}: the ratio grows with W (slope)", listed(WINNERS, growth, "+.3f"), min(growth) > 0.0
+            )
         )
         sets, queue = results.where("set-10", workload=workload).beside(results.where("fcfs", workload=workload))
         equal = float(np.mean(np.abs(sets.column("min_yield") - queue.column("min_yield")) < 1e-9))
         checks.append(
-            Check(f"{workload.upper()}: set-10 equals fcfs in 99 % of windows", f"{100 * equal:.1f} %", equal >= 0.99)
+            ClaimCheck(f"{workload.upper()}: set-10 equals fcfs in 99 % of windows", f"{100 * equal:.1f} %", equal >= 0.99)
         )
     return Verdict(
         "R9",
@@ -92,7 +96,7 @@ def _r10(results: Results) -> Verdict:
             means = [results.where(policy, workload=workload).mean(column) for policy in POLICIES]
             best = POLICIES[int(np.argmax(means))]
             checks.append(
-                Check(
+                ClaimCheck(
                     f"{workload.upper()}: greedy-com has the best mean {column}",
                     listed(POLICIES, means),
                     best == "greedy-com",
@@ -103,7 +107,7 @@ def _r10(results: Results) -> Verdict:
     last = [high[policy] for policy in ("set-10", "fcfs", "greedy-yield", "periodic-greedy-yield")]
     ordered = bool(high["greedy-com"] > max(middle) and min(middle) > max(last))
     checks.append(
-        Check(
+        ClaimCheck(
             "TRILAB, W > 1: efficiency of greedy-com, then {fair-share, look-ahead, best-next-event}, then the others",
             listed(POLICIES, [high[policy] for policy in POLICIES]),
             ordered,
@@ -135,17 +139,17 @@ def _r11(results: Results) -> Verdict:
         "simulating one window: best-next-event seconds (never over 60 s), look-ahead tens of ms, the others an order of "
         "magnitude less; ours must be far below",
         (
-            Check(
+            ClaimCheck(
                 "best-next-event under 0.1 s on average, never over 6 s",
                 f"{means['best-next-event']:.2f} ms, at most {slowest:.0f} ms",
                 means["best-next-event"] < 100.0 and slowest < 6000.0,
             ),
-            Check(
+            ClaimCheck(
                 "look-ahead under 10 ms on average",
                 f"{means['look-ahead-greedy-yield']:.2f} ms",
                 means["look-ahead-greedy-yield"] < 10.0,
             ),
-            Check(
+            ClaimCheck(
                 "the others under 1 ms on average, in ms",
                 listed(rest, [means[policy] for policy in rest], ".3f"),
                 max(means[policy] for policy in rest) < 1.0,

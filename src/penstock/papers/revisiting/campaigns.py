@@ -39,7 +39,7 @@ MACHINES: Final = ("cielo", *(f"M_{k}" for k in range(1, 11)))
 
 
 @dataclass(frozen=True)
-class Scale:
+class RevisitingScale:
     """How many synthetic traces a point, how many for the other parameters, schedules a machine, windows a schedule."""
 
     traces: int
@@ -49,21 +49,21 @@ class Scale:
     machines: tuple[str, ...] = MACHINES
 
 
-SCALES: Final[Mapping[str, Scale]] = {
-    "smoke": Scale(traces=2, others=1, schedules=1, windows=4, machines=("cielo", "M_2", "M_5", "M_10")),
-    "quick": Scale(traces=20, others=5, schedules=4, windows=20),
-    "paper": Scale(traces=200, others=200, schedules=100, windows=20),
+SCALES: Final[Mapping[str, RevisitingScale]] = {
+    "smoke": RevisitingScale(traces=2, others=1, schedules=1, windows=4, machines=("cielo", "M_2", "M_5", "M_10")),
+    "quick": RevisitingScale(traces=20, others=5, schedules=4, windows=20),
+    "paper": RevisitingScale(traces=200, others=200, schedules=100, windows=20),
 }
 
 _BASE: Final[dict[str, Any]] = {"small": 20, "sigma": 0.5, "noise": 0.5}
 
 
-def pressure(scale: Scale) -> Campaign:
+def pressure(scale: RevisitingScale) -> Campaign:
     """Figures 2 to 4: traces at each W_GOAL with ν = σ = 0.5 and 20 applications of each size."""
     return _synthetic("pressure", [{"pressure": value, **_BASE} for value in PRESSURES], scale.traces)
 
 
-def other_parameters(scale: Scale) -> Campaign:
+def other_parameters(scale: RevisitingScale) -> Campaign:
     """§6.2.2, impact of the other parameters: one varied at a time."""
     varied = {
         tuple(sorted({"pressure": OTHERS_AT, **_BASE, name: value}.items()))
@@ -73,7 +73,7 @@ def other_parameters(scale: Scale) -> Campaign:
     return _synthetic("other-parameters", [dict(parameters) for parameters in sorted(varied)], scale.others)
 
 
-def apex(scale: Scale) -> Campaign:
+def apex(scale: RevisitingScale) -> Campaign:
     """Figures 5 to 10: the longest windows of schedules on Cielo and its scaled machines."""
     cells = [
         Cell("apex", {"workload": workload, "machine": machine, "count": scale.windows}, seed, policy)
@@ -90,7 +90,7 @@ def _synthetic(name: str, points: list[dict[str, Any]], traces: int) -> Campaign
     return Campaign(name, tuple(cells))
 
 
-CAMPAIGNS: Final[Mapping[str, Callable[[Scale], Campaign]]] = {
+CAMPAIGNS: Final[Mapping[str, Callable[[RevisitingScale], Campaign]]] = {
     "pressure": pressure,
     "other-parameters": other_parameters,
     "apex": apex,

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 
+from penstock.numeric.arrays import Floats
 from penstock.papers.drawing import COLOURS, binned, boxes, panels
-from penstock.papers.results import Results
+from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.campaigns import MACHINES, POLICIES, PRESSURES, SORTED_AT, WORKLOADS
-from penstock.policies.view import Floats
 
 OBJECTIVES: Final = (("min_yield", "min-yield"), ("efficiency", "efficiency"), ("utilization", "utilization"))
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import Reproduction, chosen
-from penstock.papers.results import Results
+from penstock.papers.reproducing import Reproduction, Results, chosen
 from penstock.papers.revisiting import table2
 from penstock.papers.revisiting.apex_claims import apex_claims
 from penstock.papers.revisiting.campaigns import CAMPAIGNS, SCALES

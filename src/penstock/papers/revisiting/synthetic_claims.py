@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.papers.claims import Check, Verdict, listed
-from penstock.papers.results import Results
+from penstock.numeric.arrays import Floats
+from penstock.papers.claims import ClaimCheck, Verdict, listed
+from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.campaigns import OTHER_PARAMETERS, OTHERS, POLICIES, PRESSURES, YIELD_DRIVEN
 from penstock.papers.revisiting.figures import sorted_yields
-from penstock.policies.view import Floats
 
 HIGHEST = PRESSURES[-1]
 
@@ -36,13 +36,13 @@ def _r1(results: Results) -> Verdict:
         "as W grows fair-share, fcfs, set-10 and greedy-com lose min-yield; the four yield-driven strategies stay far "
         "above them, close to each other",
         (
-            Check(
+            ClaimCheck(
                 "each of the four others loses over 0.1 of min-yield from W_GOAL 0.2 to 1.1",
                 listed(OTHERS, [float(yields[policy][0] - yields[policy][-1]) for policy in OTHERS]),
                 len(losing) == len(OTHERS),
             ),
-            Check("at 1.1 the yield-driven are above the others by over 0.03", f"{gap:.4f}", gap > 0.03),
-            Check("at 1.1 the yield-driven are within 0.03 of each other", f"{spread:.4f}", spread < 0.03),
+            ClaimCheck("at 1.1 the yield-driven are above the others by over 0.03", f"{gap:.4f}", gap > 0.03),
+            ClaimCheck("at 1.1 the yield-driven are within 0.03 of each other", f"{spread:.4f}", spread < 0.03),
         ),
     )
 
@@ -56,7 +56,7 @@ def _r2(results: Results) -> Verdict:
         behind = reference - _means(results, policy, "min_yield")
         measured = listed([f"W {pressure}:" for pressure in PRESSURES], list(behind), "+.4f")
         worse = bool(behind.mean() > 0.0 and behind.max() < 0.03)
-        checks.append(Check(f"{policy}: behind on average over W_GOAL, by less than 0.03 anywhere", measured, worse))
+        checks.append(ClaimCheck(f"{policy}: behind on average over W_GOAL, by less than 0.03 anywhere", measured, worse))
     return Verdict(
         "R2",
         "§6.2.2",
@@ -72,10 +72,12 @@ def _r3(results: Results) -> Verdict:
         worst = {POLICIES[row] for row in means.argmin(axis=0)}
         best = {POLICIES[row] for row in means.argmax(axis=0)}
         checks.append(
-            Check(f"fcfs has the worst {column} at every W_GOAL", f"worst: {', '.join(sorted(worst))}", worst == {"fcfs"})
+            ClaimCheck(
+                f"fcfs has the worst {column} at every W_GOAL", f"worst: {', '.join(sorted(worst))}", worst == {"fcfs"}
+            )
         )
         checks.append(
-            Check(
+            ClaimCheck(
                 f"greedy-com has the best {column} at every W_GOAL",
                 f"best: {', '.join(sorted(best))}",
                 best == {"greedy-com"},
@@ -83,7 +85,7 @@ def _r3(results: Results) -> Verdict:
         )
     com, fair = (float(_means(results, policy, "min_yield")[-1]) for policy in ("greedy-com", "fair-share"))
     checks.append(
-        Check(
+        ClaimCheck(
             "min-yield of greedy-com at 1.1 is below fair-share's",
             listed(("greedy-com", "fair-share"), (com, fair)),
             com < fair,
@@ -111,13 +113,13 @@ def _r4(results: Results) -> Verdict:
         "the yield-driven strategies lose under 5 % of efficiency and utilization against fair-share, and only at "
         "the highest W; for all but the largest W look-ahead has better efficiency and utilization than fair-share",
         (
-            Check(
+            ClaimCheck(
                 "the largest loss is under 5 %", listed(names, list(100.0 * loss), "+.2f") + " %", bool(loss.max() < 0.05)
             ),
-            Check(
+            ClaimCheck(
                 "below 1.1 no strategy loses over 0.2 %", f"{100.0 * loss[:-1].max():+.2f} %", bool(loss[:-1].max() < 0.002)
             ),
-            Check(
+            ClaimCheck(
                 "look-ahead is ahead of fair-share in both below 1.1",
                 listed(names, list(100.0 * lead), "+.2f") + " %",
                 bool(lead[:-1].min() > 0.0),
@@ -142,14 +144,16 @@ def _r5(results: Results) -> Verdict:
         "yields sorted by ω: flat for fair-share and the yield-driven; rising with ω for fcfs; falling for greedy-com; "
         "three rising steps for set-10",
         (
-            Check(
+            ClaimCheck(
                 "flat: the mean of the last third is within 0.03 of the first's",
                 listed(flat, [rises[policy] for policy in flat], "+.4f"),
                 all(abs(rises[policy]) < 0.03 for policy in flat),
             ),
-            Check("fcfs rises by over 0.05 from the first to the last third", f"{rises['fcfs']:+.4f}", rises["fcfs"] > 0.05),
-            Check("greedy-com falls by over 0.05", f"{rises['greedy-com']:+.4f}", rises["greedy-com"] < -0.05),
-            Check(
+            ClaimCheck(
+                "fcfs rises by over 0.05 from the first to the last third", f"{rises['fcfs']:+.4f}", rises["fcfs"] > 0.05
+            ),
+            ClaimCheck("greedy-com falls by over 0.05", f"{rises['greedy-com']:+.4f}", rises["greedy-com"] < -0.05),
+            ClaimCheck(
                 "set-10: in each third the yield rises with the rank (correlation over 0.5)",
                 listed(("small", "medium", "big"), within, "+.2f"),
                 min(within) > 0.5,
@@ -165,7 +169,7 @@ def _r6(results: Results) -> Verdict:
         "R6",
         "Figure 4, W_GOAL 1.1",
         "yields sorted by φ: fair-share falls close to linearly with φ",
-        (Check("correlation of rank and yield below −0.95", f"{correlation:+.4f}", correlation < -0.95),),
+        (ClaimCheck("correlation of rank and yield below −0.95", f"{correlation:+.4f}", correlation < -0.95),),
     )
 
 
@@ -179,18 +183,18 @@ def _r7(results: Results) -> Verdict:
     checks = []
     for name, symbol in (("small", "n_small"), ("noise", "ν")):
         spreads = [float(np.ptp(means(policy, name))) for policy in POLICIES]
-        checks.append(Check(f"{symbol}: min-yields vary by under 0.1", listed(POLICIES, spreads), max(spreads) < 0.1))
+        checks.append(ClaimCheck(f"{symbol}: min-yields vary by under 0.1", listed(POLICIES, spreads), max(spreads) < 0.1))
     drops = {policy: float(means(policy, "sigma")[0] - means(policy, "sigma")[-1]) for policy in POLICIES}
     hit, spared = ("fcfs", "set-10"), [policy for policy in POLICIES if policy not in ("fcfs", "set-10")]
     checks.append(
-        Check(
+        ClaimCheck(
             "σ from 0.1 to 0.7 lowers fcfs and set-10 by over 0.03",
             listed(hit, [drops[policy] for policy in hit], "+.4f"),
             all(drops[policy] > 0.03 for policy in hit),
         )
     )
     checks.append(
-        Check(
+        ClaimCheck(
             "and the others by under 0.03",
             listed(spared, [drops[policy] for policy in spared], "+.4f"),
             all(drops[policy] < 0.03 for policy in spared),

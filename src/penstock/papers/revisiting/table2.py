@@ -11,7 +11,7 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from penstock.engine import Result, simulate
-from penstock.papers.claims import Check, Verdict
+from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import COLOURS, panels
 from penstock.papers.revisiting.campaigns import POLICIES
 from penstock.policies import REGISTRY, expand, find
@@ -46,7 +46,7 @@ _LIMITS: Final[Mapping[str, Callable[[int], float]]] = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class RatioEntry:
     """A number of the table: strategy, objective, the bound as printed and the example that proves it."""
 
     policy: str
@@ -58,7 +58,7 @@ class Entry:
         return f"{self.policy}, {_OBJECTIVES[self.objective]}: {self.bound} (Example {self.example})"
 
 
-def _entries() -> tuple[Entry, ...]:
+def _entries() -> tuple[RatioEntry, ...]:
     found = []
     for policy in (*POLICIES, ANY):
         lowest = {
@@ -68,8 +68,8 @@ def _entries() -> tuple[Entry, ...]:
             ANY: ("3/2", 5),
         }.get(policy, ("∞", 2))
         efficiency = ("m/4", 2) if policy in ("fair-share", "greedy-com", ANY) else ("m", 3)
-        found += [Entry(policy, "min_yield", *lowest), Entry(policy, "efficiency", *efficiency)]
-        found.append(Entry(policy, "utilization", "∞", 2))
+        found += [RatioEntry(policy, "min_yield", *lowest), RatioEntry(policy, "efficiency", *efficiency)]
+        found.append(RatioEntry(policy, "utilization", "∞", 2))
     return tuple(found)
 
 
@@ -78,12 +78,12 @@ BUILT: Final = tuple(entry for entry in ENTRIES if entry.bound in _LIMITS)
 """Those with an instance in `penstock.theory.adversaries`."""
 
 
-def measure(sizes: Sequence[int]) -> dict[Entry, list[float]]:
+def measure(sizes: Sequence[int]) -> dict[RatioEntry, list[float]]:
     """The ratio of the best schedule known to the strategy's, for each entry that has an instance and each m."""
     return {entry: [_ratio(entry, m) for m in sizes] for entry in BUILT}
 
 
-def _ratio(entry: Entry, m: int) -> float:
+def _ratio(entry: RatioEntry, m: int) -> float:
     if entry.policy == ANY:
         return min(_ratio(replace(entry, policy=policy), m) for policy in expand([SHARING]))
     best, reached = _runs(entry.policy, entry.example, m)
@@ -109,18 +109,18 @@ def _runs(policy: str, example: int, m: int) -> tuple[tuple[Result, ...], Result
     return (simulate(workload, LAST_LISTED_FIRST),), simulate(workload, policy)
 
 
-def claim(measured: Mapping[Entry, Sequence[float]], sizes: Sequence[int]) -> Verdict:
+def claim(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Verdict:
     """R12: every entry that can be built reaches its bound as m grows."""
     checks = []
     for entry in ENTRIES:
         if entry not in measured:
-            checks.append(Check(str(entry), "no instance constructed", holds=False))
+            checks.append(ClaimCheck(str(entry), "no instance constructed", holds=False))
             continue
         least = [min((1.0 - SLACK) * _LIMITS[entry.bound](m), UNBOUNDED) for m in sizes]
         reached = [ratio >= limit for ratio, limit in zip(measured[entry], least, strict=True)]
         tolerance = f"above {UNBOUNDED:.0e}" if entry.bound == "∞" else f"within {SLACK:.0%}"
         values = ", ".join(f"{_shown(ratio)} at m = {m}" for m, ratio in zip(sizes, measured[entry], strict=True))
-        checks.append(Check(f"{entry}, {tolerance}", values, all(reached)))
+        checks.append(ClaimCheck(f"{entry}, {tolerance}", values, all(reached)))
     return Verdict(
         "R12", "Table 2", "lower bounds of the competitive ratios, reached on adversarial instances", tuple(checks)
     )
@@ -130,7 +130,7 @@ def _shown(ratio: float) -> str:
     return f"{ratio:.3g}" if ratio < UNBOUNDED else "∞" if ratio == math.inf else f"{ratio:.1e}"
 
 
-def draw(measured: Mapping[Entry, Sequence[float]], sizes: Sequence[int]) -> Figure:
+def draw(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Figure:
     """Table 2: the ratio of the best schedule known to each strategy's on the instances made against it, as m grows. What is
     above the dotted line, here with ε = 1e-6, grows without bound as ε falls. Lines that coincide hide each other.
     """

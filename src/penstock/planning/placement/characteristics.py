@@ -17,7 +17,7 @@ import numpy as np
 from penstock.engine.machine import resources_of
 from penstock.model import Application, Curve, Workload
 from penstock.model.phases import WORK
-from penstock.policies.view import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints
 
 
 class Information(StrEnum):

@@ -13,7 +13,7 @@ from typing import Final
 
 from penstock.engine.machine import Placement, resources_of
 from penstock.engine.result import Result
-from penstock.engine.steady import HORIZON, STEADY, simulate_placement
+from penstock.engine.scenarios import HORIZON, STEADY, simulate_placement
 from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy
 

@@ -1,4 +1,6 @@
-"""A proposal of who uses which I/O resources: every heuristic that can be used is run, and the best one chosen.
+"""A placement as lines that a site can use.
+
+A proposal of who uses which I/O resources: every heuristic that can be used is run, and the best one chosen.
 
 Heuristics see no more than the level of information says; what their placements are worth is measured with the curves of
 the workload. Where these are not known, nothing can be measured, and the choice follows the paper: the fastest count of
@@ -7,18 +9,47 @@ each application, or a number in proportion to its nodes, placed in turn (002 §
 
 from __future__ import annotations
 
+import csv
+import io
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from penstock.engine.machine import Placement, resources_of
 from penstock.engine.result import ApplicationResult, Result, finite
-from penstock.engine.steady import HORIZON, STEADY, require_measurable, simulate_placement, usable_policy
+from penstock.engine.scenarios import HORIZON, STEADY, require_measurable, simulate_placement, usable_policy
 from penstock.model import InputError, Workload
 from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
 from penstock.planning.placement.heuristics import Heuristic, counts_of, heuristics
 from penstock.planning.placement.oracle import best_placement, require_few
 from penstock.policies.policy import Policy
+
+
+def setstripe_lines(workload: Workload, placement: Placement) -> str:
+    """``lfs setstripe -c COUNT -o OST,… DIRECTORY`` for each application: its new files lie on the storage targets it is
+    placed on, which are numbered from 0 as Lustre does.
+    """
+    lines = []
+    for index, (application, used) in enumerate(zip(workload.applications, placement, strict=True)):
+        if application.directory is None:
+            raise InputError(
+                f"applications[{index}]", "the key 'directory' is missing; expected where its files lie, to stripe them"
+            )
+        targets = ",".join(map(str, used))
+        lines.append(f"lfs setstripe -c {len(used)} -o {targets} {shlex.quote(application.directory)}\n")
+    return "".join(lines)
+
+
+def csv_lines(workload: Workload, placement: Placement) -> str:
+    """A table of jobs and their I/O nodes: ``job,count,resources``, the resources separated by spaces, from 0."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["job", "count", "resources"])
+    for application, used in zip(workload.applications, placement, strict=True):
+        writer.writerow([application.name, len(used), " ".join(map(str, used))])
+    return text.getvalue()
+
 
 OBJECTIVES: Final[dict[str, Callable[[Result], float]]] = {
     "mean-slowdown": lambda result: result.mean_slowdown,
@@ -65,7 +96,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlacementPlan:
     """The proposals for a workload at a level of information, and the one to take."""
 
     workload: Workload
@@ -109,7 +140,7 @@ class Planner:
 
     def plan(
         self, workload: Workload, only: Sequence[Heuristic] = (), *, oracle: bool = False, shown: Callable[..., Any] = iter
-    ) -> Plan:
+    ) -> PlacementPlan:
         """The proposals of the heuristics, all that can be used or `only` these, and with `oracle` the best of all.
 
         `shown` goes over the heuristics one by one, for a progress display.
@@ -127,7 +158,7 @@ class Planner:
         proposals = [self._proposal(workload, known, heuristic) for heuristic in shown(usable)]
         if oracle:
             proposals.append(self._best(workload, known))
-        return Plan(workload, level, self.objective, self._chosen(proposals, level), tuple(proposals))
+        return PlacementPlan(workload, level, self.objective, self._chosen(proposals, level), tuple(proposals))
 
     def _proposal(self, workload: Workload, known: Characteristics, heuristic: Heuristic) -> Proposal:
         placement = heuristic.place(known, self.seed)

@@ -1,0 +1,210 @@
+"""Busy periods: when a buffer can be in use at all, which cuts the linear programs of 004 §6 into small ones.
+
+Measure data in seconds: an operation of v bytes takes v / min(b, B) of the file system if it has it for itself. While it
+goes on at full speed it asks for max(1, b / B) seconds a second. (B is B_r or B_w, by the direction.)
+
+Take any schedule of stretch 1, cut it at a date t, and on both sides forget what crosses t. Before t nothing is prefetched
+for later then, and what can be written earlier is; after t nothing is left to be written from before, and what can be read
+later is. That only lowers contents, of all applications at all times. Now let a be the last date before t without any
+write content; something is being written then. From a to t the file system is full, or someone writes as fast as it can: in
+seconds, it does at least one second a second, of what is asked for in (a, t). So the write content at t, in seconds, is no
+more than what is asked for in (a, t) less t − a. Where that is at most 0 for every such a, no write content crosses t. In
+the same way, backwards in time, no read content does where what is asked for in (t, c) is c − t at most for every c at which
+something is being read. Where both hold the buffer is empty at t in some best schedule, and the problem falls into a part
+before t and a part after it.
+
+This does not hold if the bandwidth of the buffer itself is limited: to delay a write may then be what keeps the inflow low.
+
+Strands: the use that one application makes of the buffer in one direction during one busy period.
+
+What an application writes can be in the buffer from the begin of its first write in the period to the end of the period;
+what it reads from the begin of the period to the end of its last read in it. Only there the linear programs need to decide
+how much moves to or from the file system from one event to the next; elsewhere data go straight through.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.buffers.timeline import RESOLUTION, FullSpeedTimeline, Operations, left_over
+from penstock.numeric.arrays import Floats, Ints, spread
+
+NOTHING: Final = 1e-9
+"""Seconds of backlog that are rounding errors."""
+
+
+def busy_periods(demand: FullSpeedTimeline) -> Ints:
+    """The periods, a row each: the events at which it begins and ends. Outside the buffer is empty. Linear time."""
+    writing, reading = _asked(demand.writes, demand.write_cap), _asked(demand.reads, demand.read_cap)
+    net = (writing + reading - 1.0) * demand.lengths
+    in_use = _in_use(net, writing > 0.0) | _in_use(net[::-1], reading[::-1] > 0.0)[::-1]
+    return _periods(in_use[1:] | in_use[:-1], ~in_use)
+
+
+def one_period(demand: FullSpeedTimeline) -> Ints:
+    """All of the time as one period."""
+    return np.array([[0, len(demand.events) - 1]])
+
+
+def _asked(operations: Operations, cap: Floats) -> Floats:
+    """Seconds of the file system that the operations ask for, a second, from each event to the next.
+
+    Operations that alone fit the file system ask for exactly 1: they are counted, so that one alone leaves no backlog.
+    """
+    span = operations.events[operations.stop] - operations.events[operations.start]
+    alone = operations.volume / cap[operations.owner]
+    fits = np.abs(alone - span) <= 3.0 * RESOLUTION
+    asked = np.zeros(len(operations.events) - 1)
+    for chosen, pace in ((fits, np.ones(len(span))), (~fits, alone / span)):
+        change, count = np.zeros(len(operations.events)), np.zeros(len(operations.events), np.int64)
+        for place, sign in ((operations.start[chosen], 1), (operations.stop[chosen], -1)):
+            np.add.at(change, place, sign * pace[chosen])
+            np.add.at(count, place, sign)
+        asked += np.where(np.cumsum(count)[:-1] > 0, np.cumsum(change)[:-1], 0.0)
+    return asked
+
+
+def _in_use(net: Floats, active: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """At which events something may be left of what is asked for less what is done (`net` of an interval), if that begins
+    where the direction is `active`.
+    """
+
+    def step(left: float, interval: tuple[float, bool]) -> float:
+        change, begins = interval
+        return (max(0.0, left) if begins else left) + change
+
+    intervals = zip(net.tolist(), active.tolist(), strict=True)
+    left: Floats = np.fromiter(accumulate(intervals, step, initial=-math.inf), np.float64)
+    return left > NOTHING
+
+
+def _periods(busy: NDArray[np.bool_], empty: NDArray[np.bool_]) -> Ints:
+    """Runs of `busy` intervals, cut at the events where the buffer is `empty`: a row (first event, last event) each."""
+    edge = empty.copy()
+    edge[0] = edge[-1] = True
+    edge[1:-1] |= busy[1:] != busy[:-1]
+    first = np.flatnonzero(busy & edge[:-1])
+    last = np.flatnonzero(busy & edge[1:]) + 1
+    return np.column_stack([first, last])
+
+
+@dataclass(frozen=True, eq=False)
+class Strands:
+    """An entry of each array a strand; in the order of direction (writes first), period and owner."""
+
+    period: Ints
+    owner: Ints
+    reading: NDArray[np.bool_]
+    first: Ints
+    """The event at which its content may begin to rise from 0."""
+    last: Ints
+    """The event at which its content is back at 0; not so for writes at the last event of all, which drain after it."""
+
+    def __len__(self) -> int:
+        return len(self.period)
+
+    def chosen(self, which: NDArray[np.bool_]) -> Strands:
+        """Some of them."""
+        return replace(self, **{field.name: getattr(self, field.name)[which] for field in fields(self)})
+
+    def steps(self) -> tuple[Ints, Ints]:
+        """All intervals of all strands, strand by strand: the strand, and the event at which the interval begins."""
+        return spread(self.first, self.last)
+
+
+@dataclass(frozen=True, eq=False)
+class StrandParts:
+    """Operations cut to the periods: `strand` moves data from event `start` to event `stop`."""
+
+    strand: Ints
+    start: Ints
+    stop: Ints
+
+
+def strands_of(demand: FullSpeedTimeline, periods: Ints) -> tuple[Strands, StrandParts]:
+    """The strands of the periods, and the operations in them."""
+    found = [_one_direction(demand, operations, periods) for operations in (demand.writes, demand.reads)]
+    (writes, write_parts), (reads, read_parts) = found
+    columns = {f.name: np.concatenate([getattr(writes, f.name), getattr(reads, f.name)]) for f in fields(Strands)}
+    strand = np.concatenate([write_parts.strand, len(writes) + read_parts.strand])
+    start, stop = (np.concatenate([getattr(write_parts, n), getattr(read_parts, n)]) for n in ("start", "stop"))
+    return Strands(**columns), StrandParts(strand, start, stop)
+
+
+def _one_direction(demand: FullSpeedTimeline, operations: Operations, periods: Ints) -> tuple[Strands, StrandParts]:
+    begin, end = periods[:, 0], periods[:, 1]
+    first_period = np.searchsorted(end, operations.start, side="right")
+    which, period = spread(first_period, np.searchsorted(begin, operations.stop, side="left"))
+    start = np.maximum(operations.start[which], begin[period])
+    stop = np.minimum(operations.stop[which], end[period])
+    applications = len(demand.begin)
+    keys, strand = np.unique(period * applications + operations.owner[which], return_inverse=True)
+    period, owner = keys // applications, keys % applications
+    first, last = begin[period], end[period]
+    reading = operations is demand.reads
+    if reading:
+        last = np.zeros(len(keys), np.int64)
+        np.maximum.at(last, strand, stop)
+    else:
+        first = np.full(len(keys), len(demand.events))
+        np.minimum.at(first, strand, start)
+    return Strands(period, owner, np.full(len(keys), reading), first, last), StrandParts(strand, start, stop)
+
+
+def lone(demand: FullSpeedTimeline, strands: Strands, periods: int) -> NDArray[np.bool_]:
+    """Which strands have their period for themselves, and lie within the life of their application.
+
+    Nothing is to be decided there: written as soon as possible and read as late as possible, the content is at every moment
+    the least possible (004 §5.2). Nine in ten periods of the workloads of 004 §7 are of this kind.
+    """
+    alone = np.bincount(strands.period, minlength=periods)[strands.period] == 1
+    writes = ~strands.reading & (strands.last <= demand.end[strands.owner])
+    reads = strands.reading & (strands.first >= demand.begin[strands.owner])
+    found: NDArray[np.bool_] = alone & (writes | reads)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class StrandSteps:
+    """The intervals of strands: for each the `strand`, the event `at` which it begins, and the amounts in bytes.
+
+    `asked` is what the application moves at full speed, `most` what the file system can move for it in that time.
+    """
+
+    strand: Ints
+    at: Ints
+    asked: Floats
+    most: Floats
+
+    @classmethod
+    def of(cls, demand: FullSpeedTimeline, strands: Strands) -> StrandSteps:
+        """The intervals of the strands."""
+        strand, at = strands.steps()
+        owner, reading = strands.owner[strand], strands.reading[strand]
+        asked, cap = np.zeros(len(strand)), np.where(reading, demand.read_cap[owner], demand.write_cap[owner])
+        for operations, mine in ((demand.writes, ~reading), (demand.reads, reading)):
+            who, when = owner[mine], at[mine]
+            asked[mine] = operations.cumulated(who, when + 1) - operations.cumulated(who, when)
+        return cls(strand, at, asked, cap * demand.spans[at])
+
+
+def moved_alone(strands: Strands, steps: StrandSteps) -> Floats:
+    """What lone strands move in each of their steps: written as soon as possible, read as late as possible."""
+    moved = np.zeros(len(steps.strand))
+    for mine, order in ((~strands.reading, 1), (strands.reading, -1)):
+        chosen = np.flatnonzero(mine[steps.strand])[::order]
+        new = np.ones(len(chosen), np.bool_)
+        new[1:] = np.diff(steps.strand[chosen]) != 0
+        # Every strand begins empty: in front of its first step goes one that takes all that is left.
+        place = np.arange(len(chosen)) + np.cumsum(new)
+        net = np.full(len(chosen) + int(new.sum()), -np.inf)
+        net[place] = steps.asked[chosen] - steps.most[chosen]
+        content = left_over(net)
+        moved[chosen] = steps.asked[chosen] + content[place] - content[place + 1]
+    return moved

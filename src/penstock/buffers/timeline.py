@@ -1,0 +1,352 @@
+"""Bytes over time as broken lines: what an application has moved, or wants to have moved, since the clock's 0.
+
+What the applications ask of the buffer and the file system when nothing slows them down (004 §5.1).
+
+At full speed application A_k reads at b_r and writes at b_w, which may be more than the file system gives: the buffer makes
+up for it. Its operations then have dates of their own, it ends at C_min (eq. 2), and W∞(t), R∞(t) are the bytes that it
+has written and read until t: broken lines that rise at b_w or b_r during its operations and are level between them. A buffer
+that is large enough makes that happen for all (a stretch of 1), and all of the sizing starts from these dates.
+
+The clock starts at date 0, or with the window if the workload has one (applications then still run to their ends), with an
+empty buffer. `io` phases count as writes, `lead` as work before the first phase. Operations of volume 0 do not count.
+
+Dates within 1 µs of each other are one *event*: a job that starts when another ends does so at the same event, in spite of
+roundings. An operation that begins and ends at one event moves its volume until the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.model import Application, InputError, Platform, Workload
+from penstock.model.phases import READ, WORK
+from penstock.numeric.arrays import Floats, Ints, summed
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """`amounts` bytes at the `dates`, which increase; linear between them, level before the first and after the last."""
+
+    dates: Floats
+    amounts: Floats
+
+    def at(self, dates: Floats) -> Floats:
+        """Bytes until each of the dates."""
+        return np.interp(dates, self.dates, self.amounts)
+
+    @property
+    def rates(self) -> Floats:
+        """Bytes/s from each date to the next."""
+        return np.diff(self.amounts) / np.diff(self.dates)
+
+    @property
+    def total(self) -> float:
+        """Bytes in the end."""
+        return float(self.amounts[-1])
+
+    def throttled(self, rate: float) -> Flow:
+        """The same data as soon as possible at `rate` bytes/s at most: the highest line below this one that rises no faster.
+
+        It begins with 0 at the first date and goes on until all is through.
+        """
+        behind = left_over(np.diff(self.amounts) - rate * np.diff(self.dates), float(self.amounts[0]))
+        slack = rate - self.rates
+        # It catches up between two dates, or after the last one.
+        caught = (behind[:-1] > 0.0) & (behind[1:] == 0.0) & (behind[:-1] < slack * np.diff(self.dates))
+        moments = self.dates[:-1][caught] + behind[:-1][caught] / slack[caught]
+        if behind[-1] > 0.0:
+            moments = np.append(moments, self.dates[-1] + behind[-1] / rate)
+        return _in_order([self.dates, moments], [self.amounts - behind, self.at(moments)])
+
+    def in_advance(self, rate: float) -> Flow:
+        """The same data as late as possible at `rate` bytes/s at most: the lowest line above this one that rises no faster.
+
+        It begins before the first date if it must.
+        """
+        mirrored = Flow(-self.dates[::-1], self.total - self.amounts[::-1]).throttled(rate)
+        return Flow(-mirrored.dates[::-1], self.total - mirrored.amounts[::-1])
+
+    def clipped(self, low: float, high: float) -> Flow:
+        """The line, which must not fall, raised to `low` where it is below and lowered to `high` where it is above."""
+        crossings = [
+            float(np.interp(level, self.amounts[i : i + 2], self.dates[i : i + 2]))
+            for level in (low, high)
+            for i in np.flatnonzero((self.amounts[:-1] < level) & (level < self.amounts[1:])).tolist()
+        ]
+        moments = np.array(crossings)
+        return _in_order([self.dates, moments], [np.clip(line, low, high) for line in (self.amounts, self.at(moments))])
+
+
+def left_over(net: Floats, first: float = 0.0) -> Floats:
+    """What is left, at first and after each step, of what comes less what can go (`net` of a step): never below 0."""
+    return np.fromiter(accumulate(net.tolist(), lambda left, change: max(0.0, left + change), initial=first), np.float64)
+
+
+def _in_order(dates: list[Floats], amounts: list[Floats]) -> Flow:
+    """The line through points in any order; of points with the same date the first."""
+    unique, index = np.unique(np.concatenate(dates), return_index=True)
+    return Flow(unique, np.concatenate(amounts)[index])
+
+
+RESOLUTION: Final = 1e-6
+"""Seconds within which dates are one event."""
+
+
+@dataclass(frozen=True, eq=False)
+class Operations:
+    """The operations of one direction, in the order of applications and dates; an entry of each array an operation.
+
+    From event `start` to event `stop` the application `owner` moves `volume` bytes in its phase number `phase`.
+    """
+
+    owner: Ints
+    phase: Ints
+    volume: Floats
+    start: Ints
+    stop: Ints
+    events: Floats
+    """The dates of the events."""
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def cumulated(self, owner: Ints, event: Ints) -> Floats:
+        """W∞ or R∞: the bytes that each `owner` has moved until the `event` beside it. Time log n each."""
+        if len(self) == 0:
+            return np.zeros(len(owner))
+        last = np.searchsorted(self._keys, owner * len(self.events) + event, side="right") - 1
+        begun = (last >= 0) & (self.owner[last] == owner)
+        last = np.where(begun, last, 0)
+        begin, end = self.events[self.start[last]], self.events[self.stop[last]]
+        part = np.minimum((self.events[event] - begin) / (end - begin), 1.0)
+        return np.where(begun, self._before[last] + part * self.volume[last], 0.0)
+
+    def inside(self, owner: Ints, interval: Ints) -> NDArray[np.bool_]:
+        """Whether each `owner` moves data in the interval from the event beside it to the next event."""
+        if len(self) == 0:
+            return np.zeros(len(owner), np.bool_)
+        last = np.searchsorted(self._keys, owner * len(self.events) + interval, side="right") - 1
+        inside: NDArray[np.bool_] = (last >= 0) & (self.owner[last] == owner) & (interval < self.stop[last])
+        return inside
+
+    def flows(self, applications: int, owner: Ints, event: Ints, more: Floats) -> tuple[Flow, ...]:
+        """For each application what it has moved, at the events of its operations, and `more` at others of an owner."""
+        count = len(self.events)
+        own = owner * count + event
+        bounds = (self.owner * count + place for place in (self.start, self.stop))
+        keys = np.unique(np.concatenate([own, *bounds, np.arange(applications) * count]))
+        amounts = self.cumulated(keys // count, keys % count)
+        amounts[np.searchsorted(keys, own)] += more
+        edges = np.searchsorted(keys // count, np.arange(applications + 1)).tolist()
+        dates = self.events[keys % count]
+        return tuple(Flow(dates[first:last], np.maximum.accumulate(amounts[first:last])) for first, last in pairwise(edges))
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return self.owner * len(self.events) + self.start
+
+    @cached_property
+    def _before(self) -> Floats:
+        """The bytes that the owner moves before each operation."""
+        mine = np.split(self.volume, np.flatnonzero(np.diff(self.owner)) + 1)
+        return np.concatenate([np.cumsum(volume) - volume for volume in mine])
+
+    def total(self, applications: int) -> Floats:
+        """The bytes of each application."""
+        return summed(self.owner, self.volume, applications)
+
+
+@dataclass(frozen=True, eq=False)
+class FullSpeedTimeline:
+    """The workload at full speed; arrays with one entry an application unless said otherwise."""
+
+    workload: Workload
+    capped: bool
+    """Whether speeds are taken as min(b, B) (`demand`)."""
+    events: Floats
+    """The dates at which operations begin or end, or applications are released or end; the first is the clock's 0."""
+    shifts: Floats
+    """Seconds by which what happens at an event may come later than it; one entry an event."""
+    rounding: float
+    """All of these together, and a microsecond where an operation is over at once."""
+    begin: Ints
+    """The event of r_k."""
+    end: Ints
+    """The event of C_min."""
+    least_end: Floats
+    """C_min (004 eq. 2), a date."""
+    read_speed: Floats
+    """b_r."""
+    write_speed: Floats
+    """b_w."""
+    reads: Operations
+    writes: Operations
+
+    @property
+    def origin(self) -> float:
+        """The clock's 0."""
+        return float(self.events[0])
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Seconds from each event to the next."""
+        return np.diff(self.events)
+
+    @property
+    def spans(self) -> Floats:
+        """The same with the shifts of dates: what just fits between two dates also fits between their events."""
+        return self.lengths + self.shifts[1:] + self.shifts[:-1]
+
+    @property
+    def read_cap(self) -> Floats:
+        """The most it can read from the file system: min(b_r, B_r), in bytes/s."""
+        return np.minimum(self.read_speed, self.workload.platform.read_limit)
+
+    @property
+    def write_cap(self) -> Floats:
+        """The most it can write to the file system: min(b_w, B_w), in bytes/s."""
+        return np.minimum(self.write_speed, self.workload.platform.write_limit)
+
+    @property
+    def unit(self) -> float:
+        """Bytes of the largest operation, to which errors are compared; 1 if there is none."""
+        volumes = np.concatenate([self.reads.volume, self.writes.volume])
+        return float(volumes.max()) if len(volumes) else 1.0
+
+    def flows(self, operations: Operations) -> tuple[Flow, ...]:
+        """W∞ or R∞ of each application, from its operations of that direction."""
+        none = np.zeros(0, np.int64)
+        return operations.flows(len(self.begin), none, none, np.zeros(0))
+
+    @cached_property
+    def load(self) -> float:
+        """The largest sum over time, among those that run, of the mean bytes/s of each over its time at full speed, over B.
+
+        Above 1 the file system cannot keep up, and a buffer large enough for all of it is large.
+        """
+        seconds = self.events[self.end] - self.events[self.begin]
+        moved = self.reads.total(len(seconds)) + self.writes.total(len(seconds))
+        rate = np.divide(moved, seconds, out=np.zeros(len(seconds)), where=seconds > 0.0)
+        change = np.zeros(len(self.events))
+        np.add.at(change, self.begin, rate)
+        np.add.at(change, self.end, -rate)
+        return float(np.cumsum(change).max()) / self.workload.platform.bandwidth
+
+
+def _require_plain_link(workload: Workload) -> None:
+    """Refuse degradation and rounds: the linear programs know that a link carries B, at any moment, for anybody (004 §6)."""
+
+    def refuse(place: str, what: str) -> NoReturn:
+        instead = f"penstock simulate, which knows {what} beside a buffer of a given size"
+        raise InputError(place, f"the program that sizes a buffer knows no {what}; expected none, or {instead}")
+
+    if workload.platform.degradation is not None:
+        refuse("platform.degradation", "degradation")
+    for index, application in enumerate(workload.applications):
+        if application.rounds is not None:
+            refuse(f"applications[{index}].rounds", "rounds")
+
+
+def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpeedTimeline:
+    """The workload at full speed.
+
+    004 lets b_k exceed B. With `capped` speeds are min(b_r, B_r) and min(b_w, B_w): C_min is then what an application
+    reaches alone without a buffer, and only contention asks for one.
+    """
+    _require_plain_link(workload)
+    origin = workload.window[0] if workload.window else 0.0
+    walks = [_walk(application, workload.platform, capped) for application in workload.applications]
+    for index, walk in enumerate(walks):
+        if walk.release < origin:
+            message = f"{walk.release} is before the clock's start; expected {origin} or later"
+            raise InputError(f"applications[{index}].release", message)
+    release, least_end = np.array([(walk.release, walk.end) for walk in walks]).T
+    starts, stops = np.concatenate([walk.dates for walk in walks], axis=1)
+    dates = np.concatenate([[origin], release, least_end, starts, stops])
+    events, index_of = _merged(dates)
+    begin, end, start, stop = np.split(index_of[1:], np.cumsum([len(walks), len(walks), len(starts)]))
+    short = start[start == stop]
+    if np.any(short == len(events) - 1):
+        events = np.append(events, events[-1] + RESOLUTION)
+    shifts = np.zeros(len(events))
+    np.maximum.at(shifts, index_of, dates - events[index_of])
+    columns = {
+        "owner": np.repeat(np.arange(len(walks)), [len(walk.phase) for walk in walks]),
+        "phase": np.concatenate([walk.phase for walk in walks]),
+        "volume": np.concatenate([walk.volume for walk in walks]),
+        "start": start,
+        "stop": stop,
+    }
+    is_read = np.concatenate([walk.is_read for walk in walks])
+    return FullSpeedTimeline(
+        workload=workload,
+        capped=capped,
+        events=events,
+        shifts=shifts,
+        rounding=float(shifts.sum()) + (RESOLUTION if len(short) else 0.0),
+        begin=begin,
+        end=end,
+        least_end=least_end,
+        read_speed=np.array([walk.read_speed for walk in walks]),
+        write_speed=np.array([walk.write_speed for walk in walks]),
+        reads=_operations({name: column[is_read] for name, column in columns.items()}, events),
+        writes=_operations({name: column[~is_read] for name, column in columns.items()}, events),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """One application along its phases at full speed; an entry of each array an operation."""
+
+    release: float
+    end: float
+    read_speed: float
+    write_speed: float
+    phase: Ints
+    is_read: NDArray[np.bool_]
+    volume: Floats
+    dates: Floats
+    """Two rows: begins and ends."""
+
+
+def _walk(application: Application, platform: Platform, capped: bool) -> _Walk:
+    read_speed, write_speed = application.read_speed(platform), application.write_speed(platform)
+    if capped:
+        read_speed, write_speed = min(read_speed, platform.read_limit), min(write_speed, platform.write_limit)
+    kinds, amounts = application.phases.kinds, application.phases.amounts
+    speed = np.where(kinds == WORK, 1.0, np.where(kinds == READ, read_speed, write_speed))
+    dates = application.release + application.lead + np.concatenate([[0.0], np.cumsum(amounts / speed)])
+    phase = np.flatnonzero(application.phases.asks)
+    moves = np.array([dates[phase], dates[phase + 1]])
+    is_read = kinds[phase] == READ
+    return _Walk(application.release, float(dates[-1]), read_speed, write_speed, phase, is_read, amounts[phase], moves)
+
+
+def _merged(dates: Floats) -> tuple[Floats, Ints]:
+    """The events, and of each date its event; an event is its earliest date and what follows within RESOLUTION."""
+    values, inverse = np.unique(dates, return_inverse=True)
+    leads = np.ones(len(values), np.bool_)
+    leader = values[0]
+    for index in (np.flatnonzero(np.diff(values) <= RESOLUTION) + 1).tolist():
+        if leads[index - 1]:
+            leader = values[index - 1]
+        leads[index] = values[index] - leader > RESOLUTION
+    return values[leads], (np.cumsum(leads) - 1)[inverse]
+
+
+def _operations(columns: dict[str, NDArray[Any]], events: Floats) -> Operations:
+    """The operations; those that are over at once get the interval that follows, together with one that begins there."""
+    owner, start = columns["owner"], columns["start"]
+    volume, stop = columns["volume"], np.where(start == columns["stop"], start + 1, columns["stop"])
+    new = np.ones(len(owner), np.bool_)
+    new[1:] = (owner[1:] != owner[:-1]) | (start[1:] != start[:-1])
+    if not new.all():
+        first = np.flatnonzero(new)
+        volume, stop = np.add.reduceat(volume, first), np.maximum.reduceat(stop, first)
+    return Operations(owner[new], columns["phase"][new], volume, start[new], stop, events)

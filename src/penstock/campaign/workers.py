@@ -1,0 +1,244 @@
+"""Computing a task: the one function that every worker calls, local or of a Dask cluster.
+
+A local worker process: tasks come in through a connection, parts go out.
+
+Started by `penstock.campaign.workers` as ``python -m penstock.campaign.workers FD``, not by multiprocessing, which would run
+the user's own script again in every worker. It ends when the campaign's process is gone.
+
+Local worker processes, one connection each, so that it is known which task a dead worker had.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Final
+
+from penstock.campaign.cells import BOUND, Campaign, Cell, Task, policy_file_digest
+from penstock.campaign.fingerprint import Identity, OtherVersion, identity, require
+from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
+from penstock.engine import Run
+from penstock.engine.kernel import compiled_advance
+from penstock.model import InputError, PenstockError, Workload
+from penstock.planning.placement.runs import Placed
+from penstock.policies.policy import Policy
+from penstock.policies.registry import find
+from penstock.theory.bounds import bounds, compile_bounds
+
+LOST_AFTER: Final = 4
+"""How often a worker may die with a task before the task is given up; Dask's own default."""
+
+_COMPILING: Final = threading.Lock()
+"""A Dask worker may have several threads; compiling changes settings of the whole process."""
+
+
+def compute(task: Task, campaign: Identity) -> bytes:
+    """The rows of the task as a Parquet file; a cell that fails is a row with its error.
+
+    Raises OtherVersion where this process runs another program than the campaign.
+    """
+    require(identity(), campaign, f"the worker on {platform.node()}")
+    return to_part(_rows(task))
+
+
+def lost(task: Task, deaths: int) -> bytes:
+    """The rows of a task that was given up because its workers died."""
+    error = PenstockError(f"the worker died while it computed this, in {deaths} of {deaths} attempts; expected it to go on")
+    return to_part(failed(cell, None, error) for cell in task.cells)
+
+
+def warm_up(campaign: Campaign) -> None:
+    """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk.
+
+    What a kind of workload needs of them is seen from the first one; what cannot be made there is the error of its rows.
+    """
+    for task in {task.cells[0].kind: task for task in reversed(campaign.tasks)}.values():
+        with suppress(Exception):
+            workload = task.workloads()[0]
+            on = task.placed(workload)
+            for cell in task.cells:
+                if cell.policy == BOUND:
+                    compile_bounds()
+                elif (policy := find(cell.policy)).built_in:
+                    _ready_run(workload, policy, on)
+
+
+def _rows(task: Task) -> Iterator[dict[str, Any]]:
+    try:
+        workloads = task.workloads()
+        if not workloads:
+            raise PenstockError("the source made no workload; expected one or more")
+    except Exception as error:  # whatever a source raises is the row's error
+        yield from (failed(cell, None, error) for cell in task.cells)
+        return
+    for window, workload in enumerate(workloads):
+        try:
+            on = task.placed(workload)
+        except Exception as error:  # an application that has no curve, say
+            yield from (failed(cell, window, _located(cell, error)) for cell in task.cells)
+            continue
+        for cell in task.cells:
+            yield _row(cell, window, workload, on)
+
+
+def _row(cell: Cell, window: int, workload: Workload, on: Placed | None) -> dict[str, Any]:
+    try:
+        if cell.policy == BOUND:
+            with _COMPILING:
+                compile_bounds()
+            return bounded(cell, window, workload, bounds(workload, placement=on.resources if on else None), on)
+        with _COMPILING:
+            run = _ready_run(workload, _ready(cell.policy, policy_file_digest(cell.policy)), on)
+        return computed(cell, window, run.finish(), Shape.of(run), on)
+    except Exception as error:  # whatever a user's policy raises is the row's error
+        return failed(cell, window, _located(cell, error))
+
+
+def _located(cell: Cell, error: Exception) -> Exception:
+    """The error with the name of the file, if it is about what a workload file says."""
+    if cell.kind == "file" and isinstance(error, InputError):
+        return error.of_workload(cell.parameters["path"])
+    return error
+
+
+def _ready_run(workload: Workload, policy: Policy, on: Placed | None) -> Run:
+    """A run that has all its compiled code at hand."""
+    run = Run(workload, policy, placement=on.resources if on else None)
+    compiled_advance(run._parts())
+    return run
+
+
+@lru_cache(maxsize=64)
+def _ready(name: str, _file_digest: str | None) -> Policy:
+    """The policy; the digest makes a long-lived worker read a user's file anew when it has changed."""
+    return find(name)
+
+
+def serve(connection: Connection) -> None:
+    """Say that it is ready, then answer each task with its part, or with the error that refuses this worker."""
+    with suppress(EOFError, ConnectionError):
+        connection.send(READY)
+        while True:
+            task, campaign = connection.recv()
+            try:
+                connection.send(compute(task, campaign))
+            except OtherVersion as error:
+                connection.send(error)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the campaign's process, which ends its workers
+    serve(Connection(int(sys.argv[1])))
+
+
+READY: Final = b"ready"
+"""The first message of a worker."""
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    ready: bool = False
+    task: Task | None = None
+
+
+class LocalPool:
+    """Runs tasks on `count` processes of this machine, as many as it has cores unless told."""
+
+    def __init__(self, count: int | None = None) -> None:
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+            raise InputError("workers", f"{count!r} is out of range; expected a whole number, 1 or more")
+        self._count = count or len(os.sched_getaffinity(0))
+        self._workers: dict[Connection, _Worker] = {}
+        self._deaths: Counter[str] = Counter()
+        self._failed_starts = 0
+
+    def __enter__(self) -> LocalPool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for connection in list(self._workers):
+            self._end(connection)
+
+    def completed(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, bytes]]:
+        """Each task with its part, as they complete. A task whose worker dies is tried again, a few times."""
+        waiting = deque(tasks)
+        while waiting or any(worker.task for worker in self._workers.values()):
+            self._start(min(self._count, len(waiting)))
+            self._hand_out(waiting)
+            for connection in wait(self._workers):
+                assert isinstance(connection, Connection)
+                yield from self._hear(connection, waiting)
+
+    def _start(self, wanted: int) -> None:
+        """Start workers until as many as wanted have no task, or all are there."""
+        idle = sum(worker.task is None for worker in self._workers.values())
+        for _ in range(min(wanted - idle, self._count - len(self._workers))):
+            ours, theirs = Pipe()
+            command = [sys.executable, "-P", "-m", "penstock.campaign.workers", str(theirs.fileno())]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            process = subprocess.Popen(  # noqa: S603  (our own module)
+                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            )
+            theirs.close()
+            self._workers[ours] = _Worker(process)
+
+    def _hand_out(self, waiting: deque[Task]) -> None:
+        for connection, worker in self._workers.items():
+            if waiting and worker.ready and worker.task is None:
+                worker.task = waiting.popleft()
+                try:
+                    connection.send((worker.task, identity()))
+                except OSError:  # it has died; the next wait tells
+                    continue
+
+    def _hear(self, connection: Connection, waiting: deque[Task]) -> Iterator[tuple[Task, bytes]]:
+        """What a worker says: that it is ready, a part, an error that ends the campaign, or nothing as it has died."""
+        worker = self._workers[connection]
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            self._end(connection)
+            yield from self._bury(worker, waiting)
+            return
+        if isinstance(message, PenstockError):
+            raise message
+        if message == READY:
+            worker.ready, self._failed_starts = True, 0
+            return
+        task, worker.task = worker.task, None
+        assert task is not None
+        yield task, message
+
+    def _bury(self, worker: _Worker, waiting: deque[Task]) -> Iterator[tuple[Task, bytes]]:
+        """Try the task of a dead worker again, or give it up."""
+        if not worker.ready:
+            self._failed_starts += 1
+            if self._failed_starts == LOST_AFTER:
+                code = worker.process.returncode
+                raise PenstockError(f"a worker process ended with code {code} before it was ready; expected it to start")
+        if worker.task is None:
+            return
+        self._deaths[worker.task.key] += 1
+        if self._deaths[worker.task.key] < LOST_AFTER:
+            waiting.appendleft(worker.task)
+        else:
+            yield worker.task, lost(worker.task, LOST_AFTER)
+
+    def _end(self, connection: Connection) -> None:
+        worker = self._workers.pop(connection)
+        connection.close()
+        worker.process.kill()
+        worker.process.wait()

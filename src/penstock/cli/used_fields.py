@@ -1,0 +1,189 @@
+"""Which fields of a workload file each command uses; those it does not are named in one line.
+
+The table says for each field under which circumstances a command uses it. A field that is not in the file is never named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from penstock.model import Workload
+    from penstock.planning.placement.runs import Placed
+    from penstock.policies import Policy
+
+
+@dataclass(frozen=True)
+class Case:
+    """What decides whether a field is used: the workload, the policies it runs under, and options of the command."""
+
+    workload: Workload
+    policies: Sequence[Policy] = ()
+    own_placement: bool = False
+    """Whether the placement of the file is used."""
+    directories: bool = False
+    """Whether lines for the directories of the applications are written."""
+    file: str = ""
+    """Where the workload comes from, where there are several."""
+
+    @classmethod
+    def of(cls, workload: Workload, policies: Sequence[Policy], placed: Placed | None) -> Case:
+        """A run of the workload, on one link if it is not placed."""
+        return cls(workload, policies, own_placement=placed is not None and placed.heuristic is None)
+
+    @property
+    def resources(self) -> bool:
+        """On I/O resources, not on one link."""
+        return self.workload.on_resources
+
+    @property
+    def buffered(self) -> bool:
+        """Beside a buffer of a known size."""
+        buffer = self.workload.platform.buffer
+        return buffer is not None and buffer.size is not None
+
+    @property
+    def limited(self) -> bool:
+        """With a limit for reads or writes, which on resources is a part of the bandwidth."""
+        platform = self.workload.platform
+        return platform.read_bandwidth is not None or platform.write_bandwidth is not None
+
+    @property
+    def measured(self) -> bool:
+        """With the curves of all applications, without which `place` runs nothing."""
+        return all(application.curve is not None for application in self.workload.applications)
+
+    @property
+    def counted(self) -> bool:
+        """With the best number of resources of every application, which a curve tells too."""
+        return all(one.curve is not None or one.best_count is not None for one in self.workload.applications)
+
+    @property
+    def nominal(self) -> bool:
+        """Under a policy that goes by nominal iterations."""
+        from penstock.policies import Need
+
+        return any(Need.NOMINAL in policy.needs for policy in self.policies)
+
+
+Rule = Callable[[Case], bool]
+
+
+def _yes(_: Case) -> bool:
+    return True
+
+
+def _no(_: Case) -> bool:
+    return False
+
+
+def _link(case: Case) -> bool:
+    return not case.resources
+
+
+def _resources(case: Case) -> bool:
+    return case.resources
+
+
+def _plain(case: Case) -> bool:
+    return not case.buffered
+
+
+def _own_speed(case: Case) -> bool:
+    """On resources a curve says how fast an application is, but to a buffer."""
+    return case.buffered or not case.resources
+
+
+def _whole(case: Case) -> bool:
+    return case.limited or not case.resources
+
+
+def _whole_plain(case: Case) -> bool:
+    return not case.resources or (case.limited and not case.buffered)
+
+
+def _nominal(case: Case) -> bool:
+    return case.nominal
+
+
+def _own_placement(case: Case) -> bool:
+    return case.resources and case.own_placement
+
+
+def _measured(case: Case) -> bool:
+    return case.measured
+
+
+def _measured_buffered(case: Case) -> bool:
+    return case.measured and case.buffered
+
+
+def _counted(case: Case) -> bool:
+    return case.counted
+
+
+_FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
+    # Field: used by simulate, compare and campaign; by bound; by pack; by place; by buffer.
+    "platform.bandwidth": (_whole, _whole_plain, _yes, lambda case: case.measured and case.limited, _yes),
+    "platform.node_bandwidth": (_link, _link, _yes, _no, _yes),
+    "platform.nodes": (_yes, _yes, _yes, _yes, _yes),
+    "platform.resources": (_resources, _resources, _no, _yes, _no),
+    "platform.read_bandwidth": (_yes, _plain, _no, _measured, _yes),
+    "platform.write_bandwidth": (_yes, _plain, _no, _measured, _yes),
+    "platform.buffer": (_no, _no, _no, _no, _yes),  # one without a size
+    "platform.buffer.size": (_yes, _yes, _no, _measured, _no),
+    "platform.buffer.bandwidth": (_yes, _no, _no, _measured, _yes),
+    "platform.buffer.resources": (_yes, _yes, _yes, _yes, _yes),  # whether it stands before them all is checked
+    "platform.degradation": (_yes, _no, _yes, _measured, _yes),
+    "window": (_yes, _yes, _yes, _measured, _yes),
+    "applications[].nodes": (_yes, _yes, _yes, _yes, _yes),
+    "applications[].release": (_yes, _yes, _yes, _measured, _yes),
+    "applications[].lead": (_yes, _yes, _yes, _measured, _yes),
+    "applications[].bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
+    "applications[].progress": (_yes, _yes, _no, _measured, _no),
+    "applications[].nominal": (_nominal, _no, _nominal, lambda case: case.measured and case.nominal, _nominal),
+    "applications[].read_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
+    "applications[].write_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
+    "applications[].curve": (_resources, _resources, _no, _counted, _no),
+    "applications[].best_count": (_no, _no, _no, lambda case: case.counted and not case.measured, _no),
+    "applications[].directory": (_no, _no, _no, lambda case: case.directories, _no),
+    "applications[].rounds": (_yes, _no, _yes, _measured, _yes),
+    "applications[].placement": (_own_placement, _own_placement, _no, _no, _no),
+    "applications[].share": (_yes, _yes, _no, _measured, _no),
+}
+MOST_FILES: Final = 3
+"""Files that are named with a field."""
+_COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
+_WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"}
+
+
+def unused(command: str, case: Case) -> list[str]:
+    """The fields that the file has and the command does not use."""
+    from penstock.model.fields import fields
+
+    return [name for name in fields(case.workload) if not _FIELDS[name][_COMMANDS[command]](case)]
+
+
+def note_unused(command: str, *cases: Case) -> None:
+    """Name them on standard error, in one line for all the files; with the files, where others make use of the field."""
+    files: dict[str, list[str]] = {}
+    for case in cases:
+        for name in unused(command, case):
+            files.setdefault(name, []).append(case.file)
+    if files:
+        listed = ", ".join(f"{name}{_WHY.get(name, '')}{_where(command, name, files[name], cases)}" for name in files)
+        sys.stderr.write(f"note: {command} does not use {listed}\n")
+
+
+def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
+    """The files in which the field is of no use; nothing if it is of use in none."""
+    from penstock.model.fields import fields
+
+    used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)
+    if not used:
+        return ""
+    more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
+    return f" (in {', '.join(files[:MOST_FILES])}{more})"

@@ -1,0 +1,123 @@
+"""Placed applications in a steady state, and what sharing I/O resources costs them (002 §III.C).
+
+Applications repeat their chains, and the measures are taken on the interval [0, T] from the begin: T is the horizon, or the
+end of the slowest first I/O operation where that is later. An operation under way counts with its elapsed time and what it
+has moved. The paper's own interval ends with the first application; it is of use only if all have completed an operation.
+Some policies may keep an application waiting for ever: a run goes on no longer than `PATIENCE` says.
+
+Replaying a workload beside a burst buffer of a given size (004 §7).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.engine.buffering import Buffering
+from penstock.engine.result import Result
+from penstock.engine.run import Run
+from penstock.engine.setup import Chains
+from penstock.engine.terms import ALL_TRANSFERRED, NEVER, ONE_ENDED
+from penstock.model import InputError, Workload
+from penstock.policies.policy import STATIC, Policy
+from penstock.policies.registry import find
+
+HORIZON: Final = 5000.0
+"""Seconds that are measured at least (002 §V.C)."""
+STEADY: Final = "steady"
+FIRST_END: Final = "first-end"
+INTERVALS: Final = (STEADY, FIRST_END)
+MOST_OPERATIONS: Final = 1e9
+PATIENCE: Final = 10.0
+"""Everyone's first operation is waited for this many times as long as the longest chain can take where all share equally."""
+
+
+def simulate_placement(
+    workload: Workload,
+    placement: Sequence[Sequence[int]],
+    policy: Policy | str = "best-effort",
+    *,
+    horizon: float = HORIZON,
+    interval: str = STEADY,
+) -> Result:
+    """Run the applications on the resources they are placed on; each resource is shared by the policy.
+
+    Equal sharing of a resource's time, the paper's, is best-effort. The run begins with the workload's window, or without
+    one with the earliest release.
+    """
+    chosen = usable_policy(policy)
+    require_measurable(horizon, interval)
+    run = Run(workload, chosen, placement=placement, repeat=True, to_the_end=True, horizon=horizon)
+    starts = np.array([workload.start(a) - workload.begin + a.lead for a in workload.applications])
+    longest = float((starts + run.chains.cycle).max())
+    _refuse_endless(run.chains, max(horizon, longest) if interval == STEADY else 0.0)
+    if interval == FIRST_END:
+        run.go(math.inf, ONE_ENDED)
+    else:
+        run.go(workload.begin + horizon, NEVER)
+        sharing = int(np.bincount([resource for used in placement for resource in used]).max())
+        run.go(workload.begin + PATIENCE * sharing * longest, ALL_TRANSFERRED)
+    return run.result()
+
+
+def usable_policy(policy: Policy | str) -> Policy:
+    """The policy, if it can share a resource."""
+    chosen = find(policy) if isinstance(policy, str) else policy
+    if chosen.family == STATIC:
+        raise InputError(
+            f"policy {chosen.name}", "chains repeat without end; expected a policy without an order of them all"
+        )
+    return chosen
+
+
+def require_measurable(horizon: float, interval: str) -> None:
+    """Refuse what cannot be measured."""
+    if interval not in INTERVALS:
+        raise InputError("interval", f"{interval!r} is unknown; expected {' or '.join(INTERVALS)}")
+    if not 0.0 < horizon < math.inf:
+        raise InputError("horizon", f"{horizon} s are no horizon; expected a finite number of seconds above 0")
+
+
+def _refuse_endless(chains: Chains, seconds: float) -> None:
+    """One clear line for chains that would be repeated without end, or almost, in so many seconds."""
+    cycle = chains.cycle
+    for index in np.flatnonzero(np.array(chains.lengths) * seconds > MOST_OPERATIONS * cycle).tolist():
+        raise InputError(
+            f"applications[{index}]",
+            f"its chain of {cycle[index]:g} s is too short to be repeated for {seconds:g} s; expected a longer one",
+        )
+
+
+def replay(
+    workload: Workload,
+    shares: Any = None,
+    pool: float | None = None,
+    policy: Policy | str = "best-effort",
+    threshold: float = 0.0,
+    *,
+    capped: bool = False,
+    trace: bool = False,
+    check: bool = False,
+) -> Result:
+    """Run the workload to its end beside a burst buffer, and until the buffer is drained.
+
+    The buffer is divided into `shares`, bytes an application, or is one `pool` of so many bytes; without either, a pool of
+    the size that the platform's buffer has. The `policy` shares the I/O system, which is one link here; best-effort is the
+    equal sharing of 004 §7. The other options are those of `Buffering` and `Run`.
+    """
+    require_from_origin(workload)
+    buffer = Buffering(pool, shares, threshold, capped)
+    return Run(workload, policy, placement=False, buffer=buffer, to_the_end=True, trace=trace, check=check).finish()
+
+
+def require_from_origin(workload: Workload) -> float:
+    """The date that counts as 0, the begin of the window or 0 without one; nobody may be released before."""
+    origin = workload.window[0] if workload.window else 0.0
+    for index, application in enumerate(workload.applications):
+        if application.release < origin:
+            place = f"applications[{index}].release"
+            raise InputError(place, f"{application.release} s is before the clock's 0; expected {origin} s or later")
+    return origin

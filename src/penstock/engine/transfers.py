@@ -1,0 +1,235 @@
+"""The places of the transfers under way: one is entered, one leaves and the last of its side takes its place.
+
+The stores: what moves on each, when the next transfer is complete, and which must be asked about anew.
+
+Only the stores where something happens are brought up to date. The next dates of all are the leaves of a tree of minima:
+the first is at its root, and a change costs the logarithm of their number.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.state import (
+    ASIDE,
+    BEGAN,
+    DONE,
+    FLOAT_ROWS,
+    HOLDING,
+    INDEX,
+    INTEGER_ROWS,
+    NOW,
+    ROUNDS,
+    SEGMENT_BEGIN,
+    SEGMENT_RATE,
+    SLOTS,
+    TOUCHED,
+    TRANSFER,
+    UNIT,
+    Record,
+    State,
+)
+from penstock.engine.terms import Terms
+from penstock.numeric.compiled import inlined_kernel
+from penstock.policies.order import TIME_GRAIN
+from penstock.policies.view import GIVEN, ROW
+
+REMAINING: Final = ROW["remaining"]
+CAP: Final = ROW["cap"]
+POSTED: Final = ROW["posted"]
+PROGRESS: Final = ROW["progress"]
+RELEASE: Final = ROW["release"]
+NODES: Final = ROW["nodes"]
+MEAN_ITERATION: Final = ROW["mean_iteration"]
+VOLUME: Final = ROW["volume"]
+RATE: Final = ROW["rate"]
+TRANSFERRING: Final = ROW["transferring"]
+WHOLE: Final = ROW["whole"]
+RANK: Final = ROW["rank"]
+APPLICATION: Final = ROW["application"]
+TURN: Final = ROW["turn"]
+SCRATCH: Final = ROW["scratch"]
+"""From here to before GIVEN the rows are room for the policy, and mean nothing when it is not asked."""
+
+
+@inlined_kernel
+def to_the_grain(seconds: float) -> float:
+    """A date as orders compare it, to the nanosecond."""
+    return float(np.rint(seconds * TIME_GRAIN) / TIME_GRAIN)
+
+
+@inlined_kernel
+def places(begin: int, end: int) -> range:
+    """The places from one to before another, for long loops: as unsigned numbers they are not counted from the end if
+    negative, and such loops can be done four at a time.
+    """
+    return range(np.uint64(begin), np.uint64(end))
+
+
+@inlined_kernel
+def enter(state: State, store: int, transfer: int, down: bool) -> int:
+    """A free place of the store, now the transfer's: below the middle or above it."""
+    here = state.stores[store]
+    if down:
+        here.down += 1
+        slot = here.middle - here.down
+    else:
+        slot = here.middle + here.up
+        here.up += 1
+    state.counts[SLOTS] += 1
+    state.transfers[transfer].place = slot
+    state.integers[TRANSFER, slot] = transfer
+    return int(slot)
+
+
+@inlined_kernel
+def leave(state: State, store: int, slot: int) -> None:
+    """Free the place; the last of its side moves there."""
+    here = state.stores[store]
+    state.counts[SLOTS] -= 1
+    if slot >= here.middle:
+        here.up -= 1
+        last = here.middle + here.up
+    else:
+        last = here.middle - here.down
+        here.down -= 1
+    state.transfers[state.integers[TRANSFER, slot]].place = -1
+    if slot != last:
+        for row in range(SCRATCH):
+            state.floats[row, slot] = state.floats[row, last]
+        for row in range(GIVEN, FLOAT_ROWS):
+            state.floats[row, slot] = state.floats[row, last]
+        for row in range(INTEGER_ROWS):
+            state.integers[row, slot] = state.integers[row, last]
+        state.transfers[state.integers[TRANSFER, slot]].place = slot
+
+
+@inlined_kernel
+def swap(state: State, one: int, other: int) -> None:
+    """Exchange the places of two transfers."""
+    for row in range(FLOAT_ROWS):
+        state.floats[row, one], state.floats[row, other] = state.floats[row, other], state.floats[row, one]
+    for row in range(INTEGER_ROWS):
+        state.integers[row, one], state.integers[row, other] = state.integers[row, other], state.integers[row, one]
+    state.transfers[state.integers[TRANSFER, one]].place = one
+    state.transfers[state.integers[TRANSFER, other]].place = other
+
+
+@inlined_kernel
+def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> None:
+    """Put an operation of this volume, which the application posts now, into the place."""
+    floats, own, now = state.floats, state.own[index], state.clock[NOW]
+    state.integers[INDEX, slot] = index
+    state.integers[APPLICATION, slot] = index
+    state.integers[TURN, slot] = state.turns[own.cursor - 1] if len(state.turns) > 0 else -1
+    floats[REMAINING, slot] = volume
+    floats[VOLUME, slot] = volume
+    floats[CAP, slot] = cap
+    floats[POSTED, slot] = to_the_grain(now)
+    floats[BEGAN, slot] = now
+    floats[DONE, slot] = own.done
+    floats[PROGRESS, slot] = own.done
+    floats[RELEASE, slot] = own.release
+    floats[NODES, slot] = own.nodes
+    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[WHOLE, slot] = own.whole
+    floats[RANK, slot] = own.rank
+    floats[RATE, slot] = 0.0
+    floats[HOLDING, slot] = 0.0
+    floats[ASIDE, slot] = 0.0
+    floats[ROUNDS, slot] = own.rounds
+    floats[TRANSFERRING, slot] = own.transfer_seconds
+    floats[SEGMENT_BEGIN, slot] = now
+    floats[SEGMENT_RATE, slot] = 0.0
+    floats[UNIT, slot] = own.bytes / own.uses
+
+
+@inlined_kernel
+def set_next(state: State, store: int, date: float) -> None:
+    """The next date of the store."""
+    node = (len(state.stores) >> 1) + store
+    state.stores[node].node = date
+    while node > 1:
+        node >>= 1
+        state.stores[node].node = min(state.stores[2 * node].node, state.stores[2 * node + 1].node)
+
+
+@inlined_kernel
+def first_store(state: State) -> int:
+    """The store with the first date."""
+    leaves = len(state.stores) >> 1
+    node = 1
+    while node < leaves:
+        node *= 2
+        if state.stores[node + 1].node < state.stores[node].node:
+            node += 1
+    return node - leaves
+
+
+@inlined_kernel
+def count_parts(own: Record, now: float) -> None:
+    """Bring what the operation has moved on all its strands up to date."""
+    own.part_moved += own.part_rate * (now - own.counted)
+    own.counted = now
+
+
+@inlined_kernel
+def seconds_since(state: State, store: int) -> float:
+    """Seconds since the date that the transfers of the store are up to."""
+    here, now = state.stores[store], state.clock[NOW]
+    # To the date of a completion it is exactly so long: the difference of two dates has lost some bits.
+    return float(here.wait if now == here.finish else now - here.since)
+
+
+@inlined_kernel
+def catch_up(state: State, terms: Terms, store: int) -> None:
+    """Bring the transfers of the store up to date; they are then decided upon anew."""
+    here, floats = state.stores[store], state.floats
+    seconds = seconds_since(state, store)
+    if seconds > 0.0:
+        for place in range(here.row, here.row + here.moving):
+            slot = state.transfers[state.transfers[place].mover].place
+            remaining = max(0.0, floats[REMAINING, slot] - floats[RATE, slot] * seconds)
+            floats[REMAINING, slot] = remaining
+            floats[TRANSFERRING, slot] += seconds
+            if not terms.striped:
+                floats[PROGRESS, slot] = floats[DONE, slot] + (floats[VOLUME, slot] - remaining) / floats[CAP, slot]
+        if here.moving > 0:
+            here.busy += seconds
+    here.since = state.clock[NOW]
+
+
+@inlined_kernel
+def touch(state: State, terms: Terms, store: int) -> None:
+    """Something happens on the store: bring it up to date, and have its rates decided anew."""
+    here = state.stores[store]
+    if here.since != state.clock[NOW]:
+        catch_up(state, terms, store)
+    if here.stale == 0:
+        here.stale = 1
+        state.stores[state.counts[TOUCHED]].touched = store
+        state.counts[TOUCHED] += 1
+
+
+@inlined_kernel
+def set_finish(state: State, store: int, wait: float, finisher: int) -> None:
+    """The first completion of the store is that of this transfer, in so many seconds."""
+    here = state.stores[store]
+    here.wait = wait
+    here.finish = state.clock[NOW] + wait
+    here.finisher = finisher
+    set_next(state, store, min(here.finish, here.round_end))
+
+
+@inlined_kernel
+def refresh_progress(state: State, store: int) -> None:
+    """Bring the progress of those that move over several stores up to date, to be shown."""
+    here = state.stores[store]
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        own = state.own[state.integers[INDEX, slot]]
+        count_parts(own, state.clock[NOW])
+        speed = state.floats[CAP, slot]
+        state.floats[PROGRESS, slot] = own.done + own.part_moved / own.uses / speed

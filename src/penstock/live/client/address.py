@@ -1,0 +1,126 @@
+"""Where the coordinator is: a Unix socket, or a TCP port that a token opens.
+
+The address is the argument, else the environment's `PENSTOCK_SOCKET`, else `default_socket()`. Written, it is a path or
+``host:port`` (``[::1]:7000`` for IPv6).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from penstock.live.client.errors import AddressError
+
+SOCKET: Final = "PENSTOCK_SOCKET"
+TOKEN_FILE: Final = "PENSTOCK_TOKEN_FILE"  # noqa: S105
+SOCKET_PATH_BYTES: Final = 107
+"""What Linux has room for in the address of a Unix socket."""
+TOKEN_CHARACTERS: Final = 512
+MACHINE_SOCKET: Final = Path("/run/penstock/penstock.sock")
+
+
+@dataclass(frozen=True)
+class Unix:
+    """A socket in the file system; the kernel says who connects."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """A port, for nodes that share no file system socket with the coordinator."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+Address: TypeAlias = Unix | Tcp
+
+
+def default_socket() -> Path:
+    """Where a client looks when nobody says otherwise: for the user's own coordinator, then for the machine's."""
+    own = own_socket()
+    return MACHINE_SOCKET if MACHINE_SOCKET.exists() and not own.exists() else own
+
+
+def own_socket() -> Path:
+    """Where the coordinator of a user listens."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    return (Path(runtime) if runtime else own_folder()) / "penstock.sock"
+
+
+def own_folder() -> Path:
+    """Where a user without a runtime folder keeps the socket; in a place where others could have put one first."""
+    return Path(f"/tmp/penstock-{os.getuid()}")  # noqa: S108
+
+
+def check_owner(address: Address) -> None:
+    """PermissionError if the socket is in the user's own folder and that is somebody else's."""
+    folder = own_folder()
+    if isinstance(address, Unix) and address.path.parent == folder and os.lstat(folder).st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, f"{folder} belongs to another user")
+
+
+def parse(text: str) -> Address:
+    """A path, or ``host:port``: what has a slash or no colon is a path, and stays so when the program goes elsewhere."""
+    if not text or "\0" in text:
+        raise AddressError(f"address {text!r} is no address; expected a path or host:port")
+    if "/" in text or ":" not in text:
+        path = Path(text).absolute()
+        if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
+            raise AddressError(f"address {str(path)!r} is too long for a socket; expected at most {SOCKET_PATH_BYTES} bytes")
+        return Unix(path)
+    host, _, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise AddressError(f"address {text!r} has no port; expected host:port with a port from 1 to 65535")
+    host = host[1:-1] if bracketed else host
+    if not host or (":" in host and not bracketed):
+        raise AddressError(f"address {text!r} has no host; expected host:port, or [host]:port for IPv6")
+    return Tcp(host, int(port))
+
+
+def find(address: str | Path | Address | None = None) -> Address:
+    """The argument over `PENSTOCK_SOCKET` over the default."""
+    if isinstance(address, Unix | Tcp):
+        return address
+    if isinstance(address, Path):
+        address = address.absolute()
+    return parse(str(address or os.environ.get(SOCKET) or default_socket()))
+
+
+def read_token(path: str | Path) -> str:
+    """The secret in a file that nobody but its owner may read."""
+    try:
+        with Path(path).open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(TOKEN_CHARACTERS * 4)
+    except OSError as error:
+        raise AddressError(f"token file {path}: {error.strerror}") from None
+    if mode & 0o077:
+        raise AddressError(f"token file {path}: others may use it (mode {mode:04o}); expected mode 0600")
+    try:
+        token = content.decode().strip()
+    except UnicodeDecodeError:
+        raise AddressError(f"token file {path}: not UTF-8; expected a line of text") from None
+    if not 1 <= len(token) <= TOKEN_CHARACTERS:
+        raise AddressError(f"token file {path}: {len(token)} characters; expected 1 to {TOKEN_CHARACTERS}")
+    return token
+
+
+def find_token(file: str | Path | None, address: Address) -> str:
+    """The token for this address: none on a Unix socket, else from the argument over `PENSTOCK_TOKEN_FILE`."""
+    if isinstance(address, Unix):
+        return ""
+    file = file or os.environ.get(TOKEN_FILE)
+    return read_token(file) if file else ""

@@ -1,0 +1,119 @@
+"""Who the application is: what it was told, else what Slurm says of its job, else the running program."""
+
+from __future__ import annotations
+
+import math
+import os
+import pwd
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from penstock.live.client.errors import UsageError
+from penstock.live.protocol import VERSION, Register
+
+NAME_CHARACTERS: Final = 200
+MOST: Final = 2**53
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What an application says of itself when it registers, at the moment it was made."""
+
+    job: str
+    nodes: int = 1
+    user: str = ""
+    bandwidth: float | None = None
+    """bytes/s, the most it can use."""
+    elapsed: float = 0.0
+    """Seconds it has been running."""
+    lead: float = 0.0
+    """Seconds from now on that belong to no iteration."""
+    whole: float | None = None
+    """Seconds of its whole dedicated run."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.job) <= NAME_CHARACTERS:
+            raise UsageError(f"name {self.job[:40]!r}: {len(self.job)} characters; expected 1 to {NAME_CHARACTERS}")
+        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int) or not 1 <= self.nodes <= MOST:
+            raise UsageError(f"nodes {self.nodes!r} is out of range; expected a whole number, 1 or more")
+        for field in ("bandwidth", "elapsed", "lead", "whole"):
+            value = getattr(self, field)
+            if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= 1e30):
+                raise UsageError(f"{field} {value!r} is out of range; expected a finite number, 0 or more")
+
+    def register(self, passed: float, token: str) -> partial[Register]:
+        """The message it presents itself with, so many seconds later; it lacks its number."""
+        return partial(
+            Register,
+            version=VERSION,
+            job=self.job,
+            nodes=self.nodes,
+            user=self.user,
+            bandwidth=self.bandwidth,
+            elapsed=self.elapsed + passed,
+            lead=max(0.0, self.lead - passed),
+            whole=self.whole,
+            token=token,
+        )
+
+
+def identify(
+    name: str | None = None,
+    nodes: int | None = None,
+    *,
+    bandwidth: float | None = None,
+    lead: float = 0.0,
+    whole: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Identity:
+    """Arguments first; a job of Slurm has name, number, nodes, user and start in its environment."""
+    told = os.environ if environment is None else environment
+    return Identity(
+        job=_printable(name if name is not None else _name(told)),
+        nodes=nodes if nodes is not None else _nodes(told),
+        user=_printable(told.get("SLURM_JOB_USER") or _user())[:NAME_CHARACTERS],
+        bandwidth=bandwidth,
+        elapsed=_elapsed(told),
+        lead=lead,
+        whole=whole,
+    )
+
+
+def _printable(text: str) -> str:
+    """The text with a question mark for what a terminal could take for an order, or UTF-8 has no way to write."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _name(told: Mapping[str, str]) -> str:
+    number = told.get("SLURM_JOB_ID", "")
+    if number:
+        return f"{told.get('SLURM_JOB_NAME') or 'job'}-{number}"[-NAME_CHARACTERS:]
+    program = Path(sys.argv[0] if sys.argv else "").stem
+    if program in ("", "-c", "-m", "__main__"):
+        program = Path(sys.executable or "python").stem
+    return f"{program}-{os.getpid()}"[-NAME_CHARACTERS:]
+
+
+def _nodes(told: Mapping[str, str]) -> int:
+    text = told.get("SLURM_JOB_NUM_NODES") or told.get("SLURM_NNODES") or ""
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 16 else 1
+
+
+def _elapsed(told: Mapping[str, str]) -> float:
+    try:
+        start = float(told.get("SLURM_JOB_START_TIME", ""))
+    except ValueError:
+        return 0.0
+    return max(0.0, time.time() - start) if math.isfinite(start) else 0.0
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

@@ -1,0 +1,5 @@
+"""MPI-IO that is coordinated. Its public name is `penstock.mpi`."""
+
+from penstock.live.mpi.file import File
+
+__all__ = ["File"]

@@ -1,0 +1,1 @@
+"""The shells around the core: sockets, the journal, HTTP, and what an operator may ask."""

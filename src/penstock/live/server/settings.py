@@ -1,0 +1,136 @@
+"""What a coordinator is told: on the command line, over ``PENSTOCK_…`` variables, over a file, over defaults.
+
+The file is TOML with the names below as keys. Every value knows where it came from, and ``--print-config`` shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.live.client import address
+from penstock.model import InputError, parse_units
+
+PREFIX: Final = "PENSTOCK_"
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(place, f"{value!r} is not text; expected a string")
+    return value
+
+
+def _path(value: object, place: str) -> str:
+    return str(Path(_text(value, place)).expanduser().absolute()) if value else ""
+
+
+def _socket(value: object, place: str) -> str:
+    where = address.parse(_path(value, place) if "/" in _text(value, place) else _text(value, place))
+    if not isinstance(where, address.Unix):
+        raise InputError(place, f"{value!r} is no Unix socket; expected its path, and --listen for TCP")
+    return str(where)
+
+
+def _count(value: object, place: str) -> int:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    return parse_units.count(value, place, "these")
+
+
+def _above_zero(value: object, place: str) -> float:
+    seconds = parse_units.seconds(value, place)
+    if not seconds > 0.0:
+        raise InputError(place, f"{value!r} is too short; expected seconds above 0")
+    return seconds
+
+
+def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
+    return field(default=default, metadata={"read": read})
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The settings of one coordinator, rates in bytes/s and times in seconds; ``penstock serve --help`` explains them."""
+
+    bandwidth: float = _setting(0.0, parse_units.bandwidth)
+    node_bandwidth: float = _setting(math.inf, parse_units.bandwidth)
+    policy: str = _setting("fair-share", _text)
+    workload: str = _setting("", _path)
+    socket: str = _setting("", _socket)
+    listen: str = _setting("", _text)
+    token_file: str = _setting("", _path)
+    journal: str = _setting("", _path)
+    http: str = _setting("", _text)
+    lease: float = _setting(10.0, _above_zero)
+    keep: float = _setting(3600.0, parse_units.seconds)
+    max_applications: int = _setting(10_000, _count)
+    max_applications_per_user: int = _setting(2_000, _count)
+    message_rate: int = _setting(1_000, _count)
+    message_rate_per_user: int = _setting(10_000, _count)
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Where each value that is no default came from."""
+
+    def as_toml(self) -> str:
+        """The settings as a file that gives the same again."""
+        lines = []
+        for name in NAMES:
+            value = getattr(self, name)
+            shown = json.dumps(value) if isinstance(value, str) else str(value)
+            if value == math.inf or (name == "bandwidth" and not value):
+                lines.append(f"# {name} = not set")
+            else:
+                lines.append(f"{name} = {shown}  # {self.origins.get(name, 'default')}")
+        return "\n".join(lines) + "\n"
+
+
+NAMES: Final = tuple(setting.name for setting in fields(ServerSettings) if "read" in setting.metadata)
+READERS: Final = {setting.name: setting.metadata["read"] for setting in fields(ServerSettings) if "read" in setting.metadata}
+
+
+def load(options: Mapping[str, object], environment: Mapping[str, str], file: str | None) -> ServerSettings:
+    """The settings from the command line's options (None: not given), the environment and the file."""
+    file = file or environment.get(f"{PREFIX}CONFIG") or None
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, given in (
+        (str(file), _from_file(file)),
+        ("environment", {n: environment[PREFIX + n.upper()] for n in NAMES if environment.get(PREFIX + n.upper())}),
+        ("command line", {name: value for name, value in options.items() if value is not None}),
+    ):
+        for name, value in given.items():
+            place = {"environment": PREFIX + name.upper(), "command line": "--" + name.replace("_", "-")}.get(origin)
+            values[name] = READERS[name](value, place or f"{origin}: {name}")
+            origins[name] = origin
+    values.setdefault("socket", str(address.own_socket()))
+    values.setdefault("journal", str(_state_folder(environment) / "journal.sqlite"))
+    return ServerSettings(**values, origins=origins)
+
+
+def _from_file(path: str | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        with open(path, "rb") as stream:
+            given = tomllib.load(stream)
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(path, f"is not TOML: {error}") from None
+    for name in given:
+        if name not in NAMES:
+            raise InputError(path, f"unknown setting {name!r}; expected one of {', '.join(NAMES)}")
+    return given
+
+
+def _state_folder(environment: Mapping[str, str]) -> Path:
+    """systemd's, else the user's folder for state."""
+    by_systemd = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    if by_systemd:
+        return Path(by_systemd)
+    return Path(environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")) / "penstock"

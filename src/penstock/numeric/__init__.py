@@ -1,0 +1,1 @@
+"""Below everything: compiled code, arrays, and the one table of tolerances."""

@@ -1,0 +1,24 @@
+"""Types of arrays, ranges of integers, and sums by position."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def spread(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
+    """All whole numbers from each `first` to before its `stop`, one range after the other: which range, and the number."""
+    counts = np.maximum(stop - first, 0)
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, first[which] + np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def summed(place: Ints, amounts: Floats, count: int) -> Floats:
+    """The sum of the amounts at each of the places 0 … count − 1."""
+    # Of no amounts at all numpy makes whole numbers.
+    return np.bincount(place, amounts, count).astype(np.float64)

@@ -1,0 +1,320 @@
+"""Compiled code: the one place for numba's flags, its cache on disk, and the word said while it compiles.
+
+The event loop is compiled once, with an explicit signature in which the policy is a function *by address*; each policy is
+compiled apart from it, so that a new policy compiles alone and a cached loop is never recompiled for it. With
+NUMBA_DISABLE_JIT=1 everything runs as plain Python.
+
+Tables are handed to a policy by their addresses: numba counts references of arrays with atomic operations, two an array and
+call, which made a call with nine arrays cost 170 ns; without an owner (`unowned`) 20 ns; by address 1 ns.
+
+The functions that policies are made of: plain Python to Python, and merged into a policy where that is compiled.
+
+Python calls them where a policy has failed, for the reason; what is compiled for that as well, as a `helper` is, is compiled
+twice, once for the view of Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, Final, TypeVar
+
+import numba
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.core.event import Listener, install_listener
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import infer_global
+from numba.extending import intrinsic, overload
+
+from penstock.numeric.inlining import MergedCompiler
+
+FLAGS: Final[dict[str, Any]] = {"error_model": "numpy", "boundscheck": False, "nogil": True}
+"""No fastmath: results must not depend on how a sum was vectorised."""
+
+JIT: Final = not numba.config.DISABLE_JIT
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def inlined(function: F) -> F:
+    """A function that compiled code calls, merged into its callers. It can neither make nor return arrays.
+
+    Compiled to count no references: else each call would do so for every array of the view or the state it is given.
+    """
+    with _cache_in(cache_folder()) as cached:
+        return numba.njit(cache=cached, forceinline=True, _nrt=False, **FLAGS)(function)  # type: ignore[no-any-return]
+
+
+def inlined_kernel(function: F) -> F:
+    """A `helper` of compiled code, not to be called from Python; kept on disk by itself."""
+    if not JIT:
+        return function
+    with _cache_in(cache_folder()) as cached:
+        return without_literals(merged(function, cache=cached, _nrt=False))  # type: ignore[no-any-return]
+
+
+def without_literals(compiled: Any) -> Any:
+    """The compiled function, to which a number that is written down, as 0, is like any other.
+
+    To numba it has a type of its own, for which all would be compiled once more.
+    """
+    template = compiled.get_call_template
+    compiled.get_call_template = lambda arguments, keywords: template([types.unliteral(a) for a in arguments], keywords)
+    return compiled
+
+
+def subroutine(function: F) -> F:
+    """A function that compiled code calls, which may make or return arrays."""
+    with _cache_in(cache_folder()) as cached:
+        return numba.njit(cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
+
+
+def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
+    """The function compiled for the signature now, or loaded from the cache."""
+    if not JIT:
+        return function
+    with announcing(what), _cache_in(cache_folder()) as cached:
+        return numba.njit(signature, cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
+
+
+def direct(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
+    """A `kernel` for short calls from Python: the types of its arguments, which would take longer, are not looked at."""
+    compiled = kernel(function, signature, what)
+    return compiled.overloads[tuple(signature.args)].entry_point if JIT else compiled  # type: ignore[attr-defined]
+
+
+class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
+    """A compiled C function that a kernel accepts for an argument of type ``types.FunctionType(signature)``."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any, what: str, *, cached: bool) -> None:
+        self._signature = signature
+        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk:
+            flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
+            self._function = numba.cfunc(signature, cache=on_disk, **flags)(function)
+
+    def __wrapper_address__(self) -> int:
+        return int(self._function.address)
+
+    def signature(self) -> Any:
+        """numba asks for it when the object is passed to a kernel."""
+        return self._signature
+
+
+def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The template with this function in place of its stand-in ``function``.
+
+    By other globals and a name of its own, after which numba names its file: a closure is compiled anew in every process.
+    """
+    name = f"{template.__name__}_{function.__module__}_{function.__qualname__}".replace(".", "_")
+    made = FunctionType(template.__code__, {**template.__globals__, "function": function}, name)
+    made.__qualname__ = name
+    return made
+
+
+def merged(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
+    """The function compiled to be merged into its callers, and for nothing else."""
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options = {"forceinline": True, "pipeline_class": MergedCompiler, **wrappers, **FLAGS, **flags}
+    return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def address(array: Any) -> Any:
+    """Where the numbers of the array are; without the compiler, the array itself."""
+    return array
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _address(_: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, cgutils.intp_t)
+
+    return types.intp(array), generate
+
+
+@overload(address, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_address(array: Any) -> Any:
+    return lambda array: _address(array)
+
+
+def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size: Any) -> Any:
+    """Code for an array of this kind, `size` long, from the place `start` of what is at the address `base`."""
+    array = context.make_array(kind)(context, builder)
+    width = cgutils.intp_t(8)
+    data = builder.inttoptr(builder.add(base, builder.mul(start, width)), array.data.type)
+    context.populate_array(array, data=data, shape=[size], strides=[width], itemsize=width, meminfo=None)
+    return array._getvalue()
+
+
+def number_at(context: Any, builder: Any, kind: Any, base: Any, place: int) -> Any:
+    """Code for one number of the array at the address `base`; a whole number is rounded down."""
+    pointer = builder.inttoptr(builder.add(base, base.type(8 * place)), context.get_value_type(types.float64).as_pointer())
+    number = builder.load(pointer)
+    return number if kind == types.float64 else builder.fptosi(number, context.get_value_type(kind))
+
+
+def without_refcount(arrays: Any) -> Any:
+    """The named tuple with its arrays as they are; in compiled code, without reference counts."""
+    return arrays
+
+
+def read_only(array: Any) -> Any:
+    """The array as one that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _without_owner(typing_context: Any, arrays: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (value,) = arguments
+        for position, kind in enumerate(signature.return_type.types):
+            if isinstance(kind, types.Array):
+                array = cgutils.create_struct_proxy(kind)(context, builder, builder.extract_value(value, position))
+                array.meminfo = cgutils.get_null_value(array.meminfo.type)
+                array.parent = cgutils.get_null_value(array.parent.type)
+                value = builder.insert_value(value, array._getvalue(), position)
+        return value
+
+    return arrays(arrays), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _as_read_only(typing_context: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
+
+    return array.copy(readonly=True)(array), generate
+
+
+@overload(without_refcount, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_unowned(arrays: Any) -> Any:
+    return lambda arrays: _without_owner(arrays)
+
+
+@overload(read_only, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_read_only(array: Any) -> Any:
+    return lambda array: _as_read_only(array)
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The user's folder for compiled code of exactly these sources; None where nothing can be written.
+
+    numba renews an entry when the function's own file changes, not when a file it calls does; a folder named after all
+    sources makes that impossible to get wrong, and works where the package itself is read-only.
+    """
+    base = os.environ.get("PENSTOCK_CACHE_DIR") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "penstock"
+    )
+    owner = os.getuid() if hasattr(os, "getuid") else 0
+    shared = Path(tempfile.gettempdir()) / f"penstock-{owner}"
+    for parent in (Path(base), shared):
+        folder = parent / "compiled" / _fingerprint()
+        try:
+            if parent == shared:
+                parent.mkdir(exist_ok=True, mode=0o700)
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK) and (parent != shared or _is_private(parent, owner)):
+                _forget_old(folder)
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def _is_private(folder: Path, owner: int) -> bool:
+    """Whether nobody else can put code into a folder among other users' ones: what is cached is run."""
+    status = folder.stat()
+    return not hasattr(os, "getuid") or (status.st_uid == owner and not status.st_mode & 0o022)
+
+
+def _fingerprint() -> str:
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {np.__version__} {package}".encode())
+    folders = ("numeric", "model", "policies", "engine", "theory", "planning", "buffers", "live/core")
+    for compiled in (f"{folder}/**/*.py" for folder in folders):
+        for source in sorted(package.glob(compiled)):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _forget_old(current: Path, kept: int = 4) -> None:
+    """Remove the folders of older sources but the newest few."""
+    import shutil
+
+    with contextlib.suppress(OSError):
+        current.touch()
+        folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        for folder in folders[kept:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _cache_in(folder: Path | None) -> Iterator[bool]:
+    """Let numba put what is decorated inside the block into the folder; yields whether it can."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder or before)
+    try:
+        yield folder is not None and JIT
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@contextlib.contextmanager
+def announcing(what: str, *, once: bool = True) -> Iterator[None]:
+    """Say on standard error what is compiled inside the block, as soon as anything is; what the cache has is not."""
+    line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
+    listener = _Announcement(line)
+    with install_listener("numba:compile", listener):
+        yield
+
+
+class _Announcement(Listener):  # type: ignore[misc]
+    """Says its line when something is first compiled."""
+
+    def __init__(self, line: str) -> None:
+        self._line: str | None = line
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        """Something is about to be compiled."""
+        if self._line is not None:
+            sys.stderr.write(self._line + "\n")
+            sys.stderr.flush()
+            self._line = None
+
+    def on_end(self, event: Any) -> None:
+        """It has been compiled."""
+
+
+def step(function: F) -> F:
+    """A step of policies, kept on disk: users' own, compiled in every process, take half the time where they use such."""
+    return _standing_for(function, inlined_kernel(function)) if JIT else function
+
+
+def routine(function: F) -> F:
+    """A step that is not merged, for what is long and called at several places: each would have it compiled once more."""
+    if not JIT:
+        return function
+    return _standing_for(function, without_literals(merged(function, forceinline=False, _nrt=False)))
+
+
+def _standing_for(function: F, compiled: Any) -> F:
+    """Let compiled code take `compiled` for the function."""
+    _COMPILED.append(compiled)
+    infer_global(function, types.Dispatcher(compiled))
+    return function
+
+
+_COMPILED: Final[list[Any]] = []
+"""All of them: numba itself does not keep them."""

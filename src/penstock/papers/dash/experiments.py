@@ -1,0 +1,187 @@
+"""What is run for 001 §III.D.2 and chapter IV: batches of jobs, mapped by packs or lists.
+
+What is run for 001 §II.D and §III.D.1: applications that are mapped already and compete for the link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.campaign import Campaign, Cell
+from penstock.campaign.sources import source
+from penstock.papers.trials import Experiment
+from penstock.planning.batch import schedule
+from penstock.planning.schedule import MEASURES
+from penstock.planning.strategy import ALPHA, BatchStrategy
+
+POINTS: Final = 50
+"""Dates at which utilization over time is kept."""
+
+
+@dataclass(frozen=True)
+class BatchTrial:
+    """A batch, by its kind, parameters and seed, under a strategy and an I/O policy on so many I/O nodes."""
+
+    kind: str
+    parameters: tuple[tuple[str, Any], ...]
+    seed: int
+    strategy: BatchStrategy
+    policy: str = "fifo"
+    io_nodes: int = 1
+    wanted: float = 0.0
+    """The I/O load that the batch was to have, where that is not its parameter."""
+
+
+FIRST_FIT: Final = BatchStrategy("first-fit")
+ONE: Final = BatchStrategy("pack")
+LOAD: Final = BatchStrategy("pack", ALPHA)
+MAPPINGS: Final[Mapping[str, BatchStrategy]] = {
+    "list": BatchStrategy("list", backfill=True),
+    "pack max": BatchStrategy("pack", order="max", backfill=True),
+    "pack random": BatchStrategy("pack", order="random", backfill=True),
+    "pack char": BatchStrategy("pack", order="char", backfill=True),
+}
+"""The four heuristics of 001 §IV.A, with backfilling (§IV.A.4)."""
+FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
+    "MB": ("mira", "binormal"),
+    "MN": ("mira", "normal"),
+    "BU": ("uniform", "binormal"),
+    "NU": ("uniform", "normal"),
+}
+
+
+@dataclass(frozen=True)
+class DashScale:
+    """Values of α_gen and batches of each; I/O loads of chapter IV and batches of each; what to change of its batches."""
+
+    loads: tuple[float, ...]
+    batches: int
+    mapping_loads: tuple[float, ...]
+    mapping_batches: int
+    smaller: Mapping[str, Any]
+
+
+SCALES: Final[Mapping[str, DashScale]] = {
+    "smoke": DashScale((1.0, 4.0), 2, (0.3, 0.7), 1, {"fewest": 40, "most": 60, "longest": 100, "shortest": 50}),
+    "quick": DashScale((0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0), 4, (0.2, 0.4, 0.6, 0.8), 4, {}),
+    "paper": DashScale(tuple(k / 4 for k in range(2, 41)), 10, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 10, {}),
+}
+
+
+def packs(scale: DashScale) -> Experiment[BatchTrial]:
+    """Figures III.8 to III.12: one I/O node."""
+    trials = [
+        BatchTrial("packs", (("load", load),), seed, strategy, policy)
+        for load in scale.loads
+        for seed in range(scale.batches)
+        for strategy, policy in ((FIRST_FIT, "fifo"), (ONE, "fifo"), (LOAD, "fifo"), (ONE, "longest-remaining"))
+    ]
+    return Experiment("packs", tuple(trials), measure)
+
+
+def several_io_nodes(scale: DashScale) -> Experiment[BatchTrial]:
+    """Figure III.13: the same on 1, 3 and 5 I/O nodes."""
+    trials = [
+        BatchTrial("packs", (("load", load),), seed, strategy, io_nodes=count)
+        for load in scale.loads
+        for seed in range(scale.batches)
+        for strategy in (FIRST_FIT, ONE)
+        for count in (1, 3, 5)
+    ]
+    return Experiment("io-nodes", tuple(trials), measure)
+
+
+def parameter(kind: str, load: float) -> float:
+    """The parameter `load` of the generator for which the I/O load α is about the wanted one.
+
+    That of Mira batches is f, the part of the time that is I/O on average, which makes α near f / (1 − f).
+    """
+    return load / (1.0 + load) if kind == "mira" else load
+
+
+def mapping(scale: DashScale) -> Experiment[BatchTrial]:
+    """Figures IV.3 to IV.10: list scheduling and three kinds of packs on four families of batches."""
+    trials = [
+        BatchTrial(
+            kind,
+            (("load", parameter(kind, load)), ("profile", profile), *scale.smaller.items()),
+            seed,
+            strategy,
+            wanted=load,
+        )
+        for kind, profile in FAMILIES.values()
+        for load in scale.mapping_loads
+        for seed in range(scale.mapping_batches)
+        for strategy in MAPPINGS.values()
+    ]
+    return Experiment("mapping", tuple(trials), measure)
+
+
+def measure(trial: BatchTrial) -> dict[str, Any]:
+    """Make the batch, schedule and run it."""
+    kind = source(trial.kind)
+    (workload,) = kind.make(kind.parse(dict(trial.parameters)), trial.seed)
+    done = schedule(workload, trial.strategy, io_nodes=trial.io_nodes, policy=trial.policy)
+    return {
+        **{name: getattr(done, name) for name in MEASURES},
+        "jobs": len(workload.applications),
+        "capacity": done.capacity,
+        "over_time": done.over_time(POINTS).to_dict(),
+    }
+
+
+BEST_EFFORT: Final = "best-effort"
+LIST: Final = ("fifo", "johnson", "longest-remaining")
+PERIODIC: Final = ("periodic-fifo", "periodic-johnson", "periodic-most-remain")
+OPTIMAL: Final = "hierarchical-round-robin"
+EIGHT: Final = (
+    "fifo",
+    "lowest-id",
+    "longest-io",
+    "shortest-io",
+    "shortest-remaining",
+    "longest-remaining",
+    "bandwidth-oriented",
+    "stretch-oriented",
+)
+"""The list policies of 001 §III.C.1."""
+NOISES: Final = (0.0, 0.2, 0.5)
+ML_NOISES: Final = (0.0, 0.2)
+BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+INSTANCES: Final[Mapping[str, int]] = {"smoke": 20, "quick": 200, "paper": 1_000}
+
+
+def general(scale: str) -> Campaign:
+    """Figures II.4 and II.5: the general case of Table II.1 without noise and with 20 % and 50 %."""
+    policies = (BEST_EFFORT, *LIST, *PERIODIC)
+    return _campaign("general", [{"case": "general", "noise": noise} for noise in NOISES], INSTANCES[scale], policies)
+
+
+def machine_learning(scale: str) -> Campaign:
+    """Figure II.6: the uniform case, networks trained on the same data."""
+    points = [{"case": "uniform", "noise": noise} for noise in ML_NOISES]
+    return _campaign("machine-learning", points, INSTANCES[scale], (BEST_EFFORT, "fifo", OPTIMAL))
+
+
+def jacobi(scale: str) -> Campaign:
+    """Figures III.4 to III.6: the five applications of Table III.1, with more and more iterations; nothing is random."""
+    cells = [
+        Cell("jacobi", {"batches": batches}, 0, policy)
+        for batches in (BATCHES if scale != "smoke" else BATCHES[:4])
+        for policy in EIGHT
+    ]
+    return Campaign("jacobi", tuple(cells))
+
+
+def _campaign(name: str, points: list[dict[str, Any]], instances: int, policies: tuple[str, ...]) -> Campaign:
+    cells = [Cell("bicolored", point, seed, policy) for point in points for seed in range(instances) for policy in policies]
+    return Campaign(name, tuple(cells))
+
+
+CAMPAIGNS: Final[Mapping[str, Callable[[str], Campaign]]] = {
+    "general": general,
+    "machine-learning": machine_learning,
+    "jacobi": jacobi,
+}

@@ -1,0 +1,89 @@
+"""What a policy plans for a whole workload before it runs: an order of applications, or of all their operations.
+
+What is known of applications before they run: how many operations, and the couple of work and I/O of an iteration.
+
+An application may carry its nominal couple; else it is the mean over its chain, (total work / n, total I/O / n). Static and
+Johnson's orders go by it and not by what phases really last. An operation of volume 0 is no iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from penstock.model import Application, Workload
+from penstock.model.phases import WORK
+from penstock.numeric.arrays import Floats, Ints
+
+
+@dataclass(frozen=True)
+class ServiceOrder:
+    """`rank` has a place in the order for each application, `turns` for the operation of each phase (−1 without one).
+
+    The phases are those of all applications, one after the other.
+    """
+
+    rank: Floats | None = None
+    turns: Ints | None = None
+
+
+Planner: TypeAlias = Callable[[Workload], ServiceOrder]
+
+
+def in_sequence(workload: Workload, sequence: Sequence[int]) -> ServiceOrder:
+    """The plan in which operations run in this sequence of applications, one entry an operation that asks for the link."""
+    operations = [np.flatnonzero(application.phases.asks) for application in workload.applications]
+    first = np.concatenate([[0], np.cumsum([len(application.phases) for application in workload.applications])])
+    turns = np.full(int(first[-1]), -1, np.int64)
+    places: list[list[int]] = [[] for _ in operations]
+    for place, index in enumerate(sequence):
+        places[index].append(place)
+    for index, phases in enumerate(operations):
+        turns[first[index] + phases] = places[index]
+    return ServiceOrder(turns=turns)
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """One entry an application: operations n_i, seconds of work a_i and of I/O at full bandwidth b_i of an iteration, and
+    seconds to the first request.
+    """
+
+    operations: Ints
+    work: Floats
+    io: Floats
+    first_work: Floats
+
+
+def nominal(workload: Workload) -> Nominal:
+    """What is known of the applications of the workload."""
+    couples = [_couple(application, application.cap(workload.platform)) for application in workload.applications]
+    return Nominal(
+        operations=np.array([application.phases.operations for application in workload.applications], np.int64),
+        work=np.array([work for work, _ in couples]),
+        io=np.array([io for _, io in couples]),
+        first_work=np.array([application.lead + _first_work(application) for application in workload.applications]),
+    )
+
+
+def _couple(application: Application, cap: float) -> tuple[float, float]:
+    if application.nominal is not None:
+        work, volume = application.nominal
+        return work, volume / cap
+    is_work = application.phases.kinds == WORK
+    amounts = application.phases.amounts
+    iterations = max(1, application.phases.operations)
+    return float(amounts[is_work].sum()) / iterations, float(amounts[~is_work].sum()) / cap / iterations
+
+
+def _first_work(application: Application) -> float:
+    """Seconds of the chain before its first operation that asks for the link."""
+    if application.nominal is not None:
+        return application.nominal[0]
+    kinds, amounts = application.phases.kinds, application.phases.amounts
+    asks = np.flatnonzero(application.phases.asks)
+    before = slice(0, int(asks[0]) if len(asks) else len(kinds))
+    return float(amounts[before][kinds[before] == WORK].sum())

@@ -1,0 +1,265 @@
+"""Names of version 0.1 that have moved. They work until 0.3, with a warning that says what to use instead.
+
+`MODULES` maps old modules to new ones and `NAMES` old names in old modules to new names. docs/renamed.md shows both tables.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final
+
+MODULES: Final = {
+    "campaign.compute": "campaign.workers",
+    "campaign.files": "campaign.campaign_files",
+    "campaign.grid": "campaign.cells",
+    "campaign.identity": "campaign.fingerprint",
+    "campaign.local": "campaign.workers",
+    "campaign.progress": "campaign.execute",
+    "campaign.run": "campaign.execute",
+    "campaign.slurm_settings": "campaign.slurm",
+    "campaign.worker": "campaign.workers",
+    "cli.asking": "cli.ctl",
+    "cli.progress": "cli.output",
+    "cli.usage": "cli.used_fields",
+    "client.address": "live.client.address",
+    "client.asynchronous": "live.client.asynchronous",
+    "client.control": "live.client.query",
+    "client.doubt": "live.client.outage",
+    "client.errors": "live.client.errors",
+    "client.files": "live.client.file_calls",
+    "client.gate": "live.client.gate",
+    "client.identity": "live.client.registration",
+    "client.job": "live.client.job",
+    "client.link": "live.client.link",
+    "client.member": "live.client.member",
+    "client.operation": "live.client.transfer",
+    "client.outbox": "live.client.session",
+    "client.pacing": "live.client.transfer",
+    "client.protocol": "live.protocol",
+    "client.session": "live.client.session",
+    "coordinator": "live",
+    "coordinator.active": "live.core.pending",
+    "coordinator.application": "live.core.clients",
+    "coordinator.clock": "live.server.journal",
+    "coordinator.columns": "live.core.pending",
+    "coordinator.control": "live.server.control",
+    "coordinator.core": "live.core.core",
+    "coordinator.expected": "live.core.planned_order",
+    "coordinator.explaining": "live.core.explaining",
+    "coordinator.granting": "live.core.grants",
+    "coordinator.http": "live.server.http",
+    "coordinator.instructions": "live.core.clients",
+    "coordinator.journal": "live.server.journal",
+    "coordinator.leases": "live.core.grants",
+    "coordinator.limits": "live.server.peer",
+    "coordinator.listening": "live.server.listening",
+    "coordinator.metrics": "live.server.http",
+    "coordinator.notify": "live.server.listening",
+    "coordinator.peer": "live.server.peer",
+    "coordinator.recording": "live.core.recording",
+    "coordinator.roster": "live.core.registry",
+    "coordinator.server": "live.server.server",
+    "coordinator.settings": "live.server.settings",
+    "engine.buffers": "engine.buffer_turn",
+    "engine.fill": "engine.trace",
+    "engine.laws": "engine.faults",
+    "engine.orders": "engine.kept_orders",
+    "engine.replay": "engine.scenarios",
+    "engine.slots": "engine.transfers",
+    "engine.steady": "engine.scenarios",
+    "engine.stores": "engine.transfers",
+    "engine.traffic": "engine.buffer_result",
+    "model.degradation": "model.platform",
+    "model.points": "model.curve",
+    "model.units": "model.parse_units",
+    "model.usage": "model.fields",
+    "mpi.file": "live.mpi.file",
+    "mpi.hints": "live.mpi.jobs",
+    "mpi.jobs": "live.mpi.jobs",
+    "mpi.library": "live.mpi.jobs",
+    "mpi.part": "live.mpi.buffer_part",
+    "mpi.ranks": "live.mpi.ranks",
+    "mpi.rounds": "live.mpi.ranks",
+    "papers.beyond.campaigns": "papers.beyond.experiments",
+    "papers.beyond.claims": "papers.beyond.findings",
+    "papers.beyond.figures": "papers.beyond.findings",
+    "papers.beyond.means": "papers.beyond.experiments",
+    "papers.beyond.reproduction": "papers.beyond.findings",
+    "papers.buffers.rows": "papers.buffers.experiments",
+    "papers.buffers.theorem_claims": "papers.buffers.claims",
+    "papers.calciom.live": "papers.calciom.six_calls",
+    "papers.calciom.stores": "papers.calciom.test_bed",
+    "papers.dash.batch_experiments": "papers.dash.experiments",
+    "papers.dash.chain_campaigns": "papers.dash.experiments",
+    "papers.distributed.rows": "papers.distributed.experiments",
+    "papers.results": "papers.reproducing",
+    "planning.buffers": "buffers",
+    "planning.buffers.advice": "buffers.advice",
+    "planning.buffers.assembly": "buffers.program",
+    "planning.buffers.backlog": "buffers.lower_bounds",
+    "planning.buffers.bound": "buffers.lower_bounds",
+    "planning.buffers.busy": "buffers.periods",
+    "planning.buffers.checking": "buffers.check",
+    "planning.buffers.contents": "buffers.plan",
+    "planning.buffers.demand": "buffers.timeline",
+    "planning.buffers.directives": "buffers.plan",
+    "planning.buffers.dominant": "buffers.theorems",
+    "planning.buffers.dynamic": "buffers.program",
+    "planning.buffers.flow": "buffers.timeline",
+    "planning.buffers.hardness": "buffers.theorems",
+    "planning.buffers.obstacles": "buffers.sizing",
+    "planning.buffers.plan": "buffers.plan",
+    "planning.buffers.ranges": "numeric.arrays",
+    "planning.buffers.replay": "buffers.execute",
+    "planning.buffers.search": "buffers.search",
+    "planning.buffers.single": "buffers.single",
+    "planning.buffers.sizing": "buffers.sizing",
+    "planning.buffers.solver": "buffers.solve",
+    "planning.buffers.static": "buffers.program",
+    "planning.buffers.strands": "buffers.periods",
+    "planning.buffers.transfers": "buffers.program",
+    "planning.lpt": "planning.packs",
+    "planning.machine": "planning.jobs",
+    "planning.outcome": "planning.schedule",
+    "planning.placement.mckp": "planning.placement.allocation",
+    "planning.placement.placed": "planning.placement.runs",
+    "planning.placement.placing": "planning.placement.heuristics",
+    "planning.placement.running": "planning.placement.runs",
+    "planning.placement.site": "planning.placement.planner",
+    "planning.placement.tcpu": "planning.placement.allocation",
+    "planning.progress": "planning.world",
+    "policies.compiled": "numeric.compiled",
+    "policies.merging": "numeric.inlining",
+    "policies.naming": "policies.registry",
+    "policies.nominal": "policies.service_order",
+    "policies.plan": "policies.service_order",
+    "policies.roughly": "policies.balance",
+    "policies.static": "policies.static_orders",
+    "policies.steps": "numeric.compiled",
+    "report.deltas": "report.plot",
+    "report.figures": "report.pictures",
+    "report.filling": "report.plot",
+    "report.occupancy": "report.plot",
+    "report.units": "report.format_units",
+    "testbed.commands": "testbed.system",
+    "testbed.kernel": "testbed.system",
+    "testbed.live": "testbed.live_pairs",
+    "testbed.state": "testbed.record",
+    "theory.bicolored": "theory.chains",
+    "theory.concurrency": "theory.interference",
+    "theory.delta": "theory.interference",
+    "theory.demand": "theory.link_demand",
+    "theory.efficiency": "theory.bounds",
+    "theory.min_yield": "theory.bounds",
+    "theory.orders": "theory.priority_orders",
+    "theory.round_robin": "theory.chains",
+    "workloads.apex_classes": "workloads.apex",
+    "workloads.batch": "workloads.batches",
+    "workloads.curve_classes": "workloads.curves",
+    "workloads.curve_families": "workloads.curves",
+    "workloads.jacobi": "workloads.bicolored",
+    "workloads.laws": "workloads.distributions",
+    "workloads.mira": "workloads.batches",
+    "workloads.swf_jobs": "workloads.swf",
+    "workloads.uniform": "workloads.batches",
+}
+"""Old module to new module, both without `penstock.`."""
+NAMES: Final = {
+    "campaign.slurm_settings": {"Settings": "SlurmSettings"},
+    "cli.asking": {"asked": "query_coordinator"},
+    "client.doubt": {"Doubt": "OutageTimer"},
+    "client.member": {"State": "Membership"},
+    "coordinator.active": {"Active": "PendingOperations"},
+    "coordinator.application": {"Application": "Client", "Lower": "Reduction", "Operation": "PendingOperation"},
+    "coordinator.expected": {"Expected": "PlannedOrder"},
+    "coordinator.instructions": {"Forget": "ForgetInstruction", "Grant": "GrantInstruction"},
+    "coordinator.journal": {"Entry": "JournalEntry"},
+    "coordinator.recording": {"Passage": "CompletedOperation"},
+    "coordinator.roster": {"Roster": "Registry"},
+    "coordinator.settings": {"Settings": "ServerSettings"},
+    "engine.fill": {"joined": "joined_fill"},
+    "mpi.part": {"Part": "BufferPart"},
+    "papers.beyond.campaigns": {"Scale": "BeyondScale"},
+    "papers.buffers.rows": {"Rows": "BufferRows"},
+    "papers.dash.batch_experiments": {"Scale": "DashScale", "Trial": "BatchTrial"},
+    "planning.buffers.assembly": {"Rows": "ConstraintRows"},
+    "planning.buffers.checking": {"Check": "PlanCheck", "check": "check_plan"},
+    "planning.buffers.demand": {"Demand": "FullSpeedTimeline", "demand": "full_speed_timeline"},
+    "planning.buffers.plan": {"Plan": "BufferPlan"},
+    "planning.buffers.replay": {"replay": "execute_plan"},
+    "planning.buffers.search": {"Strategy": "BufferStrategy"},
+    "planning.buffers.solver": {"solve": "solve_program"},
+    "planning.buffers.strands": {"Parts": "StrandParts", "Steps": "StrandSteps"},
+    "policies.compiled": {"helper": "inlined", "part": "inlined_kernel", "unowned": "without_refcount"},
+    "policies.plan": {"Plan": "ServiceOrder"},
+    "testbed.state": {"State": "BedRecord"},
+    "theory.bicolored": {"Schedule": "ChainSchedule"},
+    "theory.demand": {"Demand": "LinkDemand", "demand": "link_demand", "demands": "link_demands"},
+    "theory.efficiency": {"PRECISION": "EFFICIENCY_PRECISION"},
+    "theory.min_yield": {"PRECISION": "YIELD_PRECISION"},
+    "theory.orders": {"Chains": "PriorityChains"},
+    "workloads.apex_classes": {"Machine": "ApexMachine"},
+    "workloads.curve_families": {"Measured": "MeasuredCurves"},
+    "workloads.swf_jobs": {"Jobs": "SwfJobs"},
+}
+"""Old names to new names, by old module."""
+
+
+class OldModule(ModuleType):
+    """Stands for a module of 0.1: every name is looked up in the module that has it now."""
+
+    def __init__(self, old: str) -> None:
+        super().__init__(f"penstock.{old}", f"Now `penstock.{MODULES[old]}`.")
+        self.__path__: list[str] = []
+        self._now = f"penstock.{MODULES[old]}"
+        self._names = NAMES.get(old, {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(import_module(self._now), self._names.get(name, name))
+
+
+class OldModules(MetaPathFinder, Loader):
+    """Finds the modules of 0.1 by their old names, after everything else has failed to."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        """The old module's specification, if there was one of this name."""
+        package, _, old = fullname.partition(".")
+        return ModuleSpec(fullname, self, is_package=True) if package == "penstock" and old in MODULES else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A stand-in, and the warning."""
+        old = spec.name.removeprefix("penstock.")
+        warnings.warn(
+            f"{spec.name} is now penstock.{MODULES[old]}; the old name goes with 0.3", DeprecationWarning, stacklevel=2
+        )
+        return OldModule(old)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to execute."""
+
+
+def old_names(module: str, **names: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__`` that finds the old names of classes and functions under their new ones, with a warning."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        text = f"{module}.{name} is now {module}.{names[name]}; the old name goes with 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        return getattr(sys.modules[module], names[name])
+
+    return find
+
+
+def install() -> None:
+    """Let old names be found; once."""
+    if not any(isinstance(finder, OldModules) for finder in sys.meta_path):
+        sys.meta_path.append(OldModules())

@@ -1,0 +1,217 @@
+"""Δ-graphs drawn as 003 does: I/O times and interference factors of two applications by dt, a colour for a strategy.
+
+A burst buffer drawn: what is in it over time, and what its size does to the stretch (004 Figures 6 to 8).
+
+Who is on which I/O resource and how busy each is, drawn (002 §III.C.2).
+
+One bar a resource: the parts are the I/O ratios of the applications on it, alone; the line is the part of the time that the
+resource was moving data in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from penstock.report.pictures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
+from penstock.testbed.live_pairs import UNCOORDINATED, simulated_as
+from penstock.theory.interference import STRATEGIES
+
+if TYPE_CHECKING:
+    from penstock.testbed.live_pairs import LiveDelta
+    from penstock.theory.interference import Delta
+
+
+from typing import TYPE_CHECKING
+
+from penstock.report import format_units
+
+if TYPE_CHECKING:
+    from penstock.buffers.plan import BufferPlan
+    from penstock.buffers.search import Found
+
+
+from typing import TYPE_CHECKING
+
+from matplotlib.ticker import MaxNLocator
+
+from penstock.model import InputError, Workload
+from penstock.planning.placement.characteristics import Characteristics
+
+if TYPE_CHECKING:
+    from penstock.planning.placement.planner import Proposal
+
+
+NAMED: Final = dict(zip(STRATEGIES, COLOURS, strict=False))
+LINES: Final = ("-", "--")
+MARKS: Final = ("o", "s")
+BARE_MARKS: Final = ("x", "+")
+"""Of A and of B; live without a coordinator the last."""
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each strategy, the same for the same one wherever it can be."""
+    others = [colour for colour in COLOURS if colour not in NAMED.values()]
+    found: dict[str, str] = {}
+    for name in names:
+        plain = name.partition(":")[0]  # with a parameter it is still the same strategy, unless that is there too
+        known = NAMED.get(name if plain in names else plain)
+        found[name] = known or others[len(found) % len(others)]
+    return found
+
+
+def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = None) -> None:
+    """Draw the graph, and live points over it, into a file whose suffix is one of `figures.SUFFIXES`."""
+    check_suffix(path)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(12.0, 4.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        draw_delta(left, graph.dt, graph.times, "I/O time, s")
+        draw_delta(right, graph.dt, graph.factors, "interference factor")
+        if live is not None:
+            alone = np.array(graph.pair.alone())
+            mark_live(left, live, live.times)
+            mark_live(right, live, {name: times / alone for name, times in live.times.items()})
+            figure.legend(*left.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
+        else:
+            left.legend(fontsize=7)
+        figure.suptitle(printable(title))
+        picture = encoded(figure, kind_of(path))
+    caption = "I/O time (left) and interference factor (right) of A (solid) and B (dashed), which posts dt after A."
+    if live is not None:
+        caption += " Lines are simulated, marks are live; crosses without a coordinator."
+    write_picture(path, picture, Page(printable(title), "Δ-graph", "delta", caption))
+
+
+def draw_delta(axes: Axes, dt: np.ndarray, values: Mapping[str, np.ndarray], label: str, members: str = "AB") -> None:
+    """Draw one value of A and B, or of one of them, by dt for each strategy."""
+    colours = colours_of(list(values))
+    for name, rows in values.items():
+        for index, member in enumerate("AB"):
+            if member in members:
+                line = LINES[index]
+                axes.plot(dt, rows[:, index], line, color=colours[name], linewidth=1.2, label=f"{printable(name)}, {member}")
+    axes.set(xlabel="dt, s", ylabel=label)
+
+
+def mark_live(axes: Axes, live: LiveDelta, values: Mapping[str, np.ndarray]) -> None:
+    """Mark measured values of A and B by dt, in the colour of the line they should be on."""
+    colours = colours_of([simulated_as(name) for name in values])
+    named: set[str] = set()
+    for name, rows in values.items():
+        bare = name == UNCOORDINATED
+        for index, mark in enumerate(BARE_MARKS if bare else MARKS):
+            label = f"live {'without a coordinator' if bare else 'coordinated'}, {'AB'[index]}"
+            axes.plot(
+                live.dt,
+                rows[:, index],
+                mark,
+                color=colours[simulated_as(name)],
+                markersize=6 if bare else 4,
+                fillstyle="none",
+                label=None if label in named else label,
+            )
+            named.add(label)
+
+
+TB: Final = 1e12
+HOUR: Final = 3600.0
+MODES: Final = {"static": COLOURS[0], "dynamic": COLOURS[1]}
+
+
+def write_filling(path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[Found]], title: str) -> None:
+    """Draw the plans and the stretches by size, both by mode, into a file whose suffix is one of `figures.SUFFIXES`."""
+    check_suffix(path)
+    with mpl.rc_context(STYLE):
+        picture = encoded(_draw_filling_figure(plans, curves, printable(title)), kind_of(path))
+    caption = "Left: content of the buffer over time in each plan. Right: stretch under fair sharing by size of the buffer."
+    write_picture(path, picture, Page(printable(title), "burst buffer", "filling", caption))
+
+
+def _draw_filling_figure(plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[Found]], title: str) -> Figure:
+    figure = Figure(figsize=(12.0, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for mode, plan in plans.items():
+        draw_filling(left, plan, MODES[mode])
+    left.set(xlabel="hours", ylabel="TB in the buffer", title="the plan for a stretch of 1")
+    left.legend(fontsize=7)
+    for mode, found in curves.items():
+        sizes = [one.size / TB for one in found]
+        right.plot(sizes, [one.stretch for one in found], color=MODES[mode], marker=".", label=f"{mode}, largest")
+        means = [one.replay.mean_stretch for one in found]
+        right.plot(sizes, means, color=MODES[mode], linestyle=":", label=f"{mode}, mean")
+        size = plans[mode].size
+        if size is not None:
+            right.axvline(size / TB, color=MODES[mode], linewidth=0.7, linestyle="--")
+    right.set(xlabel="size of the buffer, TB", ylabel="stretch", title="fair sharing")
+    right.legend(fontsize=7)
+    figure.suptitle(title)
+    return figure
+
+
+def draw_filling(axes: Axes, plan: BufferPlan, colour: str) -> None:
+    """The content of the plan's buffer over time, its size, and for a static one what the shares take."""
+    if plan.filling is None or plan.size is None:
+        return
+    filling = plan.filling
+    hours = filling.dates / HOUR
+    axes.plot(hours, filling.content / TB, color=colour, linewidth=0.8, label=f"{plan.mode}: content")
+    if plan.shares is not None:
+        both = np.column_stack([filling.before, filling.after]).ravel() / TB
+        axes.plot(np.repeat(hours, 2), both, color=colour, linewidth=0.6, alpha=0.5, label=f"{plan.mode}: shares")
+    axes.axhline(
+        plan.size / TB, color=colour, linewidth=0.8, linestyle="--", label=f"{plan.mode}: {format_units.volume(plan.size)}"
+    )
+
+
+MOST_NAMED: Final = 24
+"""Applications in the legend; of more, those with the largest I/O ratios."""
+
+
+def write_occupancy(path: Path, proposal: Proposal, workload: Workload, title: str) -> None:
+    """Draw the proposal into a file whose suffix is one of `figures.SUFFIXES`, by way of a temporary file."""
+    check_suffix(path)
+    known = Characteristics.of(workload)
+    if known.curves is None:
+        raise InputError(str(path), "without the curves of all applications there is no occupancy to draw; expected curves")
+    names = [printable(application.name) for application in workload.applications]
+    with mpl.rc_context(STYLE):
+        picture = encoded(_draw_occupancy(proposal, known, names, printable(title)), kind_of(path))
+    caption = "Bars: I/O ratios of the applications on each resource, alone. Line: occupancy in the run."
+    write_picture(path, picture, Page(printable(title), proposal.name, "occupancy", caption))
+
+
+def _draw_occupancy(proposal: Proposal, known: Characteristics, names: list[str], title: str) -> Figure:
+    figure = Figure(figsize=(max(7.0, min(24.0, 0.35 * known.resources + 4.0)), 4.0), layout="constrained")
+    axes = figure.subplots()
+    counts = np.array([len(used) for used in proposal.placement])
+    ratios = known.at(known.io_ratio, counts)
+    named = set(np.argsort(-ratios, kind="stable")[:MOST_NAMED].tolist())
+    bottom = np.zeros(known.resources)
+    for index, used in enumerate(proposal.placement):
+        here = np.array(used)
+        label = names[index] if index in named else None
+        colour = COLOURS[index % len(COLOURS)]
+        axes.bar(
+            here, ratios[index], bottom=bottom[here], width=0.9, color=colour, edgecolor="white", linewidth=0.4, label=label
+        )
+        bottom[here] += ratios[index]
+    if proposal.result is not None:
+        edges = np.arange(known.resources + 1) - 0.5
+        axes.stairs(proposal.result.occupancy, edges, color="black", linewidth=1.4, label="occupancy in the run")
+    axes.axhline(1.0, color="#cf222e", linewidth=0.8, linestyle="--")
+    axes.set(
+        xlabel="I/O resource",
+        ylabel="part of the time",
+        title=f"{title}: {proposal.name}",
+        xlim=(-0.6, known.resources - 0.4),
+    )
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7, ncols=1 + len(named) // 18, frameon=False)
+    return figure

@@ -1,0 +1,220 @@
+"""Two live applications on a test bed, A at 0 and B at dt, with and without a coordinator: points of a Δ-graph (003 §II.C).
+
+Without one both write at once and the device shares. With one a private ``penstock serve`` whose B is the bandwidth of the
+test bed decides by a strategy, and the applications keep to it. An I/O time goes from posting to end on the monotonic clock,
+which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.live.client.query import ask
+from penstock.live.client.transfer import PAGE
+from penstock.model import InputError
+from penstock.model.errors import short
+from penstock.model.parse_units import count
+from penstock.testbed.bed import Bed
+from penstock.testbed.processes import WRITER, Posted, Process, serving, started
+from penstock.testbed.writer import WriterTask
+from penstock.theory.interference import STRATEGIES, Pair, Times, Writer
+
+UNCOORDINATED: Final = "uncoordinated"
+"""No coordinator; what the simulation has for it is interfering."""
+LIVE_STRATEGIES: Final = (UNCOORDINATED, *STRATEGIES)
+HEAD_START: Final = 0.1
+"""Seconds from the last `ready` to the first posting."""
+TURN_SECONDS: Final = 0.005
+"""Who posts at the same date posts in this order, as in the simulation: A, then B so much later."""
+REQUEST_SECONDS: Final = 0.05
+"""What a node hands to the device at once, in seconds of its bandwidth. The kernel grants what a cgroup may move in slices
+of 0.1 s; who is awake takes what it can of a slice. At 40 MiB/s, with requests of half a slice two applications were within
+5 % of equal shares in 6 runs of 6, with an eighth of that (256 KiB) within 28 %."""
+START_SECONDS: Final = 0.7
+SERVE_SECONDS: Final = 3.0
+"""What starting applications, and the coordinator, takes about."""
+PATIENCE: Final = 60.0
+"""Seconds over ten times the expected ones after which an application hangs."""
+POLICY_SECONDS: Final = 120.0
+"""For a coordinator that may have to compile a policy."""
+
+
+@dataclass(frozen=True)
+class LiveDelta:
+    """Measured I/O times beside simulated ones.
+
+    For each strategy, `runs` has by dt and repetition the I/O times of A and B, `seen` the dt between the two postings, and
+    `simulated` by dt those of the simulation.
+    """
+
+    pair: Pair
+    dt: np.ndarray
+    runs: Mapping[str, np.ndarray]
+    seen: Mapping[str, np.ndarray]
+    simulated: Mapping[str, np.ndarray]
+
+    @property
+    def times(self) -> dict[str, np.ndarray]:
+        """For each strategy a row for each dt with the I/O times of A and B: medians of the repetitions."""
+        return {name: np.median(runs, axis=1) for name, runs in self.runs.items()}
+
+    @property
+    def ratios(self) -> dict[str, np.ndarray]:
+        """Live over simulated."""
+        return {name: times / self.simulated[name] for name, times in self.times.items()}
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The geometric mean of the ratios of each strategy, over all dt and both applications."""
+        return {name: math.exp(float(np.log(ratios).mean())) for name, ratios in self.ratios.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The points as JSON has them."""
+
+        def columns(rows: np.ndarray) -> dict[str, list[Any]]:
+            return {"A": rows[..., 0].tolist(), "B": rows[..., 1].tolist()}
+
+        return {
+            "dt": self.dt.tolist(),
+            "strategies": {
+                name: {
+                    "runs": {"dt": self.seen[name].tolist(), **columns(self.runs[name])},
+                    "io_time": columns(times),
+                    "simulated": columns(self.simulated[name]),
+                    "ratio": columns(self.ratios[name]),
+                    "geometric_mean": self.means[name],
+                }
+                for name, times in self.times.items()
+            },
+        }
+
+
+def fitting(pair: Pair, bed: Bed) -> Pair:
+    """The pair as the test bed can have it: its bandwidth, and rounds of whole pages (volumes are rounded up)."""
+
+    def whole(writer: Writer, name: str) -> Writer:
+        if writer.rounds is None:
+            raise InputError(f"{name}.rounds", "none; expected 1 or more: live applications are interrupted between rounds")
+        piece = writer.rounds * PAGE
+        return replace(writer, volume=float(math.ceil(writer.volume / piece) * piece))
+
+    fit = replace(pair, a=whole(pair.a, "A"), b=whole(pair.b, "B"), bandwidth=bed.bandwidth)
+    needed = fit.a.volume + fit.b.volume
+    if needed > bed.free:
+        raise InputError(str(bed.directory), f"is too full: A and B write {needed:,.0f} bytes, {bed.free:,} are free")
+    return fit
+
+
+def simulated_as(strategy: str) -> str:
+    """The policy that a strategy is simulated by."""
+    return STRATEGIES[0] if strategy == UNCOORDINATED else strategy
+
+
+def expected_seconds(pair: Pair, dts: Sequence[float], strategies: Sequence[str], repeat: int = 1) -> float:
+    """About how long the live runs take."""
+    runs = sum(_length(pair.io_times(simulated_as(name), dt), dt) + START_SECONDS for name in strategies for dt in dts)
+    return repeat * runs + (SERVE_SECONDS if any(name != UNCOORDINATED for name in strategies) else 0.0)
+
+
+def _length(times: Times, dt: float) -> float:
+    """Seconds from the first posting to the last end."""
+    return max(times.a, dt + times.b) - min(0.0, dt)
+
+
+def live_delta(
+    bed: Bed,
+    pair: Pair,
+    dts: Sequence[float],
+    strategies: Sequence[str] = LIVE_STRATEGIES,
+    *,
+    repeat: int = 1,
+    program: Sequence[str] = WRITER,
+    say: Callable[[str], None] = lambda _: None,
+) -> LiveDelta:
+    """Run the pair `repeat` times for each dt under each strategy; `say` is told what comes next."""
+    if not len(dts) or not np.all(np.isfinite(dts)):
+        raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, at least one")
+    count(repeat, "repeat", "repetitions")
+    runs, seen, simulated = {}, {}, {}
+    with ExitStack() as stack:
+        coordinator: Path | None = None
+        for name in strategies:
+            expected = [pair.io_times(simulated_as(name), dt) for dt in dts]
+            if name != UNCOORDINATED:
+                say(f"{name}: the coordinator")
+                if coordinator is None:
+                    coordinator = stack.enter_context(serving(name, pair.bandwidth, pair.node_bandwidth))
+                ask(coordinator, "policy", name, POLICY_SECONDS)
+            dates = np.empty((len(dts), repeat, 2, 2))
+            for row, dt in enumerate(dts):
+                for again in range(repeat):
+                    say(f"{name}: dt = {dt:.3g} s")
+                    socket = None if name == UNCOORDINATED else coordinator
+                    patience = PATIENCE + 10.0 * _length(expected[row], dt)
+                    dates[row, again] = run_pair(bed, pair, dt, socket=socket, program=program, patience=patience)
+            runs[name] = dates[..., 1] - dates[..., 0]
+            seen[name] = dates[:, :, 1, 0] - dates[:, :, 0, 0]
+            simulated[name] = np.array(expected)
+    return LiveDelta(pair, np.array(dts, np.float64), runs, seen, simulated)
+
+
+def run_pair(
+    bed: Bed,
+    pair: Pair,
+    dt: float,
+    *,
+    socket: Path | None = None,
+    names: tuple[str, str] = ("A", "B"),
+    program: Sequence[str] = WRITER,
+    patience: float = PATIENCE,
+) -> tuple[Posted, Posted]:
+    """Run both once, coordinated if there is a socket; whatever happens, processes and files are gone afterwards."""
+    if names[0] == names[1]:
+        raise InputError("names", f"both applications are called {names[0]!r}; expected two names")
+    with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:
+        applications = []
+        for index, (name, writer) in enumerate(zip(names, (pair.a, pair.b), strict=True)):
+            file = str(Path(folder) / str(index))
+            task = WriterTask(
+                name, file, int(writer.volume), writer.rounds or 1, _request(bed), writer.nodes, _cap(pair, writer)
+            )
+            applications.append(stack.enter_context(started(bed, task, socket, program)))
+        end = time.monotonic() + patience
+        for one in applications:
+            one.wait_ready(end)
+        begin = time.monotonic() + HEAD_START - min(0.0, dt)
+        for one, date in zip(applications, (begin, begin + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS)), strict=True):
+            one.post_at(date)
+        return _reports(applications, end)
+
+
+def _request(bed: Bed) -> int:
+    return max(1, int(bed.bandwidth * REQUEST_SECONDS) // PAGE) * PAGE
+
+
+def _cap(pair: Pair, writer: Writer) -> float | None:
+    """The most that an application can use, if that is less than the device carries."""
+    cap = writer.application("writer", 0.0).cap(pair.platform)
+    return cap if cap < pair.bandwidth else None
+
+
+def _reports(applications: Sequence[Process], end: float) -> tuple[Posted, Posted]:
+    """The reports of both; an application that dies is noticed while the other one is at work."""
+    found: dict[str, Posted] = {}
+    while waiting := [one for one in applications if one.name not in found]:
+        ready, _, _ = select.select([one.output for one in waiting], [], [], max(0.0, end - time.monotonic()))
+        for one in waiting:
+            if one.output in ready or not ready:
+                found[one.name] = one.report(end)
+    a, b = (found[one.name] for one in applications)
+    return a, b

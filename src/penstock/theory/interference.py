@@ -1,0 +1,295 @@
+"""Δ-graphs (003 §II.C): two applications write once, A at the date 0 and B at the date dt, which may be before; how long
+does the I/O of each take, by dt and by strategy?
+
+The I/O time of an application goes from its posting to its end; divided by its I/O time alone it is the interference factor.
+A pair says who they are and which link they share; `Pair.io_times` is one point of the graph, whoever measures it: the
+simulation here, or a run of live applications with the same volumes, nodes, rounds and dt.
+
+How often somebody else does I/O (003 §II.B).
+
+X applications run at a moment, and each spends the part µ of its time in I/O, independently. Then the probability that at
+least one is doing I/O is 1 − Σ_n P(X = n)·(1 − E(µ))^n, which is a lower bound on that of interfering with another: those
+who interfere are in I/O for longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from penstock.engine import Trace, simulate
+from penstock.model import Application, Degradation, InputError, Platform, Workload, parse_units
+from penstock.model.errors import short
+from penstock.numeric.arrays import Floats
+from penstock.policies.coordinating import METRICS
+from penstock.policies.policy import STATIC
+from penstock.policies.registry import find
+from penstock.workloads.swf import Choice, SwfJobs, jobs_of, read_swf
+
+STRATEGIES: Final = ("interfering", "serializing", "interrupting", "coordinating")
+"""Those of 003 §III.A; any policy of the laboratory can be a strategy."""
+COORDINATING: Final = "coordinating"
+ACCURACY: Final = 1e-9
+"""Part of the range of dt to which a change of mind is found."""
+
+# What became of two operations.
+APART: Final = "nobody waits: they are apart"
+TOGETHER: Final = "both interfere"
+WAITS: Final = "{} waits"
+INTERRUPTED: Final = "{} is interrupted"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """An application that writes once: `volume` bytes from `nodes` processes, at most `bandwidth` bytes/s, in so many
+    `rounds` or files between which it can be interrupted; anywhere if not given.
+    """
+
+    volume: float
+    nodes: int = 1
+    rounds: int | None = None
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "volume", parse_units.volume(self.volume, "volume"))
+        if not self.volume > 0.0:
+            raise InputError("volume", f"{self.volume:g} is nothing to write; expected bytes above 0")
+        if self.bandwidth is not None:
+            object.__setattr__(self, "bandwidth", parse_units.bandwidth(self.bandwidth, "bandwidth"))
+        self.application("writer", 0.0)  # refuses the rest
+
+    def application(self, name: str, release: float) -> Application:
+        """The application that posts its operation at the date of its release."""
+        options = {"nodes": self.nodes, "rounds": self.rounds, "bandwidth": self.bandwidth}
+        return Application.of(name, [("write", self.volume)], release=release, **options)
+
+
+class Times(NamedTuple):
+    """Seconds of I/O of A and of B."""
+
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two applications and the link they share: `bandwidth` in bytes/s, of which a process can use `node_bandwidth`."""
+
+    a: Writer
+    b: Writer
+    bandwidth: float = 1.0
+    node_bandwidth: float | None = None
+    degradation: Degradation | None = None
+
+    def __post_init__(self) -> None:
+        platform = self.platform
+        for name in ("bandwidth", "node_bandwidth", "degradation"):
+            object.__setattr__(self, name, getattr(platform, name))
+
+    @property
+    def platform(self) -> Platform:
+        """The link."""
+        return Platform(self.bandwidth, self.node_bandwidth, degradation=self.degradation)
+
+    @property
+    def mirrored(self) -> Pair:
+        """The same with A and B exchanged."""
+        return replace(self, a=self.b, b=self.a)
+
+    def workload(self, dt: float) -> Workload:
+        """A at 0 and B at dt."""
+        return Workload(self.platform, (self.a.application("A", 0.0), self.b.application("B", dt)))
+
+    def alone(self) -> Times:
+        """I/O times without the other: volume over cap."""
+        a, b = (writer.volume / cap for writer, cap in zip((self.a, self.b), self.caps(), strict=True))
+        return Times(a, b)
+
+    def caps(self) -> tuple[float, float]:
+        """The most that each can use, in bytes/s."""
+        a, b = (member.cap(self.platform) for member in self.workload(0.0).applications)
+        return a, b
+
+    def io_times(self, strategy: str, dt: float) -> Times:
+        """I/O times under a strategy."""
+        return self.measure(strategy, dt)[0]
+
+    def outcome(self, strategy: str, dt: float) -> str:
+        """What became of them: who waited, who was interrupted, or whether they were served together."""
+        return self.measure(strategy, dt)[1]
+
+    def measure(self, strategy: str, dt: float) -> tuple[Times, str]:
+        """I/O times under a strategy, and what became of the two."""
+        workload = self.workload(dt)
+        result = simulate(workload, strategy, trace=True)
+        a, b = (
+            float(done.end or 0.0) - member.release
+            for done, member in zip(result.applications, workload.applications, strict=True)
+        )
+        assert result.trace is not None
+        return Times(a, b), self._outcome(Times(a, b), result.trace, dt)
+
+    def _outcome(self, times: Times, trace: Trace, dt: float) -> str:
+        for index, name in enumerate("AB"):
+            if _was_interrupted(trace, index):
+                return INTERRUPTED.format(name)
+        for index, name in enumerate("AB"):
+            if np.any((trace.application == index) & (trace.rate <= 0.0)):
+                return WAITS.format(name)
+        overlap = min(times.a, dt + times.b) - max(0.0, dt)
+        return TOGETHER if overlap > ACCURACY * max(times) else APART
+
+
+class Change(NamedTuple):
+    """The dt at which a strategy does something else, and what it does before and after."""
+
+    dt: float
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A Δ-graph: the I/O times of a pair for each strategy, a row for each dt with those of A and B."""
+
+    pair: Pair
+    dt: np.ndarray
+    times: Mapping[str, np.ndarray]
+    changes: Mapping[str, tuple[Change, ...]]
+
+    @property
+    def factors(self) -> dict[str, np.ndarray]:
+        """Interference factors: I/O times over those alone."""
+        return {name: times / np.array(self.pair.alone()) for name, times in self.times.items()}
+
+    def values(self, metric: str) -> dict[str, np.ndarray]:
+        """A metric of the machine for each strategy, one of those of the policy coordinating."""
+        nodes = np.array([self.pair.a.nodes, self.pair.b.nodes], np.float64)
+        if metric not in METRICS:
+            raise InputError("metric", f"{metric!r} is unknown; expected one of {', '.join(METRICS)}")
+        if metric == "cpu-seconds":
+            return {name: times @ nodes for name, times in self.times.items()}
+        if metric == "io-time":
+            return {name: times.sum(axis=1) for name, times in self.times.items()}
+        worst = metric == "max-interference"
+        return {name: rows.max(axis=1) if worst else rows.sum(axis=1) for name, rows in self.factors.items()}
+
+    def to_dict(self, metric: str) -> dict[str, Any]:
+        """The graph as JSON has it."""
+        factors, values = self.factors, self.values(metric)
+        return {
+            "alone": list(self.pair.alone()),
+            "metric": metric,
+            "dt": self.dt.tolist(),
+            "strategies": {
+                name: {
+                    "io_time": {"A": times[:, 0].tolist(), "B": times[:, 1].tolist()},
+                    "interference": {"A": factors[name][:, 0].tolist(), "B": factors[name][:, 1].tolist()},
+                    "metric": values[name].tolist(),
+                    "changes": [change._asdict() for change in self.changes[name]],
+                }
+                for name, times in self.times.items()
+            },
+        }
+
+
+def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = STRATEGIES) -> Delta:
+    """Simulate the pair for each dt, ascending, under each strategy, and find where a strategy changes its mind.
+
+    A change between two neighbouring dt is found by bisection; two that undo each other between neighbours are not seen.
+    """
+    dates = np.array(dts, np.float64)
+    if not len(dates) or not np.all(np.isfinite(dates)) or np.any(np.diff(dates) <= 0.0):
+        raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, ascending, at least one")
+    for name in strategies:
+        if find(name).family == STATIC:
+            raise InputError(f"policy {name}", "its order is fixed at the start; expected a sharing or an exclusive policy")
+    times, changes = {}, {}
+    for name in strategies:
+        points = [pair.measure(name, dt) for dt in dates.tolist()]
+        times[name] = np.array([point[0] for point in points])
+        changes[name] = _changes(pair, name, dates.tolist(), [point[1] for point in points])
+    return Delta(pair, dates, times, changes)
+
+
+def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequence[str]) -> tuple[Change, ...]:
+    """Where the outcome changes between neighbouring dates, to 1e-9 of the whole range."""
+    found = []
+    for place in range(1, len(dates)):
+        low, high = dates[place - 1], dates[place]
+        before, after = outcomes[place - 1], outcomes[place]
+        while before != after:
+            changed, seen = _first_change(pair, strategy, low, high, before, ACCURACY * (dates[-1] - dates[0]))
+            found.append(Change(changed, before, seen))
+            low, before = changed, seen
+    return tuple(found)
+
+
+def _first_change(pair: Pair, strategy: str, low: float, high: float, before: str, accuracy: float) -> tuple[float, str]:
+    """A date after which the outcome is no longer what it is at `low`, and what it is then."""
+    while high - low > accuracy:
+        middle = 0.5 * (low + high)
+        if pair.outcome(strategy, middle) == before:
+            low = middle
+        else:
+            high = middle
+    return high, pair.outcome(strategy, high)
+
+
+def expected_interference(pair: Pair, dt: float) -> Times:
+    """I/O times under proportional sharing, by hand: the piecewise linear function of 003 §II.C.
+
+    While both write, each has its part of the link by nodes, or its cap, what that leaves going to the other; degradation
+    takes its part of both. Whoever is first writes alone before, whoever is last alone afterwards.
+    """
+    if dt < 0.0:
+        b, a = expected_interference(pair.mirrored, -dt)
+        return Times(a, b)
+    first, second = pair.alone()
+    if dt >= first:
+        return Times(first, second)
+    caps = pair.caps()
+    both = pair.a.nodes + pair.b.nodes
+    shares = [pair.bandwidth * writer.nodes / both for writer in (pair.a, pair.b)]
+    rate_a = min(caps[0], max(shares[0], pair.bandwidth - caps[1]))
+    rate_b = min(caps[1], max(shares[1], pair.bandwidth - caps[0]))
+    carried = pair.bandwidth * (1.0 if pair.degradation is None else float(pair.degradation.upto(2)[1]))
+    kept = min(1.0, carried / (rate_a + rate_b))
+    a_alone, b_alone = (first - dt) * caps[0] / (kept * rate_a), pair.b.volume / (kept * rate_b)
+    together = min(a_alone, b_alone)
+    a_end = dt + together + (first - dt - together * kept * rate_a / caps[0])
+    b_end = together + (second - together * kept * rate_b / caps[1])
+    return Times(a_end, b_end)
+
+
+def _was_interrupted(trace: Trace, index: int) -> bool:
+    """Whether the application had a rate and then none."""
+    rates = trace.rate[trace.application == index]
+    moved = np.flatnonzero(rates > 0.0)
+    return bool(len(moved) and np.any(rates[moved[0] :] <= 0.0))
+
+
+def running_jobs(path: str) -> SwfJobs:
+    """The jobs of a trace in the Standard Workload Format, each released when it started."""
+    return jobs_of(read_swf(path), Choice(release="start"), path)
+
+
+def concurrency(jobs: SwfJobs) -> Floats:
+    """P(X = n), n from 0 on: the part of the time, from the first start to the last end, that n jobs run at once."""
+    dates = np.concatenate([jobs.releases, jobs.releases + jobs.seconds])
+    steps = np.repeat([1, -1], len(jobs.releases))
+    order = np.argsort(dates, kind="stable")
+    running = np.maximum(0, np.cumsum(steps[order])[:-1])
+    lengths = np.diff(dates[order])
+    chances: Floats = np.bincount(running, lengths) / lengths.sum()
+    return chances
+
+
+def someone_in_io(chances: Floats, share: float) -> float:
+    """The probability that somebody does I/O, by P(X = n) and E(µ)."""
+    if not 0.0 <= share <= 1.0:
+        raise InputError("share", f"{share} is no part of the time; expected 0 to 1")
+    return float(1.0 - chances @ (1.0 - share) ** np.arange(len(chances)))

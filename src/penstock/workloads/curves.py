@@ -1,0 +1,235 @@
+"""The four behaviours of curves, and what is believed of an application whose behaviour alone is known (002 §II, §VI.B).
+
+Classes, by the measured counts: neutral if the largest bandwidth is at most 1.3 times the smallest; else ascent if the
+largest is at the last count, descent if it is with 1 I/O resource, peak if it is between. Of equal bandwidths the one at the
+smallest count is the largest.
+
+The curve of a class (002 Fig. 11), as one function that stands for all its applications:
+
+1. Each curve is divided by its own largest bandwidth, so that it lies in (0, 1]. Figures 1 and 2 show "normalized
+   bandwidth"; the text does not say by what.
+2. A polynomial in n is fitted to all points (n, b(n)/max b) of all curves of the class by least squares. Its degree is 3:
+   with 2 the curve of the measured peaks would be highest at 4, where 13 of 92 are, and not at 2, where the others are.
+   With four measured counts a polynomial of degree 3 passes through the mean of the normalised curves at each.
+3. It is evaluated at the measured counts; between them it is linear as any curve, beyond the last constant. A value below
+   the smallest of the normalised bandwidths is raised to it, so that the curve is positive.
+
+A scheduler that knows the class of an application believes its bandwidth to be the curve of the class times a factor that
+makes it right with 1 I/O resource: one run with one resource, or the total volume and I/O time of one, gives that scale,
+while the shape would take many runs. So I/O-Stress(j, 1) is believed as it is.
+
+Where the curves of generated applications come from: measured ones, or a built-in family that needs no data (002 §V.A).
+
+Every source has the same two members: `label`, which says on a figure or a screen what the curves are, and
+`draw(count, random)`. A draw from measured curves is uniform with replacement (002 §V.C).
+
+I/O nodes. The family stands for the 189 curves of MareNostrum 4 with 1, 2, 4 and 8 I/O nodes, each the mean of its runs
+(Bez et al., PDSW 2020). They were sorted into six kinds: by class (`penstock.workloads.curves`), ascents by whether
+each process has a file of its own or all share one, which separates ascents by 4 to 30 from slight ones, and peaks by the
+count where they are. A kind is drawn with the chance that it has among the 189, and then its curve:
+
+- b(1) is log-uniform from `slowest` to `fastest`, such that log b(1) has the mean and the standard deviation measured;
+- the steps log2 b(2)/b(1), log2 b(4)/b(2), log2 b(8)/b(4) are independent normal numbers, drawn again until the curve is
+  of the class and best at the count of the kind. `steps` and `spreads` were found such that the mean and the standard
+  deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight ascents
+  of shared files, whose steps are not independent).
+
+Checked against the measured curves: see the tests. The family has no statistic: it is calibrated to means.
+
+OSTs are a stand-in. Neither 002 nor its data give its 301 curves of storage targets (Fig. 2), so b(n) = b(1)·n^α with
+α ~ U[0.3, 0.95] and b(1) log-uniform on 0.1 to 2 GB/s, for n from 1 to 8, takes their place: every figure says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import numpy as np
+
+from penstock.model import Curve, InputError
+from penstock.workloads.distributions import require
+from penstock.workloads.profiles import read_profiles, require_statistic
+
+CLASSES: Final = ("ascent", "descent", "peak", "neutral")
+NEUTRAL: Final = 0.3
+"""A curve is neutral if its largest bandwidth is at most so much more than its smallest, relative to that."""
+DEGREE: Final = 3
+"""Of the polynomial that stands for a class."""
+
+
+def best_count(curve: Curve) -> int:
+    """The measured count with the largest bandwidth, the smallest of them if there are several."""
+    return curve.counts[curve.bandwidths.index(curve.largest)]
+
+
+def class_of(curve: Curve) -> str:
+    """Its class: ascent, descent, peak or neutral."""
+    if curve.largest <= (1.0 + NEUTRAL) * min(curve.bandwidths):
+        return "neutral"
+    best = best_count(curve)
+    if best == curve.counts[-1]:
+        return "ascent"
+    return "descent" if best == 1 else "peak"
+
+
+def normalised(curve: Curve) -> Curve:
+    """The curve over its largest bandwidth: from above 0 to 1."""
+    return Curve(curve.counts, tuple(rate / curve.largest for rate in curve.bandwidths))
+
+
+def class_curves(curves: Iterable[Curve], degree: int = DEGREE) -> dict[str, Curve]:
+    """The curve of each class that occurs among the curves; its bandwidths are relative, about 1 at most."""
+    require(degree >= 0, "degree", degree, "0 or more")
+    members: dict[str, list[Curve]] = {}
+    for curve in curves:
+        members.setdefault(class_of(curve), []).append(normalised(curve))
+    return {name: _regression(members[name], degree) for name in CLASSES if name in members}
+
+
+def believed(curve: Curve, classes: Mapping[str, Curve]) -> Curve:
+    """What is believed of an application with that curve by one that knows its class and its bandwidth with 1 resource."""
+    name = class_of(curve)
+    if name not in classes:
+        known = ", ".join(classes) or "none"
+        raise InputError("curve", f"its class {name} has no curve to stand for it; expected one of those known: {known}")
+    shape = classes[name]
+    scale = curve.bandwidths[0] / shape.bandwidths[0]
+    return Curve(shape.counts, tuple(rate * scale for rate in shape.bandwidths))
+
+
+def _regression(curves: list[Curve], degree: int) -> Curve:
+    """Least squares over all points of normalised curves, evaluated at their counts, which need not be the same."""
+    counts = np.concatenate([curve.counts for curve in curves])
+    rates = np.concatenate([curve.bandwidths for curve in curves])
+    points = np.unique(counts)
+    polynomial = np.polynomial.Polynomial.fit(counts, rates, min(degree, len(points) - 1))
+    values = np.maximum(polynomial(points), rates.min())
+    return Curve(tuple(points.tolist()), tuple(values.tolist()))
+
+
+class CurveSource(Protocol):
+    """Something to draw curves from."""
+
+    @property
+    def label(self) -> str:
+        """What the curves are, in a few words."""
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves."""
+
+
+@dataclass(frozen=True)
+class MeasuredCurves:
+    """Curves at hand, each as likely."""
+
+    curves: tuple[Curve, ...]
+    label: str = "measured curves"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "curves", tuple(self.curves))
+        if not self.curves:
+            raise InputError("curves", "there is none; expected at least one curve")
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many of them, with replacement."""
+        return tuple(self.curves[place] for place in random.integers(0, len(self.curves), count).tolist())
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A part of the measured curves: how many of the 189 they are, their class, and where they are best.
+
+    `slowest` and `fastest` bound b(1), in bytes/s. `steps` and `spreads` are the means and standard deviations of
+    log2 b(2)/b(1), log2 b(4)/b(2) and log2 b(8)/b(4) before the curves of another class or best count are left out.
+    """
+
+    profiles: int
+    class_name: str
+    best: tuple[int, ...]
+    slowest: float
+    fastest: float
+    steps: tuple[float, float, float]
+    spreads: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class IoNodes:
+    """The family of I/O-node curves, calibrated to the 189 of MareNostrum 4."""
+
+    label = "built-in family of I/O-node curves"
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves, each with 1, 2, 4 and 8 I/O nodes."""
+        shares = np.array([kind.profiles for kind in KINDS]) / sum(kind.profiles for kind in KINDS)
+        return tuple(_of_kind(KINDS[place], random) for place in random.choice(len(KINDS), count, p=shares).tolist())
+
+
+@dataclass(frozen=True)
+class Osts:
+    """The family of OST curves, a stand-in."""
+
+    label = "OST curves: a stand-in, b(n) = b(1)·n^α, not measured"
+
+    def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
+        """So many curves, each with 1 to 8 OSTs."""
+        counts = np.arange(1, MOST_OSTS + 1)
+        firsts = _log_uniform(*OST_BANDWIDTH, random.random(count))
+        exponents = random.uniform(*OST_EXPONENT, count)
+        rates = firsts[:, None] * counts ** exponents[:, None]
+        return tuple(Curve(tuple(counts.tolist()), tuple(row)) for row in rates.tolist())
+
+
+COUNTS: Final = (1, 2, 4, 8)
+"""The numbers of I/O nodes that were measured."""
+KINDS: Final = (
+    # A file for each process: the bandwidth grows about as the number of I/O nodes.
+    Kind(63, "ascent", (8,), 76e6, 1120e6, (1.21, 1.03, 0.85), (0.25, 0.19, 0.24)),
+    # One file for all processes: more I/O nodes help somewhat.
+    Kind(8, "ascent", (8,), 38e6, 309e6, (0.34, -0.43, -0.02), (0.43, 0.37, 0.34)),
+    Kind(9, "descent", (1,), 26e6, 204e6, (0.03, -0.38, -0.33), (0.24, 0.39, 0.17)),
+    Kind(79, "peak", (2,), 37e6, 220e6, (0.39, -0.29, -0.12), (0.34, 0.25, 0.23)),
+    Kind(13, "peak", (4,), 46e6, 264e6, (0.13, 0.12, -0.24), (0.53, 0.16, 0.25)),
+    Kind(17, "neutral", COUNTS, 93e6, 176e6, (0.50, -0.19, -0.13), (0.24, 0.23, 0.12)),
+)
+MOST_OSTS: Final = 8
+OST_EXPONENT: Final = (0.3, 0.95)
+"""The range of α."""
+OST_BANDWIDTH: Final = (0.1e9, 2e9)
+"""The range of b(1), in bytes/s."""
+FAMILIES: Final[MappingProxyType[str, CurveSource]] = MappingProxyType({"io-nodes": IoNodes(), "osts": Osts()})
+"""The built-in families by name."""
+
+
+def curve_source(name: str, statistic: str = "mean") -> CurveSource:
+    """The built-in family of that name, or the measured curves in the file of that name.
+
+    `statistic` says what stands for the runs in the file (`penstock.workloads.profiles`); a family has no runs.
+    """
+    require_statistic(statistic)
+    if name in FAMILIES:
+        return FAMILIES[name]
+    if not Path(name).exists():
+        expected = f"{', '.join(FAMILIES)} or a CSV file of profiles"
+        raise InputError("curves", f"{name!r} is neither a family nor a file; expected {expected}")
+    curves = tuple(read_profiles(name, statistic).values())
+    return MeasuredCurves(curves, f"{len(curves)} measured curves of {Path(name).name} ({statistic})")
+
+
+def _of_kind(kind: Kind, random: np.random.Generator) -> Curve:
+    first = float(_log_uniform(kind.slowest, kind.fastest, random.random()))
+    while True:
+        steps = random.normal(kind.steps, kind.spreads)
+        rates = first * np.exp2(np.cumsum((0.0, *steps)))
+        curve = Curve(COUNTS, tuple(rates.tolist()))
+        if class_of(curve) == kind.class_name and best_count(curve) in kind.best:
+            return curve
+
+
+def _log_uniform(low: float, high: float, uniforms: float | np.ndarray) -> np.ndarray:
+    """Log-uniform from low to high, at the uniform numbers."""
+    return np.asarray(low * np.exp(math.log(high / low) * np.asarray(uniforms)))

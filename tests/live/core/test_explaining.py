@@ -1,0 +1,86 @@
+"""Why an application waits: the words name who is before it, the numbers are those the policy goes by."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.live.core.core import Core
+from penstock.live.core.explaining import called, explain
+
+
+def core_of(policy, *volumes, bandwidth=10.0):
+    """Applications that post operations one second after the other, everybody yielding at once."""
+    core = Core(policy, bandwidth)
+    members = [core.register(0.0, f"job{index}") for index in range(len(volumes))]
+    for date, (member, volume) in enumerate(zip(members, volumes, strict=True)):
+        core.inform(float(date), member, 1, volume)
+        settle(core, float(date))
+    return core, members
+
+
+def settle(core, now):
+    while instructions := core.decide(now):
+        for instruction in instructions:
+            core.yielded(now, instruction.application, instruction.number)
+
+
+def test_who_is_served_first():
+    core, (first, second, third) = core_of("fcfs", 100.0, 50.0, 20.0)
+    told = explain(core, third)
+    assert told["reason"] == "'job2' waits: fcfs serves 'job0' first (the earliest posted operation first)"
+    # At 2 s, 80 of 100 bytes are left of the first, then 50 of the second: (80 + 50) / 10.
+    assert told["forecast"] == pytest.approx(13.0)
+    assert told["columns"] == ["posted ago", "remaining"]
+    assert [(row["job"], row["rate"], row["posted ago"], row["remaining"]) for row in told["under_way"]] == [
+        ("job0", 10.0, 2.0, pytest.approx(80.0)),
+        ("job1", 0.0, 1.0, 50.0),
+        ("job2", 0.0, 0.0, 20.0),
+    ]
+    assert explain(core, first)["reason"] == "'job0' has all it can use, 10 bytes/s"
+    assert explain(core, first)["forecast"] is None
+    assert explain(core, second)["forecast"] == pytest.approx(8.0)
+
+
+def test_a_share():
+    core, (first, _) = core_of("fair-share", 100.0, 100.0)
+    assert explain(core, first)["reason"] == "'job0' has 5 of the 10 bytes/s it can use; 1 others are under way"
+
+
+def test_yields_are_shown_where_they_decide():
+    core, (_, second) = core_of("greedy-yield", 100.0, 50.0)
+    told = explain(core, second)
+    assert told["columns"] == ["posted ago", "remaining", "progress", "running for", "yield"]
+    assert {row["job"]: row["yield"] for row in told["under_way"]} == {"job0": 1.0, "job1": 1.0}
+
+
+def test_who_has_to_yield_is_named():
+    core = Core("fair-share", 10.0)
+    first, second = (core.register(0.0, name) for name in ("first", "second"))
+    core.inform(0.0, first, 1, 100.0)
+    core.decide(0.0)
+    core.inform(1.0, second, 1, 100.0)
+    core.decide(1.0)
+    assert explain(core, second)["reason"] == "'second' is to have 5 bytes/s and waits for 'first' to yield"
+    assert explain(core, first)["reason"].startswith("'first' has all it can use")  # it may still use it
+    core.lost(2.0, first)
+    assert explain(core, first)["reason"] == "'first' has no connection; unless it comes back, its place is free in 8.0 s"
+
+
+def test_who_does_no_io():
+    core = Core("fcfs", 10.0)
+    one = core.register(0.0, "one")
+    core.decide(3.0)
+    assert explain(core, one)["reason"] == "'one' does no I/O; it works since 3.0 s"
+    core.inform(3.0, one, 1, 5.0)
+    core.decide(3.0)
+    core.decide(20.0)
+    assert explain(core, one)["reason"] == "'one' has lost its place, silent since 17.0 s; it may come back"
+
+
+def test_by_number_and_by_name():
+    core = Core("fcfs", 10.0)
+    first, second, third = (core.register(0.0, name) for name in ("same", "same", "1"))
+    assert called(core, "same")[0] is second
+    assert called(core, "1")[0] is first
+    assert called(core, "3")[0] is third
+    assert called(core, "nobody") == []

@@ -1,0 +1,85 @@
+"""Settings: the command line over the environment over a file, and every wrong value in one line."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from penstock.cli import serve
+from penstock.live.server.settings import NAMES, ServerSettings, load
+from penstock.model import InputError
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "penstock.toml"
+    path.write_text('bandwidth = "2 GB/s"\npolicy = "fcfs"\nlease = "30 s"\nmax_applications = 5\n')
+    return str(path)
+
+
+def test_the_command_line_wins_over_the_environment_over_the_file(file):
+    found = load({"policy": "set-10", "lease": None}, {"PENSTOCK_POLICY": "greedy-yield", "PENSTOCK_LEASE": "1 min"}, file)
+    assert (found.policy, found.lease, found.bandwidth, found.max_applications) == ("set-10", 60.0, 2e9, 5)
+    assert dict(found.origins) == {
+        "policy": "command line",
+        "lease": "environment",
+        "bandwidth": file,
+        "max_applications": file,
+    }
+
+
+def test_the_file_can_be_named_by_the_environment(file):
+    assert load({}, {"PENSTOCK_CONFIG": file}, None).bandwidth == 2e9
+
+
+def test_defaults(tmp_path):
+    found = load({}, {"XDG_STATE_HOME": str(tmp_path)}, None)
+    assert found.journal == str(tmp_path / "penstock" / "journal.sqlite")
+    assert (found.listen, found.http, found.node_bandwidth) == ("", "", math.inf)
+    assert load({}, {"STATE_DIRECTORY": "/var/lib/penstock:/other"}, None).journal == "/var/lib/penstock/journal.sqlite"
+
+
+def test_what_is_printed_gives_the_same_again(file, tmp_path):
+    found = load({"socket": "here.sock"}, {"XDG_STATE_HOME": str(tmp_path)}, file)
+    assert 'policy = "fcfs"  # ' + file in found.as_toml()
+    again = tmp_path / "again.toml"
+    again.write_text(found.as_toml())
+    assert load({}, {}, str(again)) == found
+    assert "# bandwidth = not set" in ServerSettings().as_toml()
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "message"),
+    [
+        ({"bandwidth": "fast"}, {}, "--bandwidth: 'fast' is not an amount; expected bytes/s"),
+        ({"lease": "0"}, {}, "--lease: '0' is too short; expected seconds above 0"),
+        ({"max_applications": "none"}, {}, "--max-applications: 'none' is not a number of these"),
+        ({}, {"PENSTOCK_KEEP": "-3 s"}, "PENSTOCK_KEEP: '-3 s' is negative"),
+        ({}, {"PENSTOCK_CONFIG": "/nowhere.toml"}, "/nowhere.toml: cannot be read: No such file or directory"),
+    ],
+)
+def test_wrong_values(options, environment, message):
+    with pytest.raises(InputError) as caught:
+        load(options, environment, None)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bandwith = 3", "unknown setting 'bandwith'; expected one of bandwidth, "),
+        ("bandwidth = ", "is not TOML: "),
+        ("policy = 3", "policy: 3 is not text; expected a string"),
+    ],
+)
+def test_wrong_files(tmp_path, text, message):
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        load({}, {}, str(path))
+    assert str(caught.value).startswith(str(path))
+
+
+def test_every_setting_is_an_option():
+    assert tuple(serve.OPTIONS) == NAMES

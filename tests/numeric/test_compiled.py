@@ -1,0 +1,159 @@
+"""The cache of compiled code, and the same results without any compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+import penstock
+from penstock.numeric import compiled
+from penstock.policies import REGISTRY
+
+RESULTS = """
+import json, sys
+from penstock.engine import simulate
+from penstock.policies import REGISTRY; from penstock.numeric import compiled
+from penstock.workloads.demo import demo
+from penstock.model import Workload
+w = demo()
+w = Workload(w.platform, w.applications, (0.0, 300.0))
+print(json.dumps({"jit": compiled.JIT, "results": {n: simulate(w, n, check=True).to_dict() for n in REGISTRY}}))
+"""
+
+
+def python(script, **environment):
+    """Standard output of the script in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_without_the_compiler_results_are_the_same():
+    """Sums in another order apart: within 1e-9, on 300 s of the demo."""
+    plain = json.loads(python(RESULTS, NUMBA_DISABLE_JIT="1"))
+    fast = json.loads(python(RESULTS, NUMBA_DISABLE_JIT="0"))
+    assert (plain["jit"], fast["jit"]) == (False, True)
+    for name in REGISTRY:
+        mine, other = plain["results"][name], fast["results"][name]
+        assert (mine["events"], mine["decisions"]) == (other["events"], other["decisions"])
+        assert [a["yield"] for a in mine["applications"]] == pytest.approx(
+            [a["yield"] for a in other["applications"]], rel=1e-9
+        )
+        assert mine["efficiency"] == pytest.approx(other["efficiency"], rel=1e-9)
+
+
+FOLDER = "from penstock.numeric import compiled; print(compiled.cache_folder())"
+
+
+def test_the_cache_goes_where_it_is_told(tmp_path):
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path / "mine")).strip())
+    assert folder.is_relative_to(tmp_path / "mine")
+    assert folder.is_dir()
+
+
+def test_the_cache_goes_to_the_users_cache(tmp_path):
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).strip())
+    assert folder.is_relative_to(tmp_path / "penstock")
+
+
+def test_compiled_code_is_kept_there(tmp_path):
+    script = "from penstock.policies import REGISTRY; REGISTRY['fair-share'].compiled()"
+    python(script, PENSTOCK_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert list(tmp_path.rglob("*.nbi")), "an index of compiled functions"
+    package = Path(penstock.__file__).parent
+    assert not list(package.rglob("*.nbi")), "nothing beside the sources"
+
+
+def test_a_second_process_finds_it(tmp_path):
+    script = "from penstock.policies import REGISTRY; REGISTRY['fair-share'].compiled()"
+    for _ in range(2):
+        python(script, PENSTOCK_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+        data = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")}
+        before = locals().get("before", data)
+        assert data == before
+    assert data
+
+
+@pytest.mark.parametrize("broken", ["a file in the way", "a path that cannot be"])
+def test_a_cache_that_cannot_be_written_is_no_trouble(tmp_path, broken):
+    (tmp_path / "file").write_text("")
+    where = str(tmp_path / "file") if broken == "a file in the way" else "/proc/penstock/no"
+    fallback = tmp_path / "temporary"
+    fallback.mkdir()
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=where, TMPDIR=str(fallback)).strip())
+    assert folder.is_relative_to(fallback)
+
+
+def test_with_nowhere_to_write_it_compiles_for_itself(tmp_path):
+    (tmp_path / "file").write_text("")
+    script = FOLDER + "\nfrom penstock.policies import REGISTRY; REGISTRY['fcfs'].compiled(); print('compiled')"
+    # The fallback in the temporary folder is a file, too.
+    (tmp_path / f"penstock-{os.getuid()}").write_text("")
+    out = python(script, PENSTOCK_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert out.split() == ["None", "compiled"]
+
+
+def test_other_sources_have_another_folder(tmp_path, monkeypatch):
+    """Also when the file that changed is not the one of the compiled function."""
+    package = tmp_path / "penstock"
+    for folder in ("policies", "engine"):
+        (package / folder).mkdir(parents=True)
+        (package / folder / "one.py").write_text("x = 1\n")
+    monkeypatch.setattr(compiled, "__file__", str(package / "numeric" / "compiled.py"))
+    before = compiled._fingerprint()
+    assert compiled._fingerprint() == before
+    (package / "engine" / "one.py").write_text("x = 2\n")
+    assert compiled._fingerprint() != before
+
+
+def test_old_folders_are_forgotten(tmp_path):
+    for age in range(8):
+        folder = tmp_path / "compiled" / f"old{age}"
+        folder.mkdir(parents=True)
+        os.utime(folder, (1000.0 - age, 1000.0 - age))
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path)).strip())
+    left = {path.name for path in (tmp_path / "compiled").iterdir()}
+    assert left == {folder.name, "old0", "old1", "old2"}
+
+
+@pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
+def test_compiling_is_announced(capsys):
+    double = numba.njit(lambda number: 2 * number)
+    for name in ("x", "y"):
+        with compiled.announcing(f"the policy {name}"):
+            assert double(2) == 4  # compiled the first time only
+    assert capsys.readouterr().err == "penstock: compiling the policy x for this machine (first run only) …\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to make a folder of somebody else's")
+def test_a_folder_of_somebody_else_is_not_trusted(tmp_path):
+    """Compiled code is loaded by unpickling: whoever can write the folder runs code as the user.
+
+    In a shared /tmp anybody can make penstock-<uid> first; it must not be used then.
+    """
+    (tmp_path / "file").write_text("")
+    foreign = tmp_path / f"penstock-{os.getuid()}"
+    foreign.mkdir(mode=0o777)
+    foreign.chmod(0o777)
+    os.chown(foreign, 12345, 12345)
+    folder = python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path / "file"), TMPDIR=str(tmp_path)).strip()
+    assert folder == "None"
+
+
+def test_a_users_own_cache_may_be_writable_by_its_group(tmp_path):
+    script = "import os; os.umask(0o002)\n" + FOLDER
+    folder = python(script, PENSTOCK_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).strip()
+    assert Path(folder).is_relative_to(tmp_path / "penstock")

@@ -1,0 +1,45 @@
+"""What is known of applications before they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine import simulate
+from penstock.model import Application, InputError, Platform, Workload
+from penstock.policies import find
+from penstock.policies.service_order import in_sequence, nominal
+
+LINK = Platform(2.0)
+CHAIN = [("work", 3.0), ("io", 0.0), ("work", 1.0), ("io", 4.0), ("work", 2.0), ("io", 8.0)]
+
+
+def test_means_over_the_chain_and_the_nominal_couple():
+    plain = Application.of("a", CHAIN, lead=5.0)
+    known = Application.of("b", CHAIN, lead=5.0, nominal=(7.0, 1.0))
+    silent = Application.of("c", [("work", 6.0)])
+    found = nominal(Workload(LINK, (plain, known, silent)))
+    assert found.operations.tolist() == [2, 2, 0]
+    assert found.work.tolist() == [3.0, 7.0, 6.0]
+    assert found.io.tolist() == [3.0, 0.5, 0.0]
+    assert found.first_work.tolist() == [9.0, 12.0, 6.0]
+
+
+def test_periodic_fifo_goes_by_the_first_request_and_johnson_by_the_couple():
+    first = Application.of("late", [("work", 5.0), ("io", 2.0), ("work", 0.1), ("io", 2.0)])
+    second = Application.of("early", [("work", 1.0), ("io", 2.0), ("work", 9.0), ("io", 2.0)])
+    workload = Workload(LINK, (first, second))
+    assert find("periodic-fifo").plan(workload).turns.tolist() == [-1, 1, -1, 3, -1, 0, -1, 2]
+    assert find("johnson").plan(workload).rank.tolist() == [0.0, 1.0]
+
+
+def test_a_sequence_gives_every_operation_its_turn():
+    workload = Workload(LINK, (Application.of("a", CHAIN), Application.of("b", [("io", 1.0)])))
+    assert in_sequence(workload, [1, 0, 0]).turns.tolist() == [-1, -1, -1, 1, -1, 2, 0]
+
+
+def test_static_orders_need_everybody_at_the_begin():
+    late = Workload(LINK, (Application.of("a", CHAIN), Application.of("b", CHAIN, release=1.0)))
+    with pytest.raises(
+        InputError, match=r"^policy periodic-johnson: applications\[1\] is released after the begin, at 1.0 s"
+    ):
+        simulate(late, "periodic-johnson")
