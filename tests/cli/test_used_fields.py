@@ -93,6 +93,11 @@ def windows(document: Document) -> tuple[Document, ...]:
     return {**later, "window": [0, 18]}, {**later, "window": [1, 20]}
 
 
+def ends_of_windows(document: Document) -> tuple[Document, ...]:
+    later = with_each(document, "release", (0, 2, 4))
+    return {**later, "window": [0, 18]}, {**later, "window": [0, 12]}
+
+
 CHANGES: dict[str, Callable[[Document], tuple[Document, ...]]] = {
     "platform.bandwidth": platform("bandwidth", 4.0, 3.0),
     "platform.node_bandwidth": platform("node_bandwidth", 0.5, 0.75),
@@ -106,6 +111,7 @@ CHANGES: dict[str, Callable[[Document], tuple[Document, ...]]] = {
     "platform.buffer.resources": platform("buffer", {"size": 6.0, "resources": [0, 1, 2]}, {"size": 6.0, "resources": [1]}),
     "platform.degradation": platform("degradation", {"2": 0.5}, {"2": 0.8}),
     "window": windows,
+    "window[1]": ends_of_windows,
     "applications[].nodes": each("nodes", (2, 3, 4), (14, 2, 1)),
     "applications[].release": each("release", (0, 1, 3), (0, 2, 5)),
     "applications[].lead": each("lead", (0, 1, 3), (2, 1, 0)),
@@ -141,7 +147,7 @@ SHOWN = (("buffer", "applications[].nodes"),)
 def test_the_table_has_every_field_of_the_format() -> None:
     buffer = {"platform.buffer.size", "platform.buffer.bandwidth", "platform.buffer.resources"}
     known = {f"platform.{key}" for key in _PLATFORM_KEYS} | {f"applications[].{key}" for key in _APPLICATION_KEYS}
-    assert set(_FIELDS) == (known | buffer | {"window"}) - {"applications[].name"}
+    assert set(_FIELDS) == (known | buffer | {"window", "window[1]"}) - {"applications[].name"}
     assert set(CHANGES) == set(_FIELDS)
 
 

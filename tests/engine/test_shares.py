@@ -73,11 +73,6 @@ def test_shares_that_are_there_at_once_must_fit() -> None:
         ((WRITER, {"share": 6.0}), (WRITER, {"share": 6.0, "release": 9.0 - 1e-7})),
         ((WRITER, {"share": 5.0}), (WRITER, {"share": 5.0 * (1.0 + 1e-9)})),
         ((WRITER, {"share": 10.0}), ([("work", 9.0)], {})),
-        # It may end at 5 s, with a write at 8 bytes/s, and does not: that is known only when it runs.
-        (
-            ([("work", 4.5), ("write", 4.0)], {"share": 1.0, "write_bandwidth": 8.0}),
-            (WRITER, {"share": 10.0, "release": 5.0}),
-        ),
     ],
 )
 def test_shares_one_after_the_other_may_be_the_same_room(
@@ -91,3 +86,33 @@ def test_when_a_held_application_starts_is_not_known() -> None:
     assert run.advance() == (0,)
     run.start(1)
     assert run.finish().makespan == pytest.approx(18.0)
+
+
+def overlapping() -> Workload:
+    """A ends at 60 s and not at 7 s, as it could at its own speed: from 8 s on both have a share of 10 bytes."""
+    late = {"bandwidth": 10.0, "share": 10.0}
+    return workload(([("work", 1.0), ("write", 60.0)], late), ([("work", 1.0), ("write", 40.0)], {**late, "release": 8.0}))
+
+
+def test_shares_that_turn_out_to_overlap_are_told() -> None:
+    found = simulate(overlapping(), "fair-share").buffer
+    assert found is not None
+    assert (found.room, found.at_once, found.overcommitted) == (10.0, 20.0, True)
+    assert {key: found.to_dict()[key] for key in ("room", "at_once")} == {"room": 10.0, "at_once": 20.0}
+    apart = simulate(workload((WRITER, {"share": 6.0}), (WRITER, {"share": 6.0, "release": 9.0})), "fair-share").buffer
+    assert apart is not None
+    assert (apart.at_once, apart.overcommitted) == (6.0, False)
+
+
+def test_shares_that_turn_out_to_overlap_break_a_law() -> None:
+    with pytest.raises(InputError) as caught:
+        simulate(overlapping(), "fair-share", check=True)
+    assert str(caught.value) == (
+        "applications[1].share: 10.0 bytes: the shares of the 2 applications that are there at 8.0 s add up to 20.0, "
+        "more than the buffer's 10.0; expected at most that at a time"
+    )
+
+
+def test_a_buffer_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="buffer: True is no buffer; expected a Buffering, False, or None"):
+        Run(overlapping(), "fair-share", buffer=True)  # type: ignore[arg-type]

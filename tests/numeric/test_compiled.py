@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numba
@@ -157,3 +160,41 @@ def test_a_users_own_cache_may_be_writable_by_its_group(tmp_path):
     script = "import os; os.umask(0o002)\n" + FOLDER
     folder = python(script, PENSTOCK_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).strip()
     assert Path(folder).is_relative_to(tmp_path / "penstock")
+
+
+def test_an_interrupt_that_a_compilation_turns_into_an_error_is_an_interrupt():
+    def swallow(then: Exception | None) -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # as LLVM's callbacks do
+            signal.raise_signal(signal.SIGINT)
+        if then is not None:
+            raise then
+
+    for then in (RuntimeError("no compiled object yet"), None):
+        with pytest.raises(KeyboardInterrupt), compiled.announcing("nothing"):
+            swallow(then)
+    with pytest.raises(RuntimeError, match="another"), compiled.announcing("nothing"):
+        raise RuntimeError("another")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_long_call_can_be_interrupted():
+    begun, over = threading.Event(), threading.Event()
+
+    def long() -> None:
+        begun.set()
+        over.wait()
+
+    def interrupt() -> None:
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        compiled.call_interruptibly(long)
+    over.set()
+
+
+def test_a_call_in_a_thread_gives_what_it_gives():
+    assert compiled.call_interruptibly(divmod, 7, 3) == (2, 1)
+    with pytest.raises(ZeroDivisionError):
+        compiled.call_interruptibly(divmod, 7, 0)

@@ -24,6 +24,14 @@ def test_means_over_the_chain_and_the_nominal_couple():
     assert found.first_work.tolist() == [9.0, 12.0, 6.0]
 
 
+def test_reads_and_writes_have_bandwidths_of_their_own():
+    """Writes at 2, reads at 0.5 and, by the platform's limit, at 1: (4 / 2 + 3 / 0.5) / 2 and (4 / 2 + 3 / 1) / 2."""
+    chain = [("write", 4.0), ("work", 2.0), ("read", 3.0)]
+    slow = Application.of("a", chain, read_bandwidth=0.5)
+    found = nominal(Workload(Platform(2.0, read_bandwidth=1.0), (slow, Application.of("b", chain))))
+    assert found.io.tolist() == [4.0, 2.5]
+
+
 def test_periodic_fifo_goes_by_the_first_request_and_johnson_by_the_couple():
     first = Application.of("late", [("work", 5.0), ("io", 2.0), ("work", 0.1), ("io", 2.0)])
     second = Application.of("early", [("work", 1.0), ("io", 2.0), ("work", 9.0), ("io", 2.0)])

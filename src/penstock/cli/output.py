@@ -222,7 +222,22 @@ def run_all(
             bar.begin(policy.name)
             results.append(_watched(workload, policy, bar, options))
             bar.end()
+    _note_overcommitted(results)
     return results
+
+
+def _note_overcommitted(results: Sequence[Result]) -> None:
+    """Say on standard error in which runs shares of living applications added up to more than the buffer."""
+    from penstock.report.format_units import volume
+
+    over = [result for result in results if result.buffer is not None and result.buffer.overcommitted]
+    if over and over[0].buffer is not None:
+        room, most = over[0].buffer.room or 0.0, max(one.buffer.at_once or 0.0 for one in over if one.buffer is not None)
+        which = ", ".join(result.policy for result in over)
+        sys.stderr.write(
+            f"note: the shares of applications alive at one time add up to {volume(most)} under {which}; "
+            f"the buffer has {volume(room)}\n"
+        )
 
 
 def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str, Any]) -> Result:

@@ -139,6 +139,7 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "platform.buffer.resources": (_yes, _yes, _yes, _yes, _yes),  # whether it stands before them all is checked
     "platform.degradation": (_yes, _no, _yes, _measured, _yes),
     "window": (_yes, _yes, _yes, _measured, _yes),
+    "window[1]": (_yes, _yes, _yes, _no, _no),
     "applications[].nodes": (_yes, _yes, _yes, _yes, _yes),
     "applications[].release": (_yes, _yes, _yes, _measured, _yes),
     "applications[].lead": (_yes, _yes, _yes, _measured, _yes),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.engine.buffering import SLACK as SHARES_SLACK
 from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, NOW, STRANDS, State
 from penstock.engine.tier import Tier, all_fetched
@@ -103,6 +104,15 @@ class BufferResult:
     carried: Floats
     """Units that went over each store: bytes on a link, resource-seconds on I/O resources."""
     fill: Fill | None = None
+    room: float | None = None
+    """Bytes of the buffer that the shares are parts of; None if it is not known."""
+    at_once: float | None = None
+    """The most bytes that the shares of applications alive at one time added up to; None with a pool."""
+
+    @property
+    def overcommitted(self) -> bool:
+        """Whether shares of applications alive at one time added up to more than there is."""
+        return self.room is not None and self.at_once is not None and self.at_once > self.room * (1.0 + SHARES_SLACK)
 
     @property
     def size(self) -> float:
@@ -137,6 +147,7 @@ class BufferResult:
             "peaks": self.peaks.tolist(),
             "size": finite(self.size),
             "peak": self.peak,
+            **({} if self.at_once is None else {"room": finite(self.room), "at_once": finite(self.at_once)}),
         }
 
 

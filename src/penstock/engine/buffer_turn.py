@@ -19,15 +19,13 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.asking import NO_ROOM, give, put_aside, take
-from penstock.engine.books import compiled_end_operation
-from penstock.engine.chain import begin_work, end_work, next_phase, pop
+from penstock.engine.chain import begin_work, end_operation, end_work, next_phase, pop
 from penstock.engine.planned import follow
 from penstock.engine.room import divide_room, find_rises, incoming_growth, outgoing_growth
 from penstock.engine.state import (
     ACTIVE,
     ASIDE,
     COMING,
-    COMPLETED,
     DATES,
     ENDED,
     EVENTS,
@@ -47,7 +45,6 @@ from penstock.engine.state import (
     UNIT,
     WAIT,
     WHICH,
-    WITHOUT_TRANSFER,
     Record,
     Records,
     State,
@@ -558,15 +555,11 @@ def _end_strand(state: State, terms: Terms, tier: Tier, strand: int) -> int:
     application.pending -= 1
     if application.pending > 0:
         return -1
-    volume = state.amounts[phase]
-    compiled_end_operation(application, volume, volume / speed, state.clock[NOW] - application.began)
-    application.io_alone += volume / speed
+    served = 0.0
     for use in range(application.first_use, application.first_use + application.uses):
-        application.transfer_seconds += tier.strands[use].served / application.uses
-    state.clock[COMPLETED] += 1.0
-    state.counts[EVENTS] += 1
-    if application.operations == 1:
-        state.counts[WITHOUT_TRANSFER] -= 1
+        served += tier.strands[use].served / application.uses
+    volume = state.amounts[phase]
+    end_operation(state, index, volume, volume / speed, served)
     return int(index)
 
 

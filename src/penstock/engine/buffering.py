@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -79,14 +80,20 @@ def _sizes(capacity: Floats, place: str) -> Floats:
     return capacity
 
 
-def buffering_of(workload: Workload, given: Any, held: Collection[int] = ()) -> Buffering | None:
+def buffering_of(
+    workload: Workload, given: Buffering | Literal[False] | None, held: Collection[int] = ()
+) -> Buffering | None:
     """The buffer that is given, or the platform's if that has a size; None for none.
 
     The platform's is divided if the applications have shares; those that are certainly there at the same time must fit
     into it. When the `held` start is not known, so they are not counted.
     """
+    if given is False:
+        return None
     if given is not None:
-        return given if given is not False else None
+        if not isinstance(given, Buffering):
+            raise InputError("buffer", f"{given!r} is no buffer; expected a Buffering, False, or None for the platform's")
+        return given
     buffer = workload.platform.buffer
     if buffer is None or buffer.size is None:
         return None
@@ -106,19 +113,56 @@ def _require_room(workload: Workload, shares: Sequence[float], size: float, held
         for index, application in enumerate(workload.applications)
         if index not in held
     ]
+    for demand in _demands(alive, shares):
+        if demand.total > size * (1.0 + SLACK):
+            raise demand.refused(shares, size)
+
+
+@dataclass(frozen=True)
+class SharesAtOnce:
+    """What the shares of living applications add up to when one of them starts."""
+
+    date: float
+    """The start of that application, in seconds."""
+    index: int
+    """Its position in the workload."""
+    count: int
+    """Applications alive then."""
+    total: float
+    """Bytes of their shares."""
+
+    def refused(self, shares: Sequence[float] | Floats, size: float) -> InputError:
+        """The error for shares that do not fit into a buffer of `size` bytes."""
+        together = f"the shares of the {self.count} applications that are there at {self.date} s add up to {self.total}"
+        return InputError(
+            f"applications[{self.index}].share",
+            f"{shares[self.index]} bytes: {together}, more than the buffer's {size}; expected at most that at a time",
+        )
+
+
+def most_at_once(starts: Floats, ends: Floats, shares: Floats) -> SharesAtOnce:
+    """The largest sum of the shares of applications that are alive at one time (readings B2); the first such time.
+
+    `starts` is NaN for an application that has not started, `ends` for one that has not ended.
+    """
+    alive = [
+        (float(starts[index]), math.inf if math.isnan(ends[index]) else float(ends[index]), index)
+        for index in range(len(shares))
+        if not math.isnan(starts[index])
+    ]
+    return max(_demands(alive, shares), key=lambda demand: demand.total, default=SharesAtOnce(0.0, 0, 0, 0.0))
+
+
+def _demands(alive: Sequence[tuple[float, float, int]], shares: Sequence[float] | Floats) -> Iterator[SharesAtOnce]:
+    """What shares add up to at every start, for applications that live from a start to before an end."""
     there: list[tuple[float, float]] = []  # the end and the share of those that have started, the first end first
     total = 0.0
     for start, end, index in sorted(alive):
         while there and there[0][0] <= start + SAME_DATE:
             total -= heapq.heappop(there)[1]
-        heapq.heappush(there, (end, shares[index]))
-        total += shares[index]
-        if total > size * (1.0 + SLACK):
-            together = f"the shares of the {len(there)} applications that are there at {start} s add up to {total}"
-            raise InputError(
-                f"applications[{index}].share",
-                f"{shares[index]} bytes: {together}, more than the buffer's {size}; expected at most that at a time",
-            )
+        heapq.heappush(there, (end, float(shares[index])))
+        total += float(shares[index])
+        yield SharesAtOnce(start, index, len(there), total)
 
 
 def _earliest_end(workload: Workload, application: Application) -> float:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from penstock.engine.books import compiled_end_work
-from penstock.engine.state import ACTIVE, ENDED, ENDS, EVENTS, HEAP, WORKING, Records, State
+from penstock.engine.books import compiled_end_operation, compiled_end_work
+from penstock.engine.state import (
+    ACTIVE,
+    COMPLETED,
+    ENDED,
+    ENDS,
+    EVENTS,
+    HEAP,
+    NOW,
+    WITHOUT_TRANSFER,
+    WORKING,
+    Records,
+    State,
+)
 from penstock.engine.terms import Terms
 from penstock.model.phases import WORK
 from penstock.numeric.compiled import inlined_kernel
@@ -108,3 +120,19 @@ def end_work(state: State) -> int:
     own = state.own[index]
     compiled_end_work(own, own.work_length)
     return index
+
+
+@inlined_kernel
+def end_operation(state: State, index: int, volume: float, alone: float, served: float) -> None:
+    """Book an operation that is complete.
+
+    `volume` is in units, `alone` the seconds it takes by itself, `served` the seconds in which its data moved.
+    """
+    own = state.own[index]
+    compiled_end_operation(own, volume, alone, state.clock[NOW] - own.began)
+    own.io_alone += alone
+    own.transfer_seconds += served
+    state.clock[COMPLETED] += 1.0
+    state.counts[EVENTS] += 1
+    if own.operations == 1:
+        state.counts[WITHOUT_TRANSFER] -= 1

@@ -28,7 +28,6 @@ import numpy as np
 from numba import types
 
 from penstock.engine.asking import decide
-from penstock.engine.books import compiled_end_operation
 from penstock.engine.buffer_turn import (
     apply_buffered,
     broken_buffered,
@@ -38,13 +37,12 @@ from penstock.engine.buffer_turn import (
     record_fill,
     settle_buffered,
 )
-from penstock.engine.chain import end_work, next_phase
+from penstock.engine.chain import end_operation, end_work, next_phase
 from penstock.engine.faults import broken
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rounds import end_rounds
 from penstock.engine.state import (
-    COMPLETED,
     DONE,
     ENDS,
     EVENTS,
@@ -159,21 +157,8 @@ def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: 
     own.pending -= 1
     if own.pending > 0:
         return -1
-    _end_operation(state, index, volume, volume / cap, served)
+    end_operation(state, index, volume, volume / cap, served)
     return int(index)
-
-
-@inlined_kernel
-def _end_operation(state: State, index: int, volume: float, alone: float, served: float) -> None:
-    """An operation of the application is complete, which takes `alone` seconds by itself and was `served` so long."""
-    own = state.own[index]
-    compiled_end_operation(own, volume, alone, state.clock[NOW] - own.began)
-    own.io_alone += alone
-    own.transfer_seconds += served
-    state.clock[COMPLETED] += 1.0
-    state.counts[EVENTS] += 1
-    if own.operations == 1:
-        state.counts[WITHOUT_TRANSFER] -= 1
 
 
 @inlined_kernel
@@ -205,7 +190,7 @@ def _complete_first(state: State, trace: Records) -> None:
     """In virtual time, the operation on top of the heap is complete."""
     index = complete_together(state, trace)
     own = state.own[index]
-    _end_operation(state, index, volume_of(state, index), own.alone, state.clock[NOW] - own.began)
+    end_operation(state, index, volume_of(state, index), own.alone, state.clock[NOW] - own.began)
     state.own[state.counts[OVER]].over = index
     state.counts[OVER] += 1
 

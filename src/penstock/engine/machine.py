@@ -183,6 +183,8 @@ def in_units(workload: Workload, layout: Layout) -> Workload:
                 application,
                 phases=_scaled(application.phases, float(scale)),
                 bandwidth=None,
+                read_bandwidth=None,
+                write_bandwidth=None,
                 nominal=None if (a := application.nominal) is None else (a[0], a[1] / float(scale)),
                 placement=None,
                 share=None,

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from penstock.engine.buffer_result import carried_beside
-from penstock.engine.buffering import Buffering, buffered_layout, buffering_of
+from penstock.engine.buffering import SLACK as SHARES_SLACK
+from penstock.engine.buffering import Buffering, buffered_layout, buffering_of, most_at_once
 from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
@@ -74,7 +75,7 @@ class Run:
         policy: Policy | str,
         *,
         placement: Sequence[Sequence[int]] | Literal[False] | None = None,
-        buffer: Buffering | bool | None = None,
+        buffer: Buffering | Literal[False] | None = None,
         repeat: bool = False,
         to_the_end: bool = False,
         horizon: float | None = None,
@@ -232,6 +233,7 @@ class Run:
             return np.bincount(strands["index"], amounts, minlength=size).astype(np.float64)
 
         capacity = self._tier.spaces["capacity"].copy()
+        room, at_once = self._shares_at_once(capacity)
         return BufferResult(
             shares=capacity if self._buffering.shares is not None else None,
             pool=float(capacity[0]) if self._buffering.shares is None else None,
@@ -243,7 +245,26 @@ class Run:
             peaks=self._tier.spaces["peak"].copy(),
             carried=carried_beside(self._state, self._tier, self.layout),
             fill=joined_fill([*self._fills, self._present_fill()]) if len(self._fill) else None,
+            room=room,
+            at_once=at_once,
         )
+
+    def _shares_at_once(self, shares: Floats) -> tuple[float | None, float | None]:
+        """The size of the buffer, if known, and what the shares of living applications added up to at most.
+
+        Raises InputError if invariants are checked and shares did not fit: how long an application lives, and so which
+        shares count at one time, is known only after the run.
+        """
+        assert self._buffering is not None
+        if self._buffering.shares is None:
+            return None, None
+        own, buffer = self._state.own, self.workload.platform.buffer
+        starts = np.where((own["status"] == HELD) | (own["release"] > self.now), np.nan, own["release"])
+        most = most_at_once(starts, own["end"], shares)
+        room = buffer.size if buffer is not None else None
+        if self._check and room is not None and most.total > room * (1.0 + SHARES_SLACK):
+            raise most.refused(shares, room)
+        return room, most.total
 
     def _present_fill(self) -> Fill:
         """What is in the buffer now, a row for each application that has had anything there."""

@@ -37,6 +37,7 @@ def _of_platform(platform: Platform, workload: Workload) -> Iterator[str]:
     yield from (f"platform.{name}" for name in _PLATFORM if getattr(platform, name) is not None)
     if workload.window is not None:
         yield "window"
+        yield "window[1]"
 
 
 def _of_buffer(buffer: Buffer | None) -> Iterator[str]:

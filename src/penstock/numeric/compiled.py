@@ -18,8 +18,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -276,8 +278,58 @@ def announcing(what: str, *, once: bool = True) -> Iterator[None]:
     """Say on standard error what is compiled inside the block, as soon as anything is; what the cache has is not."""
     line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
     listener = _Announcement(line)
-    with install_listener("numba:compile", listener):
+    with _interruptible(), install_listener("numba:compile", listener):
         yield
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make Ctrl-C end a compilation as KeyboardInterrupt: LLVM's callbacks swallow that, and numba then fails otherwise."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    interrupts: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception:
+        if interrupts:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+def call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a kernel that may take seconds, in a thread of its own: Ctrl-C is noticed while it runs, and leaves it behind.
+
+    Costs some 50 µs. Kernels do not hold the interpreter's lock (`FLAGS`).
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return function(*arguments)
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(function(*arguments))
+        except BaseException as error:  # raised again where it is waited for
+            failure.append(error)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
 
 
 class _Announcement(Listener):  # type: ignore[misc]

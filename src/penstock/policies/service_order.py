@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from penstock.model import Application, Workload
-from penstock.model.phases import WORK
+from penstock.model import Application, Platform, Workload
+from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats, Ints
 
 
@@ -60,7 +60,7 @@ class Nominal:
 
 def nominal(workload: Workload) -> Nominal:
     """What is known of the applications of the workload."""
-    couples = [_couple(application, application.cap(workload.platform)) for application in workload.applications]
+    couples = [_couple(application, workload.platform) for application in workload.applications]
     return Nominal(
         operations=np.array([application.phases.operations for application in workload.applications], np.int64),
         work=np.array([work for work, _ in couples]),
@@ -69,14 +69,17 @@ def nominal(workload: Workload) -> Nominal:
     )
 
 
-def _couple(application: Application, cap: float) -> tuple[float, float]:
+def _couple(application: Application, platform: Platform) -> tuple[float, float]:
+    """Seconds of work and of I/O alone of an iteration. Reads and writes may have bandwidths of their own."""
+    write = min(application.write_speed(platform), platform.write_limit)
+    read = min(application.read_speed(platform), platform.read_limit)
     if application.nominal is not None:
         work, volume = application.nominal
-        return work, volume / cap
-    is_work = application.phases.kinds == WORK
-    amounts = application.phases.amounts
+        return work, volume / write
+    kinds, amounts = application.phases.kinds, application.phases.amounts
     iterations = max(1, application.phases.operations)
-    return float(amounts[is_work].sum()) / iterations, float(amounts[~is_work].sum()) / cap / iterations
+    volumes = (float(amounts[(kinds != WORK) & (kinds != READ)].sum()), float(amounts[kinds == READ].sum()))
+    return float(amounts[kinds == WORK].sum()) / iterations, (volumes[0] / write + volumes[1] / read) / iterations
 
 
 def _first_work(application: Application) -> float:

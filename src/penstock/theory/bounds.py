@@ -55,7 +55,7 @@ from numba import types
 from penstock.engine.machine import placement_of
 from penstock.model import Workload
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.compiled import inlined_kernel, kernel
+from penstock.numeric.compiled import call_interruptibly, inlined_kernel, kernel
 from penstock.theory.due_dates import DueDates, bisect, compiled_late
 from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
 
@@ -180,7 +180,7 @@ class Intervals:
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
         columns = wanted.first, wanted.offset, wanted.length, lowest, highest, wanted.share, wanted.strands, wanted.nodes
-        size = compiled_steps()(*columns, *self._room)
+        size = call_interruptibly(compiled_steps(), *columns, *self._room)
         price, seconds = (column[:size] for column in self._room[2:])
         excess = float(seconds.sum()) - (end - begin + wanted.slack)
         if excess <= 0.0:

@@ -16,7 +16,7 @@ from numba import types
 from penstock.engine.chain import pop, push
 from penstock.engine.state import ENTRIES_TYPE, Records, new_entries
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.compiled import kernel
+from penstock.numeric.compiled import call_interruptibly, kernel
 from penstock.theory.link_demand import LinkDemand
 
 LATE: Final = 1e-9
@@ -100,7 +100,8 @@ class DueDates:
         wanted = self._wanted
         if np.any((target >= 0.0) & (wanted.start + target > due + self._tolerance)):
             return False
-        return not compiled_late()(*self._pieces, wanted.strands, target, due, *self._room, self._tolerance + wanted.slack)
+        slack = self._tolerance + wanted.slack
+        return not call_interruptibly(compiled_late(), *self._pieces, wanted.strands, target, due, *self._room, slack)
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, precision: float) -> tuple[float, float]:
