@@ -86,9 +86,11 @@ def test_two_jobs_take_turns_between_rounds(start, coordinator, tmp_path, policy
     for name, ranks in sizes.items():
         bounds = [0, *(to for _, to, _, _ in writes[name])]
         assert bounds == [k * ranks * SHARE // ROUNDS for k in range(ROUNDS + 1)]
-    begin, end = writes["second"][0][2], writes["second"][-1][3]
-    before = [one for one in writes["first"] if one[3] <= begin]
-    after = [one for one in writes["first"] if one[2] >= end]
+    # A round begins after its grant and before the yield that lets another one begin, so begins are ordered whatever the
+    # load; an end may be noted late.
+    first, last = writes["second"][0][2], writes["second"][-1][2]
+    before = [one for one in writes["first"] if one[2] < first]
+    after = [one for one in writes["first"] if one[2] > last]
     assert len(before) + len(after) == ROUNDS  # none while the other wrote
     assert len(before) >= 1
     assert (len(after) == 0) == (policy == "fcfs")
