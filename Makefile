@@ -1,5 +1,6 @@
 # make demo   set up, compare all policies on a built-in workload, write the HTML report
 # make test   set up, run all tests
+# make test-long  the tests that draw random examples or inject faults, with four times as many of them
 # make bench  set up, run the benchmarks
 # make lint   ruff, mypy, import-linter
 # make docs   the documentation as HTML, in build/site
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test bench lint docs setup clean
+.PHONY: demo test test-long bench lint docs setup clean
 
 demo: $(READY)
 	@mkdir -p build
@@ -18,6 +19,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+test-long: $(READY)
+	PENSTOCK_LONG=1 $(BIN)/python -m pytest -m long
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.naive.profiles import is_long
 from tests.slurm import Slurm, missing, running
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 # by what it changes; PENSTOCK_HUNT=1 draws new ones.
 settings.register_profile("penstock", deadline=None, derandomize="PENSTOCK_HUNT" not in os.environ)
 settings.load_profile("penstock")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test-long` runs again with all its examples."""
+    for item in items:
+        if is_long(getattr(item, "function", None)):
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""How many random examples a test draws: fewer where everything runs as plain Python."""
+"""How many random examples a test draws: a share in `make test`, all in `make test-long`, new ones in a hunt."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from penstock.numeric.compiled import JIT
 
 HUNT = "PENSTOCK_HUNT" in os.environ
 """New examples in every run, and all of them: for a long search."""
+LONG = HUNT or "PENSTOCK_LONG" in os.environ
+"""All examples of a test; without it a quarter."""
+LONG_FROM = 200
+"""A test that draws this many examples or more is run again by `make test-long`."""
 
 
 def examples(count: int) -> settings:
-    """Settings for a test that draws so many examples in a hunt, else half of them; a tenth with NUMBA_DISABLE_JIT=1."""
-    drawn = count if HUNT else max(10, count // 2)
+    """Settings of a test that draws `count` examples in a long run, a quarter otherwise; a tenth with NUMBA_DISABLE_JIT=1."""
+    drawn = count if LONG else max(10, count // 4)
     return settings(
         max_examples=drawn if JIT else max(10, count // 10),
         deadline=None,
@@ -22,3 +26,9 @@ def examples(count: int) -> settings:
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
+
+
+def is_long(test: object) -> bool:
+    """Whether the test draws enough examples to be worth a long run of its own."""
+    chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+    return chosen is not None and chosen.max_examples >= (LONG_FROM if LONG else LONG_FROM // 4)
