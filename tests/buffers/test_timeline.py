@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from penstock.buffers.timeline import RESOLUTION, full_speed_timeline
+from penstock.buffers.timeline import full_speed_timeline
+from penstock.numeric.tolerances import PLAN_DATE_S
 from tests.buffers.instances import applications, workloads
 from tests.buffers.naive import Timeline
 from tests.naive.profiles import examples
@@ -58,12 +59,12 @@ def test_operations_of_no_time_keep_their_volume():
     tiny = 4e-8  # a hundredth of a microsecond at 4 bytes/s
     phases = [("write", tiny), ("write", 4.0), ("work", 1.0), ("write", tiny), ("work", 1.0), ("write", tiny)]
     asked = full_speed_timeline(applications(phases))
-    assert asked.events.tolist() == pytest.approx([0.0, 1.0, 2.0, 3.0, 3.0 + RESOLUTION], abs=1e-7)
+    assert asked.events.tolist() == pytest.approx([0.0, 1.0, 2.0, 3.0, 3.0 + PLAN_DATE_S], abs=1e-7)
     # The first goes with the one that begins there, the second until the next event, and the last gets an event.
     assert asked.writes.start.tolist() == [0, 2, 3]
     assert asked.writes.stop.tolist() == [1, 3, 4]
     assert asked.writes.volume.tolist() == pytest.approx([4.0 + tiny, tiny, tiny])
-    assert asked.rounding == pytest.approx(RESOLUTION, abs=1e-7)
+    assert asked.rounding == pytest.approx(PLAN_DATE_S, abs=1e-7)
 
 
 @examples(120)

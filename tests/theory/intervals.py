@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.model import Workload
-from penstock.theory.due_dates import LATE
+from penstock.numeric.tolerances import DUE_DATE_LATE
 
 
 @dataclass
@@ -46,7 +46,7 @@ def fits(members: list[Member], targets: list[float], dues: list[float], pieces:
 
     Between any two dates a < c the link must do all pieces with a head of at least a and a due date of at most c.
     """
-    tolerance = LATE * max(1.0, *(abs(m.start + m.chain) for m in members))
+    tolerance = DUE_DATE_LATE * max(1.0, *(abs(m.start + m.chain) for m in members))
     found = []
     for m, target, due in zip(members, targets, dues, strict=True):
         if target >= 0.0 and m.start + target > due + tolerance:

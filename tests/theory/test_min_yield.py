@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import Application, Platform, Workload
-from penstock.theory.bounds import YIELD_PRECISION, min_yield_bound
+from penstock.numeric.tolerances import YIELD_PRECISION
+from penstock.theory.bounds import min_yield_bound
 from penstock.theory.link_demand import link_demand
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads

@@ -45,6 +45,7 @@ from penstock.buffers.timeline import FullSpeedTimeline, Operations, full_speed_
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
+from penstock.numeric.tolerances import STRETCH_PRECISION
 from penstock.theory.due_dates import bisect
 
 
@@ -81,8 +82,6 @@ def arriving(operations: Operations) -> Floats:
     return np.cumsum(change)[:-1] * np.diff(events)
 
 
-PRECISION: Final = 1e-9
-"""Of a stretch."""
 LARGEST: Final = 2.0**40
 """No bound on the stretch is looked for above this."""
 
@@ -99,13 +98,13 @@ def stretch_bound(workload: Workload, size: float, *, capped: bool = False) -> f
     if not 0.0 <= size < np.inf:
         raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")
     asked = full_speed_timeline(workload, capped=capped)
-    enough = size * (1.0 + PRECISION) + PRECISION * asked.unit
+    enough = size * (1.0 + STRETCH_PRECISION) + STRETCH_PRECISION * asked.unit
     if _size_bound(asked, 1.0) <= enough:
         return 1.0
     high = 2.0
     while high < LARGEST and _size_bound(asked, high) > enough:
         high *= 2.0
-    return bisect(lambda stretch: _size_bound(asked, stretch) > enough, 1.0, high, PRECISION * high)[0]
+    return bisect(lambda stretch: _size_bound(asked, stretch) > enough, 1.0, high, STRETCH_PRECISION * high)[0]
 
 
 def _size_bound(asked: FullSpeedTimeline, stretch: float) -> float:

@@ -23,6 +23,7 @@ from penstock.buffers.periods import Strands, StrandSteps
 from penstock.buffers.timeline import Flow, FullSpeedTimeline
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints, spread, summed
+from penstock.numeric.tolerances import PLAN_ROUNDING
 
 STATIC: Final = "static"
 DYNAMIC: Final = "dynamic"
@@ -173,10 +174,6 @@ class BufferPlan:
         return entry
 
 
-NOTHING: Final = 1e-9
-"""Contents below this part of the largest operation are rounding errors."""
-
-
 @dataclass(frozen=True, eq=False)
 class Contents:
     """What strands hold at each of their events: an entry of each array a strand and an event; `amount` in bytes."""
@@ -196,7 +193,7 @@ class Contents:
         amount = np.cumsum(change)
         amount -= amount[begins][strand]
         over = ends & (strands.reading[strand] | (event < len(demand.events) - 1))
-        amount[over | (amount < NOTHING * demand.unit)] = 0.0
+        amount[over | (amount < PLAN_ROUNDING * demand.unit)] = 0.0
         return cls(strands.owner[strand], strands.reading[strand], event, amount)
 
     def and_those(self, others: Contents) -> Contents:
@@ -250,7 +247,7 @@ def _drained(demand: FullSpeedTimeline, written: tuple[Flow, ...]) -> tuple[Flow
     """The flows with what is left in the buffer after the last event: all drain evenly, as fast as they can together."""
     total = demand.writes.total(len(written))
     left = total - np.array([flow.total for flow in written])
-    left[left < NOTHING * demand.unit] = 0.0
+    left[left < PLAN_ROUNDING * demand.unit] = 0.0
     seconds = max(float(left.sum()) / demand.workload.platform.write_limit, float((left / demand.write_cap).max()))
     if seconds == 0.0:
         return written

@@ -48,6 +48,7 @@ from penstock.buffers.periods import StrandParts, Strands, StrandSteps
 from penstock.buffers.solve import Program
 from penstock.buffers.timeline import FullSpeedTimeline
 from penstock.numeric.arrays import Floats, Ints, spread, summed
+from penstock.numeric.tolerances import PLAN_SLACK
 
 
 class ConstraintRows:
@@ -236,10 +237,6 @@ def high_points(question: Question) -> tuple[Ints, Ints]:
     return parts.strand, np.where(question.strands.reading[parts.strand], parts.start, parts.stop)
 
 
-ROOM: Final = 1e-8
-"""By this part of it S may be passed when the shares are made small, or rounding errors would leave no solution."""
-
-
 def static_program(question: Question) -> Sizing:
     """Minimise S."""
     transfers = Transfers(question)
@@ -257,7 +254,7 @@ def least_shares(sizing: Sizing, size: float) -> Sizing:
     """The program that minimises the sum of the shares with a buffer of that size, in units."""
     cost, high = np.zeros(sizing.program.columns), sizing.program.high.copy()
     cost[sizing.shares] = 1.0
-    high[sizing.size] = size * (1.0 + ROOM) + ROOM
+    high[sizing.size] = size * (1.0 + PLAN_SLACK) + PLAN_SLACK
     return replace(sizing, program=replace(sizing.program, cost=cost, high=high))
 
 

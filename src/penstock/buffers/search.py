@@ -19,6 +19,7 @@ from penstock.engine import Result
 from penstock.engine.scenarios import replay
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import STRETCH_PRECISION
 
 POLICIES: Final = ("best-effort", "fair-share", "fcfs", "set-10", "greedy-yield", "greedy-com", "due-yield")
 """What shares the file system in a search: the paper's fair sharing first."""
@@ -147,7 +148,7 @@ def _found(workload: Workload, strategy: BufferStrategy, parts: Floats, capped: 
 
 def _reached(run: Callable[[float], Found], stretch: float, largest: float) -> Found | None:
     """The smallest size found with which the stretch is reached."""
-    wanted = stretch * (1.0 + 1e-9)
+    wanted = stretch * (1.0 + STRETCH_PRECISION)
     below = 0.0
     for size in np.linspace(0.0, largest, STEPS + 1):
         best = run(float(size))

@@ -17,9 +17,7 @@ from penstock.buffers.program import Assembly
 from penstock.buffers.solve import InfeasibleError, solve_program
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, full_speed_timeline
 from penstock.model import Application, Platform, Workload
-
-ROUNDING = 1e-9
-"""Bytes that may have been prefetched before the clock's 0, in parts of the largest operation."""
+from penstock.numeric.tolerances import PLAN_ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ def alone(application: Application, platform: Platform, *, capped: bool = False)
     written, read = writes.throttled(float(asked.write_cap[0])), reads.in_advance(float(asked.read_cap[0]))
     content = writes.at(asked.events) - written.at(asked.events) + read.at(asked.events) - reads.at(asked.events)
     # Between events both contents are convex, so the largest sum is at an event.
-    in_time = read.at(asked.events[:1])[0] <= ROUNDING * asked.unit
+    in_time = read.at(asked.events[:1])[0] <= PLAN_ROUNDING * asked.unit
     return Single(float(content.max()) if in_time else None, writes, reads, written, read)
 
 

@@ -27,9 +27,7 @@ from penstock.buffers.solve import InfeasibleError, Solution, solve_program
 from penstock.buffers.timeline import FullSpeedTimeline, full_speed_timeline
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-
-ROUNDING = 1e-9
-"""Bytes that are missing, in parts of the largest operation, and do not count."""
+from penstock.numeric.tolerances import LP_TOLERANCE, PLAN_ROUNDING
 
 
 def late_read(demand: FullSpeedTimeline) -> Obstacle | None:
@@ -37,9 +35,9 @@ def late_read(demand: FullSpeedTimeline) -> Obstacle | None:
     limit = demand.workload.platform.read_limit
     needed = np.concatenate([[0.0], np.cumsum(arriving(demand.reads))])
     spare = limit * (demand.events - demand.origin + demand.shifts) - needed
-    if spare.min() >= -ROUNDING * demand.unit:
+    if spare.min() >= -PLAN_ROUNDING * demand.unit:
         return None
-    interval = int(np.argmax(spare < -ROUNDING * demand.unit)) - 1
+    interval = int(np.argmax(spare < -PLAN_ROUNDING * demand.unit)) - 1
     rate = (needed[interval + 1] - needed[interval]) / demand.lengths[interval]
     date = float(demand.events[interval] + max(spare[interval], 0.0) / (rate - limit))
     reads = demand.reads
@@ -77,7 +75,7 @@ def narrow_buffer(question: Question) -> Obstacle:
     most = _most_inflow(demand)
     found = solve_program(least_inflow_program(question, most).program)
     # Its rows of inflow are the last ones, one an interval.
-    tight = found.upper_duals[-len(demand.lengths) :] < -ROUNDING
+    tight = found.upper_duals[-len(demand.lengths) :] < -LP_TOLERANCE
     date = float(demand.events[int(np.argmax(tight))])
     needed = most * float(found.x[-1])
     message = (

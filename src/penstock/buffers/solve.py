@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 
 from penstock.model import PenstockError
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import LP_TOLERANCE
 
-TOLERANCE: Final = 1e-9
-"""How far a row or a reduced cost may be off, as HiGHS is told; programs are in units of their largest operation."""
 _OPTIMAL, _INFEASIBLE = 0, 2
 
 
@@ -74,7 +73,7 @@ class Solution:
 def solve_program(program: Program) -> Solution:
     """An optimal solution; InfeasibleError if there is none."""
     begun = time.perf_counter()
-    options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+    options = {"primal_feasibility_tolerance": LP_TOLERANCE, "dual_feasibility_tolerance": LP_TOLERANCE}
     found = linprog(
         program.cost,
         program.upper,

@@ -31,6 +31,7 @@ from penstock.buffers.solve import InfeasibleError, solve_program
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, Operations, full_speed_timeline
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.numeric.arrays import Floats, summed
+from penstock.numeric.tolerances import LP_ROOM
 
 
 def averaged(plan: BufferPlan) -> BufferPlan:
@@ -59,7 +60,7 @@ def wandering(workload: Workload, mode: str, seed: int, *, pieces: int = 3, room
     sizing = (static_program if mode == STATIC else dynamic_program)(question)
     cost, high = np.zeros(sizing.program.columns), sizing.program.high.copy()
     cost[sizing.moved] = random.normal(size=len(sizing.moved))
-    high[sizing.size] = room * best.size / sizing.unit + 1e-6
+    high[sizing.size] = room * best.size / sizing.unit + LP_ROOM
     found = solve_program(replace(sizing.program, cost=cost, high=high))
     contents = Contents.of(asked, strands, steps, found.x[sizing.moved] * sizing.unit)
     shares = contents.shares(asked) if mode == STATIC else None

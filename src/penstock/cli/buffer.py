@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
 from penstock.cli.used_fields import Case, note_unused
+from penstock.numeric.tolerances import PLAN_ROUNDING
 
 if TYPE_CHECKING:
     from penstock.buffers.advice import Advice
@@ -20,8 +21,6 @@ MOST_ROWS = 20
 POINTS = 13
 """Sizes in the drawing of stretch against size."""
 INFEASIBLE = 1
-NOTHING = 1e-9
-"""Of the largest operation: a backlog below this is rounding."""
 
 
 def configure(commands: Any) -> None:
@@ -241,7 +240,7 @@ def _notes(advice: Advice) -> Iterator[str]:
     yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)
     yield from dict.fromkeys(plan.obstacle.message for plan in plans if plan.obstacle)
     backlog = advice.backlog()
-    if backlog is not None and backlog.size > NOTHING * next(iter(advice.plans.values())).demand.unit:
+    if backlog is not None and backlog.size > PLAN_ROUNDING * next(iter(advice.plans.values())).demand.unit:
         when = f"from {duration(backlog.begin)} to {duration(backlog.end)}"
         most = f"{volume(backlog.size)}, {when}"
         yield f"the most that piles up when all write at full speed is {most}: the size of a dynamic buffer"

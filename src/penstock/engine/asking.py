@@ -35,16 +35,13 @@ from penstock.engine.terms import (
     RATE_NEGATIVE,
     RATE_NOT_A_NUMBER,
     RATES_ABOVE_BANDWIDTH,
-    SLACK,
     Terms,
 )
 from penstock.engine.trace import close_segment
 from penstock.engine.transfers import CAP, RATE, REMAINING, places, refresh_progress, set_finish, swap
 from penstock.numeric.compiled import address, inlined_kernel
+from penstock.numeric.tolerances import RATE_SLACK, SAME_AMOUNT
 from penstock.policies.view import FLOATS, GIVEN, INTEGERS
-
-NO_ROOM: Final = 1e-12
-"""A bandwidth below this part of what a store carries is none."""
 
 # What the policy is asked about, one after the other.
 TOGETHER: Final = 0
@@ -80,7 +77,7 @@ def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
     total = 0.0
     for slot in places(begin, end):
         rate = state.floats[GIVEN, slot]
-        if not 0.0 <= rate <= state.floats[CAP, slot] * (1.0 + SLACK):
+        if not 0.0 <= rate <= state.floats[CAP, slot] * (1.0 + RATE_SLACK):
             return total, refused_rate(state, slot, rate)
         total += rate
     return total, 0
@@ -124,9 +121,9 @@ def _next_question(here: Record, written: float, read: float, held: float, quest
     """What to ask after the answer to this question, and what to divide."""
     total = here.total - held
     write_limit, read_limit = min(here.write, total), here.read - held
-    if question == TOGETHER and written > write_limit * (1.0 + NO_ROOM):
+    if question == TOGETHER and written > write_limit * (1.0 + SAME_AMOUNT):
         return WRITES_FIRST, write_limit
-    if question == TOGETHER and read > read_limit * (1.0 + NO_ROOM):
+    if question == TOGETHER and read > read_limit * (1.0 + SAME_AMOUNT):
         return READS_FIRST, read_limit
     if question == WRITES_FIRST:
         return THEN_READS, min(read_limit, total - written)
@@ -163,7 +160,7 @@ def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> i
     while question != SETTLED:
         reads, writes = question not in (WRITES_FIRST, THEN_WRITES), question not in (READS_FIRST, THEN_READS)
         begin, end = here.middle - here.down if writes else here.middle, asked if reads else here.middle
-        if bandwidth <= NO_ROOM * here.total:
+        if bandwidth <= SAME_AMOUNT * here.total:
             for slot in range(begin, end):
                 floats[GIVEN, slot] = 0.0
         elif end > begin and here.widest <= bandwidth:
@@ -178,7 +175,7 @@ def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> i
         if fault != 0:
             return fault
         total = (written if writes else 0.0) + (read if reads else 0.0)
-        if total > max(0.0, bandwidth) * (1.0 + SLACK):
+        if total > max(0.0, bandwidth) * (1.0 + RATE_SLACK):
             state.clock[FAULT_VALUE] = total
             return RATES_ABOVE_BANDWIDTH
         question, bandwidth = _next_question(here, written, read, held, question)
@@ -240,7 +237,7 @@ def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> i
     striped, traced, row = terms.striped, len(trace) > 0, here.row  # read once: what is written might be these
     for slot in places(here.middle - here.down, here.middle + here.up):
         rate = floats[GIVEN, slot]
-        if not 0.0 <= rate <= floats[CAP, slot] * (1.0 + SLACK):
+        if not 0.0 <= rate <= floats[CAP, slot] * (1.0 + RATE_SLACK):
             return refused_rate(state, slot, rate)
         if striped and rate != floats[RATE, slot]:
             state.own[state.integers[INDEX, slot]].part_rate += rate - floats[RATE, slot]
@@ -258,7 +255,7 @@ def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> i
             moving += 1
             if left < wait * rate:
                 wait, finisher = left / rate, state.integers[TRANSFER, slot]
-    if total > here.total * (1.0 + SLACK):
+    if total > here.total * (1.0 + RATE_SLACK):
         state.clock[FAULT_VALUE] = total
         return RATES_ABOVE_BANDWIDTH
     here.moving = moving

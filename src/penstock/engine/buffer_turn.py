@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.asking import NO_ROOM, give, put_aside, take
+from penstock.engine.asking import give, put_aside, take
 from penstock.engine.chain import begin_work, end_operation, end_work, next_phase, pop
 from penstock.engine.planned import follow
 from penstock.engine.room import divide_room, find_rises, incoming_growth, outgoing_growth
@@ -50,7 +50,6 @@ from penstock.engine.state import (
     State,
 )
 from penstock.engine.terms import (
-    COMPLETE,
     INVARIANT_PROGRESS,
     INVARIANT_ROOM,
     INVARIANT_TIME,
@@ -87,6 +86,7 @@ from penstock.engine.tier import (
 from penstock.engine.transfers import RATE, REMAINING, VOLUME, places, set_next, to_the_grain
 from penstock.model.phases import READ
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import COMPLETE, INVARIANT, SAME_AMOUNT, WAIT_OVER
 from penstock.policies.view import GIVEN
 
 RENEWAL: Final = 1024
@@ -302,7 +302,7 @@ def move_buffered(state: State, terms: Terms, tier: Tier, seconds: float, arrive
         for slot in range(here.middle - here.down, here.middle):
             _move_written(state, tier, slot, seconds)
         _fetch(state, here, seconds)
-        if seconds >= here.wait * (1.0 - 1e-9):
+        if seconds >= here.wait * (1.0 - WAIT_OVER):
             _find_fetched(state, tier, here)
         if len(tier.spaces) > 1 or terms.shows:
             _count_fetched(state, terms, tier, here, seconds)
@@ -626,11 +626,11 @@ def _begin_read(state: State, terms: Terms, tier: Tier, strand: int, volume: flo
 def _see_space(state: State, tier: Tier, index: int) -> None:
     """The space may just have been filled; with its output at the level, all who have some in it drain."""
     space = tier.spaces[index]
-    if space.full == 0 and space.content >= space.capacity * (1.0 - NO_ROOM):
+    if space.full == 0 and space.content >= space.capacity * (1.0 - SAME_AMOUNT):
         space.full = 1
         state.counts[EVENTS] += 1
         state.counts[STALE] = 1
-    if space.draining == 0 and space.output >= space.level * (1.0 - NO_ROOM):
+    if space.draining == 0 and space.output >= space.level * (1.0 - SAME_AMOUNT):
         space.draining = 1
         state.counts[EVENTS] += 1
         for strand in range(len(tier.strands)):
@@ -717,7 +717,7 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
         space = tier.spaces[place]
         state.clock[FAULT_VALUE] = space.content
         owed = len(tier.strands) * terms.lent
-        if not -1e-9 * space.peak - owed <= space.content <= space.capacity * (1.0 + 1e-9):
+        if not -INVARIANT * space.peak - owed <= space.content <= space.capacity * (1.0 + INVARIANT):
             return INVARIANT_ROOM
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]
@@ -731,10 +731,10 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
         state.clock[FAULT_VALUE] = left_it + came - own.incoming
         error = abs(state.clock[FAULT_VALUE] - volume)
         state.counts[FAULT_SLOT] = max(0, state.transfers[strand].place)
-        if own.outgoing < 0.0 or own.incoming < -2.0 * terms.lent or error > 1e-9 * (left_it + came) + known_to:
+        if own.outgoing < 0.0 or own.incoming < -2.0 * terms.lent or error > INVARIANT * (left_it + came) + known_to:
             return INVARIANT_VOLUME
         state.clock[FAULT_VALUE] = progress_of(state, tier, own.index)
         elapsed = max(0.0, now - chain.release)
-        if state.clock[FAULT_VALUE] > elapsed + 1e-9 * (elapsed + abs(now) + abs(terms.origin)):
+        if state.clock[FAULT_VALUE] > elapsed + INVARIANT * (elapsed + abs(now) + abs(terms.origin)):
             return INVARIANT_PROGRESS
     return 0

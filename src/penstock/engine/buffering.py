@@ -6,18 +6,14 @@ import heapq
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
 from penstock.engine.machine import Layout
 from penstock.model import Application, InputError, Workload
 from penstock.numeric.arrays import Floats
-
-SAME_DATE: Final = 1e-6
-"""Seconds within which two dates are one: a share that ends then makes room for one that begins."""
-SLACK: Final = 1e-8
-"""Of the buffer: what shares may add up to beyond it, by rounding."""
+from penstock.numeric.tolerances import PLAN_DATE_S, PLAN_SLACK
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +110,7 @@ def _require_room(workload: Workload, shares: Sequence[float], size: float, held
         if index not in held
     ]
     for demand in _demands(alive, shares):
-        if demand.total > size * (1.0 + SLACK):
+        if demand.total > size * (1.0 + PLAN_SLACK):
             raise demand.refused(shares, size)
 
 
@@ -158,7 +154,7 @@ def _demands(alive: Sequence[tuple[float, float, int]], shares: Sequence[float] 
     there: list[tuple[float, float]] = []  # the end and the share of those that have started, the first end first
     total = 0.0
     for start, end, index in sorted(alive):
-        while there and there[0][0] <= start + SAME_DATE:
+        while there and there[0][0] <= start + PLAN_DATE_S:
             total -= heapq.heappop(there)[1]
         heapq.heappush(there, (end, float(shares[index])))
         total += float(shares[index])

@@ -13,6 +13,7 @@ from penstock.engine.terms import INVARIANT_PROGRESS, INVARIANT_TIME, INVARIANT_
 from penstock.engine.transfers import CAP, PROGRESS, RELEASE, REMAINING, VOLUME
 from penstock.model import PolicyFault, Workload
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import INVARIANT, TWO_ROUNDINGS
 from penstock.policies.guard import failure
 from penstock.policies.policy import Policy
 from penstock.policies.view import view_at
@@ -32,13 +33,13 @@ def broken(state: State, terms: Terms, before: float) -> int:
             if not terms.striped:
                 # Progress is known to one rounding of its own size, and so the volume moved is known to that times the cap.
                 moved = (progress - floats[DONE, slot]) * cap
-                known_to = 1e-9 * volume + 4e-16 * abs(progress) * cap
+                known_to = INVARIANT * volume + TWO_ROUNDINGS * abs(progress) * cap
                 state.clock[FAULT_VALUE] = moved + floats[REMAINING, slot]
                 if floats[REMAINING, slot] < 0.0 or abs(moved + floats[REMAINING, slot] - volume) > known_to:
                     return INVARIANT_VOLUME
             elapsed = now - floats[RELEASE, slot]
             # A date is known to one rounding of the largest date so far.
-            known_to = 1e-9 * (elapsed + abs(now) + abs(terms.origin)) + 4e-16 * volume / cap
+            known_to = INVARIANT * (elapsed + abs(now) + abs(terms.origin)) + TWO_ROUNDINGS * volume / cap
             state.clock[FAULT_VALUE] = progress
             if progress > elapsed + known_to:
                 return INVARIANT_PROGRESS

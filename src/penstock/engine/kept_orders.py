@@ -20,7 +20,7 @@ from penstock.engine.terms import Terms
 from penstock.engine.trace import close_segment
 from penstock.engine.transfers import APPLICATION, CAP, POSTED, RATE, REMAINING, set_finish
 from penstock.numeric.compiled import address, inlined_kernel
-from penstock.policies.order import MOMENT
+from penstock.numeric.tolerances import SHORTEST_ELAPSED_S
 from penstock.policies.policy import FILL, HOLD
 
 
@@ -44,7 +44,7 @@ def _compared(state: State, terms: Terms, key: float) -> float:
     """The key as the policy compares it."""
     if terms.grain == 0.0:
         return key
-    return float(np.rint(key / max(state.clock[NOW] - terms.common_release, MOMENT) * terms.grain))
+    return float(np.rint(key / max(state.clock[NOW] - terms.common_release, SHORTEST_ELAPSED_S) * terms.grain))
 
 
 @inlined_kernel
@@ -140,7 +140,7 @@ def _first_waiting(state: State, terms: Terms, store: int) -> int:
 @inlined_kernel
 def _as_high_as(state: State, terms: Terms, compared: float) -> float:
     """A key above which none is compared as low as this."""
-    return float((compared + 1.0) * max(state.clock[NOW] - terms.common_release, MOMENT) / terms.grain)
+    return float((compared + 1.0) * max(state.clock[NOW] - terms.common_release, SHORTEST_ELAPSED_S) / terms.grain)
 
 
 @inlined_kernel

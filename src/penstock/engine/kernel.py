@@ -64,7 +64,6 @@ from penstock.engine.state import (
 from penstock.engine.terms import (
     ALL_TRANSFERRED,
     BREATH,
-    COMPLETE,
     GOES_ON,
     LIMIT,
     NOTHING_LEFT,
@@ -105,6 +104,7 @@ from penstock.engine.virtual_time import (
 )
 from penstock.model.phases import READ
 from penstock.numeric.compiled import direct, inlined_kernel, without_refcount
+from penstock.numeric.tolerances import COMPLETE
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
 
 

@@ -26,10 +26,8 @@ from penstock.engine.transfers import CAP
 from penstock.model.phases import READ
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import READ_MISSING
 from penstock.policies.view import GIVEN
-
-NOTHING: Final = 1e-10
-"""Of a read: what may be missing to an amount of the plan, by rounding, without being fetched for itself."""
 
 
 class Targets(NamedTuple):
@@ -142,7 +140,7 @@ def _to_fetch(state: State, tier: Tier, plan: Targets, strand: int, latest: floa
     if place == last or own.ahead == state.own[own.index].last:
         return 0.0
     missing = plan.read_amounts[place] - own.direct_read - own.prefetched - fetched(state, tier, strand)
-    return float(missing) if missing > NOTHING * state.amounts[own.ahead] else 0.0
+    return float(missing) if missing > READ_MISSING * state.amounts[own.ahead] else 0.0
 
 
 @inlined_kernel

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.asking import NO_ROOM, put_aside
+from penstock.engine.asking import put_aside
 from penstock.engine.state import ASIDE, FETCHES, INFLOW, READERS, STORES, UNIT, State
 from penstock.engine.tier import READING, WRITING, Tier, space_to_see, spaces_to_see, strand_at
 from penstock.engine.transfers import places
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.policies.view import GIVEN
 
 
@@ -174,9 +175,9 @@ def _hold_to(state: State, tier: Tier, size: int, level: float) -> tuple[float, 
     for place in range(size):
         slot = np.uint64(tier.demanders[place])
         given = min(tier.demands[place], level) / floats[UNIT, slot]
-        if given < floats[GIVEN, slot] * (1.0 - NO_ROOM):
+        if given < floats[GIVEN, slot] * (1.0 - SAME_AMOUNT):
             floats[ASIDE, slot] = 1.0
-            floats[GIVEN, slot] = given if given > NO_ROOM * floats[GIVEN, slot] else 0.0
+            floats[GIVEN, slot] = given if given > SAME_AMOUNT * floats[GIVEN, slot] else 0.0
         else:
             unheld += 1
         total += floats[GIVEN, slot] * floats[UNIT, slot]

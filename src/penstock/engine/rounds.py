@@ -11,19 +11,13 @@ Beside a buffer, what its application does not wait for has no rounds: draining,
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, ROUNDS, State
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, VOLUME
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import ROUND_END, ROUNDS_KNOWN_TO
 from penstock.policies.view import GIVEN
-
-ROUND_END: Final = 1e-9
-"""A transfer within this part of a round of its end is between two rounds."""
-KNOWN_TO: Final = 1e-15
-"""How much of an operation is done is known to this part of it, and so to that times the rounds in rounds."""
 
 
 @inlined_kernel
@@ -43,7 +37,7 @@ def _inside(state: State, slot: int) -> bool:
 @inlined_kernel
 def _nearly(state: State, slot: int) -> float:
     """The part of a round that does not count."""
-    return float(ROUND_END + KNOWN_TO * state.floats[ROUNDS, slot])
+    return float(ROUND_END + ROUNDS_KNOWN_TO * state.floats[ROUNDS, slot])
 
 
 @inlined_kernel

@@ -8,13 +8,7 @@ import numba
 import numpy as np
 
 from penstock.numeric.compiled import inlined_kernel
-
-COMPLETE: Final = 1e-12
-"""A transfer with no more than this part of its volume left is complete."""
-DATES_KNOWN_TO: Final = 1e-14
-"""Dates, which are sums of many, are known to this part of the largest so far: what is no further apart is one date."""
-SLACK: Final = 1e-9
-"""Relative tolerance on caps and on B before a policy's rates are refused."""
+from penstock.numeric.tolerances import DATES_KNOWN_TO
 
 # Why the kernel came back.
 GOES_ON: Final = 0

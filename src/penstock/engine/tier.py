@@ -16,7 +16,6 @@ import numba
 import numpy as np
 from numba import types
 
-from penstock.engine.asking import NO_ROOM
 from penstock.engine.books import compiled_mean_iteration
 from penstock.engine.state import (
     ACTIVE,
@@ -56,6 +55,7 @@ from penstock.engine.transfers import (
 from penstock.model.phases import READ
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import SAME_AMOUNT
 
 # What a strand does: its `doing`.
 NOTHING: Final = 0
@@ -210,7 +210,7 @@ def speed_of(own: Record, doing: int) -> float:
 @inlined_kernel
 def see_room(space: Record) -> None:
     """The space is full only if there really is no room."""
-    space.full = 1 if space.content >= space.capacity * (1.0 - NO_ROOM) else 0
+    space.full = 1 if space.content >= space.capacity * (1.0 - SAME_AMOUNT) else 0
 
 
 @inlined_kernel

@@ -34,7 +34,7 @@ from penstock.engine.state import (
 )
 from penstock.engine.terms import Terms
 from penstock.numeric.compiled import inlined_kernel
-from penstock.policies.order import TIME_GRAIN
+from penstock.numeric.tolerances import TIME_GRAIN
 from penstock.policies.view import GIVEN, ROW
 
 REMAINING: Final = ROW["remaining"]

@@ -31,11 +31,11 @@ from penstock.engine.state import (
     Records,
     State,
 )
-from penstock.engine.terms import COMPLETE
 from penstock.engine.trace import record
 from penstock.engine.transfers import CAP, PROGRESS, RATE, RELEASE, REMAINING, TRANSFERRING, VOLUME
 from penstock.model.phases import READ
 from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.tolerances import COMPLETE
 
 RENEWAL = 1024
 """Decisions after which the sum of caps, kept by adding and subtracting, is added up anew."""

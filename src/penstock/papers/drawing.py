@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import LAST_EDGE
 
 COLOURS: Final = {
     "fair-share": "#000000",
@@ -61,7 +62,7 @@ def boxes(axes: Axes, positions: Sequence[float], samples: Sequence[Floats], col
 
 def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int = 25) -> None:
     """Means and standard deviations over equal intervals of x, at their middles (000 §6.3.5)."""
-    edges = np.linspace(0.0, float(x.max()) + 1e-12, bins + 1)
+    edges = np.linspace(0.0, float(x.max()) + LAST_EDGE, bins + 1)
     which = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
     filled = np.unique(which)
     middles = (edges[filled] + edges[filled + 1]) / 2.0

@@ -16,8 +16,8 @@ import math
 
 import numpy as np
 
+from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.jobs import Jobs, Machine
-from penstock.planning.packs import EQUAL
 from penstock.planning.reservations import Reservations, reserve
 from penstock.planning.schedule import Outcome
 from penstock.planning.world import Worlds
@@ -92,7 +92,7 @@ class ListScheduler:
         for job in self.queue:
             nodes, average = int(self._jobs.nodes[job]), float(self._jobs.bandwidth[job])
             alone = average == 0.0 or not averages
-            if nodes > free or not (alone or math.fsum([*averages, average]) <= self._limit * (1.0 + EQUAL)):
+            if nodes > free or not (alone or math.fsum([*averages, average]) <= self._limit * (1.0 + SAME_AMOUNT)):
                 break
             free -= nodes
             averages += [average] if average > 0.0 else []

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.numeric.arrays import Ints
+from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.jobs import Jobs, Machine
-from penstock.planning.packs import EQUAL, Pack, lpt, within
-from penstock.planning.reservations import SAME_SECONDS
+from penstock.planning.packs import Pack, lpt, within
 from penstock.planning.schedule import Outcome, PackRun
 from penstock.planning.world import World, Worlds
 
@@ -62,8 +62,8 @@ def _candidates(jobs: Jobs, machine: Machine, pack: Pack, since: float, waiting:
 
     A job that takes T must start within T^Pack − T. Until then the members that take longer hold their nodes.
     """
-    latest = pack.seconds + SAME_SECONDS - jobs.seconds[waiting]
-    light = math.isinf(limit) | (pack.volume + jobs.volume[waiting] <= limit * pack.seconds * (1.0 + EQUAL))
+    latest = pack.seconds + SAME_TIME_S - jobs.seconds[waiting]
+    light = math.isinf(limit) | (pack.volume + jobs.volume[waiting] <= limit * pack.seconds * (1.0 + SAME_AMOUNT))
     members = np.array(pack.jobs, np.int64)
     members = members[np.argsort(jobs.seconds[members])]
     freed = np.concatenate([[0], np.cumsum(jobs.nodes[members])])
@@ -111,7 +111,7 @@ class _PackInside:
         for position in self._waiting:
             job = self._here[position]
             nodes, volume = int(self._jobs.nodes[job]), self._volume + float(self._jobs.volume[job])
-            in_time = now + float(self._jobs.seconds[job]) <= self._pack.seconds + SAME_SECONDS
+            in_time = now + float(self._jobs.seconds[job]) <= self._pack.seconds + SAME_TIME_S
             if not in_time or not within(volume, self._pack.seconds, self._limit):
                 continue
             if nodes > self._free or float(self._jobs.release[job]) > self._since + now:

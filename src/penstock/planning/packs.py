@@ -31,12 +31,11 @@ from numba import types
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import kernel
+from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.jobs import Jobs, Machine
 
 ORDERS: Final = ("max", "random", "char")
 """T_i descending; as in the file; mean iteration descending (001 §IV.A.3). Among equals, as in the file."""
-EQUAL: Final = 1e-12
-"""A load above S by no more than this part of it counts as equal, which is accepted: sums of bytes have roundings."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def in_order(jobs: Jobs, order: str) -> Ints:
 
 def within(volume: float, seconds: float, limit: float) -> bool:
     """Whether a pack of this volume and T^Pack has L ≤ S; `limit` is S · b in bytes/s."""
-    return math.isinf(limit) or volume <= limit * seconds * (1.0 + EQUAL)
+    return math.isinf(limit) or volume <= limit * seconds * (1.0 + SAME_AMOUNT)
 
 
 def _make_packs(
@@ -107,7 +106,7 @@ def _make_packs(
         while at < count:
             pack = place[at]
             length = max(longest[pack], seconds[job])
-            fits = limit == np.inf or moved[pack] + volume[job] <= limit * length * (1.0 + EQUAL)
+            fits = limit == np.inf or moved[pack] + volume[job] <= limit * length * (1.0 + SAME_AMOUNT)
             if fits and used[pack] + nodes[job] <= most:
                 break
             at += 1

@@ -27,13 +27,10 @@ import numpy as np
 
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import PARTITION_PRECISION, SAME_AMOUNT
 
 MOST_ENUMERATED: Final = 12
 """How many applications `best_partition` takes: 12 have 4,213,597 partitions."""
-ROUNDING: Final = 1e-12
-"""Loads may exceed B by this part of it."""
-PRECISION: Final = 1e-12
-"""Bisection ends when the value is known to this part of it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Applications:
         if not 0.0 < self.bandwidth < math.inf:
             raise InputError("bandwidth", f"{self.bandwidth} is out of range; expected a finite number of bytes/s above 0")
         load = math.fsum(self.loads)
-        if load > self.bandwidth * (1.0 + ROUNDING):
+        if load > self.bandwidth * (1.0 + SAME_AMOUNT):
             message = f"the applications move {load:.6g} bytes/s; expected at most B = {self.bandwidth:.6g}"
             raise InputError("bandwidth", message)
 
@@ -163,7 +160,7 @@ def _better(applications: Applications, below: float) -> Iterator[list[list[int]
     def visit(depth: int) -> Iterator[list[list[int]]]:
         nonlocal below
         # A sum of spreads is a lower bound of the value, and quicker to have.
-        if sum(spreads) >= below * (1.0 - ROUNDING) or least_value(spreads, loads) >= below * (1.0 - ROUNDING):
+        if sum(spreads) >= below * (1.0 - SAME_AMOUNT) or least_value(spreads, loads) >= below * (1.0 - SAME_AMOUNT):
             return
         if depth == len(order):
             below = least_value(spreads, loads)
@@ -197,7 +194,7 @@ def contiguous_partition(applications: Applications) -> Partition:
     loads = np.concatenate([[0.0], np.cumsum(np.bincount(which, weights=shares))])
     best = all_shared(applications)
     low, high = 1.0, best.value
-    while high - low > PRECISION * high:
+    while high - low > PARTITION_PRECISION * high:
         middle = 0.5 * (low + high)
         cuts = _cuts(values, loads, middle)
         if cuts is None:
@@ -218,7 +215,7 @@ def _cuts(values: Floats, loads: Floats, value: float) -> list[tuple[int, int]] 
         needs = need[:j] + np.maximum(loads[j] - loads[:j], values[j - 1] / values[:j] / value)
         begin[j] = np.argmin(needs)
         need[j] = needs[begin[j]]
-    if need[count] > 1.0 + ROUNDING:
+    if need[count] > 1.0 + SAME_AMOUNT:
         return None
     cuts, j = [], count
     while j > 0:

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
+from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.jobs import Jobs
-from penstock.planning.packs import EQUAL
-
-SAME_SECONDS: Final = 1e-9
-"""Dates that are no further apart are one date."""
 
 
 class Reservations(NamedTuple):
@@ -50,7 +47,7 @@ def _fits(steps: FreeSteps, at: int, nodes: int, bandwidth: float, limit: float)
     """Whether a job fits into a step."""
     if steps.free[at] < nodes:
         return False
-    return bool(bandwidth == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + bandwidth <= limit * (1.0 + EQUAL))
+    return bool(bandwidth == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + bandwidth <= limit * (1.0 + SAME_AMOUNT))
 
 
 @inlined_kernel
@@ -59,13 +56,13 @@ def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: I
     steps.time[0] = steps.time[1] = now
     size = 2
     for k in range(len(ends)):
-        if ends[k] > steps.time[size - 1] + SAME_SECONDS:
+        if ends[k] > steps.time[size - 1] + SAME_TIME_S:
             steps.time[size] = ends[k]
             size += 1
     free, taken, with_io = most, 0.0, 0
     k = len(ends) - 1
     for step in range(size - 1, -1, -1):
-        while k >= 0 and (step == 0 or ends[k] > steps.time[step] + SAME_SECONDS):
+        while k >= 0 and (step == 0 or ends[k] > steps.time[step] + SAME_TIME_S):
             free -= nodes[k]
             taken += bandwidth[k]
             with_io += bandwidth[k] > 0.0
@@ -128,7 +125,7 @@ def _reserve(
         while True:
             end = steps.time[first] + seconds[job]
             after = first
-            while after < size and (after == first or steps.time[after] + SAME_SECONDS < end):
+            while after < size and (after == first or steps.time[after] + SAME_TIME_S < end):
                 if not _fits(steps, after, nodes[job], bandwidth[job], limit):
                     break
                 after += 1
@@ -136,7 +133,7 @@ def _reserve(
                 break
             first = after + 1
         begin[k], at_once[k] = steps.time[first], first == 0
-        if after == size or steps.time[after] > end + SAME_SECONDS:
+        if after == size or steps.time[after] > end + SAME_TIME_S:
             _split(steps, after, size, end)
             size += 1
         for step in range(first, after):

@@ -18,7 +18,8 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import step
-from penstock.policies.order import MOMENT, NO_LOSS, YIELD_GRAIN, fill_rest, first
+from penstock.numeric.tolerances import NO_LOSS, SAME_KEY, SHORTEST_ELAPSED_S, YIELD_GRAIN
+from penstock.policies.order import fill_rest, first
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View
 
@@ -36,9 +37,7 @@ def log2(number: float) -> float:
 
 
 MOST_SQUARED = 32.0
-"""Powers up to here are numbers: 1 − u_i is at least 1e-9, but where a transfer takes far longer than all before it."""
-NEARLY = 1e-10
-"""Of keys this near to each other the exact ones decide."""
+"""Powers up to here are numbers: 1 − u_i is at least NO_LOSS, but where a transfer takes far longer than all before it."""
 
 
 def balance(view: View, rates: Floats) -> None:
@@ -71,7 +70,7 @@ def _by_powers(view: View) -> float:
     """Write B·d_i / (1 − u_i)^p for a whole p; returns up to where the least of all may be."""
     inverse = 1.0 / view.bandwidth  # one division for each instead of three
     for i in range(len(view.scratch)):
-        elapsed = max(view.now - view.release[i], MOMENT)
+        elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
         lost = max(elapsed - view.progress[i], NO_LOSS * elapsed)
         view.scratch[i] = (elapsed + view.remaining[i] * inverse) / lost
     power = int(view.parameter)
@@ -80,7 +79,7 @@ def _by_powers(view: View) -> float:
         key = view.remaining[i] * _power(view.scratch[i], power)
         view.scratch[i] = key
         lowest = min(lowest, key)
-    return lowest * (1.0 + NEARLY)
+    return lowest * (1.0 + SAME_KEY)
 
 
 @step
@@ -115,7 +114,7 @@ def _lowest(view: View) -> float:
 @step
 def _length_and_loss(view: View, i: int) -> tuple[float, float]:
     """d_i and 1 − u_i."""
-    elapsed = max(view.now - view.release[i], MOMENT)
+    elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
     length = view.remaining[i] / view.bandwidth
     return length, max(elapsed - view.progress[i], NO_LOSS * elapsed) / (elapsed + length)
 

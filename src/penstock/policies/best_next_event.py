@@ -31,14 +31,11 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import routine, step
+from penstock.numeric.tolerances import CONSTANT_YIELD, SAME_YIELD
 from penstock.policies.order import rounded_yield, sort_few
 from penstock.policies.policy import Need, Policy
 from penstock.policies.view import View
 
-TIE = 1e-12
-"""Yields closer than this are equal."""
-CONSTANT = 1e-13
-"""A bound whose derivative is this small against its terms is constant."""
 NOBODY = -1
 """In place of k: no completion is asked for, the horizon is the end of the window."""
 
@@ -62,9 +59,9 @@ def best_next_event(view: View, rates: Floats) -> None:
     for k in view.order:
         if view.remaining[k] / view.cap[k] <= latest:
             needy = view.order[1] if k == view.order[0] else view.order[0]
-            h, level = _best_horizon(view, k, needy, latest, best_level - TIE)
-            better = level > best_level + TIE
-            if not better and level >= best_level - TIE:
+            h, level = _best_horizon(view, k, needy, latest, best_level - SAME_YIELD)
+            better = level > best_level + SAME_YIELD
+            if not better and level >= best_level - SAME_YIELD:
                 _sorted_yields(view, k, h, view.scratch, rates)
                 _sorted_yields(view, best_k, best_h, view.spare, rates)
                 better = _leximin_better(view.scratch, view.spare)
@@ -83,13 +80,13 @@ def _value(bound: Bound, h: float) -> float:
 @step
 def _rises(bound: Bound) -> bool:
     """Whether the bound grows with h: the sign of its derivative, B·C − A·D, beyond rounding."""
-    return bound[1] * bound[2] - bound[0] * bound[3] > CONSTANT * abs(bound[0] * bound[3])
+    return bound[1] * bound[2] - bound[0] * bound[3] > CONSTANT_YIELD * abs(bound[0] * bound[3])
 
 
 @step
 def _is_constant(bound: Bound) -> bool:
     """Whether the bound does not change with h, up to rounding."""
-    return abs(bound[1] * bound[2] - bound[0] * bound[3]) <= CONSTANT * abs(bound[0] * bound[3])
+    return abs(bound[1] * bound[2] - bound[0] * bound[3]) <= CONSTANT_YIELD * abs(bound[0] * bound[3])
 
 
 @step
@@ -117,7 +114,7 @@ def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float
             break
         last_h, last_hope = h, hope
         level, active = _lowest_yield(view, k, h)
-        if level > best_level or (level >= best_level - TIE and h < best_h and _is_constant(falling)):
+        if level > best_level or (level >= best_level - SAME_YIELD and h < best_h and _is_constant(falling)):
             best_h, best_level = h, level
         if level >= hope and not _is_constant(active):
             break
@@ -255,7 +252,7 @@ def _most(view: View, i: int, h: float) -> float:
 def _leximin_better(mine: Floats, others: Floats) -> bool:
     """Whether sorted yields are better than others: at the first that differ, higher."""
     for i in range(len(mine)):
-        if abs(mine[i] - others[i]) > TIE:
+        if abs(mine[i] - others[i]) > SAME_YIELD:
             return bool(mine[i] > others[i])
     return False
 

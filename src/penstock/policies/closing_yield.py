@@ -22,7 +22,8 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.numeric.arrays import Floats
-from penstock.policies.order import NO_LOSS, YIELD_GRAIN, fill, yield_now
+from penstock.numeric.tolerances import NO_LOSS, YIELD_GRAIN
+from penstock.policies.order import fill, yield_now
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View
 

@@ -28,13 +28,12 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import routine, step
+from penstock.numeric.tolerances import IMPROVEMENT
 from penstock.policies.interfering import level_of
 from penstock.policies.order import precedes, sort_few
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View
 
-IMPROVEMENT: Final = 1e-12
-"""Part of the metric by which an option must be better than those before it."""
 METRICS: Final = ("cpu-seconds", "interference", "io-time", "max-interference")
 CPU_SECONDS: Final = 0
 INTERFERENCE: Final = 1

@@ -17,7 +17,8 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import step
-from penstock.policies.order import MOMENT, YIELD_GRAIN, fill
+from penstock.numeric.tolerances import SHORTEST_ELAPSED_S, YIELD_GRAIN
+from penstock.policies.order import fill
 from penstock.policies.policy import FILL, Need, Order, Parameter, Policy
 from penstock.policies.view import View
 
@@ -31,7 +32,7 @@ def progress_due(view: View, i: int) -> float:
 def due_yield(view: View, rates: Floats) -> None:
     """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i). Time n."""
     for i in range(len(rates)):
-        elapsed = max(view.now - view.release[i], MOMENT)
+        elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
         view.scratch[i] = np.rint(progress_due(view, i) / elapsed * YIELD_GRAIN)
     fill(view, view.scratch, rates)
 

@@ -13,7 +13,8 @@ import numpy as np
 from penstock.model import Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import step
-from penstock.policies.order import YIELD_GRAIN, keep_holder, rounded_time, serve_first
+from penstock.numeric.tolerances import YIELD_GRAIN
+from penstock.policies.order import keep_holder, rounded_time, serve_first
 from penstock.policies.policy import EXCLUSIVE, HOLD, Need, Order, Policy
 from penstock.policies.service_order import ServiceOrder, nominal
 from penstock.policies.static_orders import johnson_rank

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.numeric.arrays import Floats
-from penstock.policies.order import YIELD_GRAIN, fill, progressed, rounded_yield
+from penstock.numeric.tolerances import YIELD_GRAIN
+from penstock.policies.order import fill, progressed, rounded_yield
 from penstock.policies.policy import FILL, Need, Order, Policy
 from penstock.policies.view import View
 

@@ -6,12 +6,10 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import routine, step
+from penstock.numeric.tolerances import SAME_YIELD
 from penstock.policies.order import fill_after, rounded_yield, serve, sort
 from penstock.policies.policy import Need, Policy
 from penstock.policies.view import View
-
-IMPROVEMENT = 1e-12
-"""A later candidate wins only by more than this."""
 
 
 def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
@@ -32,8 +30,8 @@ def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
     best = view.order[0]
     best_score = -np.inf
     for candidate in view.order:
-        score = _score(view, candidate, best_score + IMPROVEMENT)
-        if score > best_score + IMPROVEMENT:
+        score = _score(view, candidate, best_score + SAME_YIELD)
+        if score > best_score + SAME_YIELD:
             best, best_score = candidate, score
     fill_after(view, best, rates)
 
@@ -54,15 +52,15 @@ def _best_alone(view: View) -> int:
     best, close = shortest, False
     score, lowest = _lowest_at(view, shortest, -np.inf)
     for i in range(len(view.cap)):
-        passed = score - 2.0 * IMPROVEMENT
+        passed = score - 2.0 * SAME_YIELD
         horizon = view.remaining[i] / view.bandwidth
         hopeless = i != lowest and view.progress[lowest] < passed * (view.now - view.release[lowest] + horizon)
         if hopeless or i == shortest:
             continue
         found, _ = _lowest_at(view, i, passed)
-        if found > score + 1.5 * IMPROVEMENT:
+        if found > score + 1.5 * SAME_YIELD:
             best, score, close = i, found, False
-        elif found >= score - 1.5 * IMPROVEMENT:
+        elif found >= score - 1.5 * SAME_YIELD:
             score, close = max(score, found), True
     return -1 if close else best
 

@@ -11,16 +11,9 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import step
+from penstock.numeric.tolerances import TIME_GRAIN, YIELD_GRAIN
 from penstock.policies.view import View
 
-YIELD_GRAIN = 1e12
-"""Yields compare in units of 1 / YIELD_GRAIN."""
-TIME_GRAIN = 1e9
-"""Times compare in units of 1 / TIME_GRAIN seconds."""
-MOMENT = 1e-9
-"""The shortest time since a release, in seconds, that a policy divides by."""
-NO_LOSS = 1e-9
-"""An application that has lost no more than this part of its time counts as having lost just that."""
 SHORT = 24
 """Up to so many are sorted by insertion: 10 take 70 ns then, and 150 ns in a heap."""
 

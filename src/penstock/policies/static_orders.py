@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
-from penstock.policies.order import TIME_GRAIN
+from penstock.numeric.tolerances import TIME_GRAIN
 from penstock.policies.policy import STATIC, Need, Policy
 from penstock.policies.service_order import Nominal, Planner, ServiceOrder, in_sequence, nominal
 from penstock.policies.view import View

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
+
 _BYTES: Final = tuple((1000.0**power, f"{letter}B") for power, letter in enumerate(("", "k", "M", "G", "T", "P", "E")))
-NOISE: Final = 1e-9
-"""Seconds that count as none. Policies compare times to the nanosecond. Waiting is the difference of two sums of dates;
-where nobody has waited, rounding leaves 1e-13 s or so of it.
-"""
-NOISE_OF_RUN: Final = 1e-12
-"""The same as a part of the run. A double has 16 digits and one date is known to 1e-14 of the largest; the errors of a long
-chain of operations add up, so that in a run of months they pass a nanosecond.
-"""
 _SECONDS: Final = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
 
 
@@ -29,7 +23,7 @@ def rate(bytes_per_s: float) -> str:
 
 def duration(seconds: float, run: float = 0.0) -> str:
     """A time in seconds: "2.1 h"; "0 s" for what is only rounding, in a run of so many seconds."""
-    return _scaled(seconds, _SECONDS) if abs(seconds) > max(NOISE, NOISE_OF_RUN * run) else "0 s"
+    return _scaled(seconds, _SECONDS) if abs(seconds) > max(SAME_TIME_S, NOISE_OF_RUN * run) else "0 s"
 
 
 def _scaled(amount: float, units: Sequence[tuple[float, str]]) -> str:

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from penstock.numeric.tolerances import SAME_SHARE, SHORTEST_AXIS_S
 from penstock.report.binning import Bins, means
 from penstock.report.pictures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 
@@ -126,7 +127,7 @@ def _figure(schedule: Schedule, title: str) -> Figure:
             _bandwidth(mine[1], schedule, schedule.trace, io_node, size)
     _utilization(panels[-1], schedule, size)
     panels[-1].set_xlabel(f"time ({unit})")
-    panels[-1].set_xlim(schedule.begin / size, max(schedule.end, schedule.begin + 1e-9) / size)
+    panels[-1].set_xlim(schedule.begin / size, max(schedule.end, schedule.begin + SHORTEST_AXIS_S) / size)
     figure.align_ylabels(panels)
     return figure
 
@@ -187,7 +188,7 @@ def _stacked(trace: Trace, bandwidth: float) -> Iterator[tuple[int, float, float
         piles = [pile for pile in piles if pile[0] > begin]
         low, share = 0.0, rate / bandwidth
         for _, bottom, top in sorted(piles, key=lambda pile: pile[1]):
-            if bottom - low >= share - 1e-9:
+            if bottom - low >= share - SAME_SHARE:
                 break
             low = top
         low = min(low, max(0.0, 1.0 - share))  # where no gap is wide enough

@@ -56,10 +56,9 @@ from penstock.engine.machine import placement_of
 from penstock.model import Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import call_interruptibly, inlined_kernel, kernel
+from penstock.numeric.tolerances import EFFICIENCY_PRECISION, YIELD_PRECISION
 from penstock.theory.due_dates import DueDates, bisect, compiled_late
 from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
-
-YIELD_PRECISION = 1e-9
 
 
 def min_yield_bound(wanted: LinkDemand, precision: float = YIELD_PRECISION, most: float = 1.0) -> float:
@@ -80,7 +79,6 @@ GRID: Final = 24
 """Between how many parts of the window intervals are tried."""
 REFINEMENTS: Final = 8
 """How often the best interval is moved, each time by half as much."""
-EFFICIENCY_PRECISION: Final = 1e-9
 
 
 @inlined_kernel

@@ -21,6 +21,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from penstock.model import InputError
+from penstock.numeric.tolerances import IMPROVEMENT
 from penstock.policies.static_orders import PERIODIC_ORDERS
 from penstock.theory.chains import (
     KEYS,
@@ -38,8 +39,6 @@ MOST_OPERATIONS: Final = 64
 """How many operations all jobs together may have."""
 MOST_NODES: Final = 20_000
 """How many nodes a search may keep, up to half a minute; 5 jobs of 4 operations seldom need over 1,000."""
-ROUNDING: Final = 1e-12
-"""A makespan is better if it is shorter by more than this part of it."""
 
 
 def optimal_schedule(jobs: Sequence[Job]) -> ChainSchedule:
@@ -131,9 +130,9 @@ class _Search:
         without = max((c.tail for c in self.known if not c.io), default=0.0)
         level = [_node(state, without, None, -1)]
         while level and level[0].rests:
-            level = self._next_level(level, makespan * (1.0 - ROUNDING))
+            level = self._next_level(level, makespan * (1.0 - IMPROVEMENT))
         best = min(level, key=lambda node: node.bound, default=None)
-        return None if best is None or best.bound >= makespan * (1.0 - ROUNDING) else self._order(best)
+        return None if best is None or best.bound >= makespan * (1.0 - IMPROVEMENT) else self._order(best)
 
     def _next_level(self, level: Sequence[_Node], below: float) -> list[_Node]:
         """The nodes with one operation more that may lead below the makespan, without those that others replace."""

@@ -28,8 +28,8 @@ import numpy as np
 from penstock.model import InputError, Workload
 from penstock.model.phases import WORK
 from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.tolerances import TIME_GRAIN
 from penstock.policies import static_orders
-from penstock.policies.order import TIME_GRAIN
 from penstock.policies.static_orders import johnson_rank
 
 Job: TypeAlias = Sequence[tuple[float, float]]

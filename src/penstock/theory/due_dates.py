@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -17,14 +17,8 @@ from penstock.engine.chain import pop, push
 from penstock.engine.state import ENTRIES_TYPE, Records, new_entries
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import call_interruptibly, kernel
+from penstock.numeric.tolerances import DUE_DATE_LATE
 from penstock.theory.link_demand import LinkDemand
-
-LATE: Final = 1e-9
-"""What counts as late: this part of the largest date, or of a second if that is more; and the slack of a buffer on top.
-
-The rule is late by the most that is asked of any interval over what that interval offers: where every interval offers some
-slack more, nobody is late who is late by no more than that.
-"""
 
 
 def _late(
@@ -89,7 +83,9 @@ class DueDates:
         columns = (wanted.application, wanted.head, wanted.offset, wanted.length, wanted.share)
         self._pieces = tuple(np.ascontiguousarray(column[order]) for column in columns)
         self._room = new_entries(len(order)), np.zeros(len(order))
-        self._tolerance = LATE * max(1.0, float(np.abs(wanted.start + wanted.chain).max()))
+        # Earliest due date first is late by the most that any interval is asked for over what it offers. If every interval
+        # offers some slack more, a completion that is late by no more than the slack counts as in time.
+        self._tolerance = DUE_DATE_LATE * max(1.0, float(np.abs(wanted.start + wanted.chain).max()))
 
     def can_be_met(self, target: Floats, due: Floats) -> bool:
         """False if in no schedule every application i has done `target[i]` dedicated seconds of its chain at `due[i]`.

@@ -24,6 +24,7 @@ from penstock.engine import Trace, simulate
 from penstock.model import Application, Degradation, InputError, Platform, Workload, parse_units
 from penstock.model.errors import short
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import DT_PRECISION
 from penstock.policies.coordinating import METRICS
 from penstock.policies.policy import STATIC
 from penstock.policies.registry import find
@@ -32,8 +33,6 @@ from penstock.workloads.swf import Choice, SwfJobs, jobs_of, read_swf
 STRATEGIES: Final = ("interfering", "serializing", "interrupting", "coordinating")
 """Those of 003 §III.A; any policy of the laboratory can be a strategy."""
 COORDINATING: Final = "coordinating"
-ACCURACY: Final = 1e-9
-"""Part of the range of dt to which a change of mind is found."""
 
 # What became of two operations.
 APART: Final = "nobody waits: they are apart"
@@ -140,7 +139,7 @@ class Pair:
             if np.any((trace.application == index) & (trace.rate <= 0.0)):
                 return WAITS.format(name)
         overlap = min(times.a, dt + times.b) - max(0.0, dt)
-        return TOGETHER if overlap > ACCURACY * max(times) else APART
+        return TOGETHER if overlap > DT_PRECISION * max(times) else APART
 
 
 class Change(NamedTuple):
@@ -222,7 +221,7 @@ def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequen
         low, high = dates[place - 1], dates[place]
         before, after = outcomes[place - 1], outcomes[place]
         while before != after:
-            changed, seen = _first_change(pair, strategy, low, high, before, ACCURACY * (dates[-1] - dates[0]))
+            changed, seen = _first_change(pair, strategy, low, high, before, DT_PRECISION * (dates[-1] - dates[0]))
             found.append(Change(changed, before, seen))
             low, before = changed, seen
     return tuple(found)

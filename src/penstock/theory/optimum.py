@@ -38,15 +38,12 @@ import numpy as np
 from penstock.model import Application, InputError, Workload
 from penstock.model.phases import WORK
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import OPTIMUM_LATE, YIELD_PRECISION
 from penstock.theory.due_dates import bisect
 from penstock.theory.priority_orders import PriorityChains, lowest_cost
 
 MOST_ORDERS: Final = 200_000_000
 """How many orders of priority a workload may have."""
-PRECISION: Final = 1e-9
-"""Of the minimum yield."""
-LATE: Final = 1e-12
-"""What counts as late: this part of the largest date, or of a second if that is more."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +129,8 @@ def _arranged(chains: list[_Chain], target: list[float], due: list[float]) -> Pr
 
 
 def _min_yield(chains: list[_Chain], end: float) -> float:
-    """The highest lowest yield, to PRECISION from below."""
-    late = LATE * max(1.0, *(abs(chain.start) + chain.total for chain in chains))
+    """The highest lowest yield, to YIELD_PRECISION from below."""
+    late = OPTIMUM_LATE * max(1.0, *(abs(chain.start) + chain.total for chain in chains))
 
     def reachable(lowest: float) -> bool:
         target, due = [], []
@@ -143,7 +140,7 @@ def _min_yield(chains: list[_Chain], end: float) -> float:
             due.append(min(end, chain.release + chain.total / lowest))
         return lowest_cost(_arranged(chains, target, due), math.inf, late, 0.0) < late
 
-    return 1.0 if reachable(1.0) else bisect(reachable, 0.0, 1.0, PRECISION)[0]
+    return 1.0 if reachable(1.0) else bisect(reachable, 0.0, 1.0, YIELD_PRECISION)[0]
 
 
 def _efficiency(chains: list[_Chain], begin: float, end: float) -> float:

@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
 
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
-
-ROUNDING: Final = 1e-13
-"""What counts as the same date: this part of the largest one, or of a second if that is more."""
+from penstock.numeric.tolerances import ORDER_SAME_DATE
 
 
 class PriorityChains(NamedTuple):
@@ -260,5 +258,5 @@ def lowest_cost(chains: PriorityChains, stop: float, below: float, enough: float
         gained=np.zeros((rows, applications)),
         span=np.zeros((rows, 2)),
     )
-    rounding = ROUNDING * max(1.0, float(np.abs(chains.start).max() + chains.length.sum() + chains.gap.sum()))
+    rounding = ORDER_SAME_DATE * max(1.0, float(np.abs(chains.start).max() + chains.length.sum() + chains.gap.sum()))
     return float(compiled_lowest_cost()(chains, room, stop, rounding, below, enough))

@@ -6,11 +6,11 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
-from penstock.engine.terms import COMPLETE
 from penstock.live.core.clients import Client, ForgetInstruction
 from penstock.live.core.core import Core
 from penstock.model import Workload
 from penstock.model.phases import WORK
+from penstock.numeric.tolerances import COMPLETE
 
 
 @dataclass

@@ -7,11 +7,10 @@ from typing import Final
 
 from penstock.live.client.session import Session
 from penstock.live.client.transfer import Operation, Pacer, slice_bytes
+from penstock.numeric.tolerances import SHORTEST_ROUND_S
 
 AHEAD: Final = 0.05
 """Seconds for which short rounds may follow each other without being counted."""
-SHORTEST: Final = 1e-6
-"""Seconds; nothing is taken to be faster."""
 LONGEST_WAIT: Final = 1.0
 """Seconds after which one who waits looks again, whatever it was told."""
 
@@ -91,7 +90,7 @@ class Gate:
             self.moved += count
             self._pacer.moved(count, begun)
             operation.advance(count)
-            self._ahead = count * AHEAD / max(now - begun, SHORTEST)
+            self._ahead = count * AHEAD / max(now - begun, SHORTEST_ROUND_S)
         operation.flying = left > 0 or not operation.between_rounds
         if self.seen != session.changes or operation.pausing or operation is not session.operation:
             return -1

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from penstock.engine import books
-from penstock.policies.order import MOMENT
+from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
 
 
 class Refused(Exception):
@@ -135,7 +135,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         seconds = now - self.idle_since
         counted = seconds - self.lead
         books.end_work(self, seconds)
-        self.since_operation += counted if counted > MOMENT else 0.0
+        self.since_operation += counted if counted > SAME_TIME_S else 0.0
         self.lead = max(0.0, -counted)
         self.idle_since = now
 
@@ -144,7 +144,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         assert self.operation is not None
         took = now - self.operation.posted
         alone = moved / self.cap
-        if alone > took * (1.0 + 1e-9) + MOMENT:
+        if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
             alone = took
         books.end_operation(self, moved, alone, took)
         self.operation = None

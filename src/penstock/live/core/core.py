@@ -29,6 +29,7 @@ from penstock.live.core.registry import Registry
 from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES
 from penstock.policies.guard import failure
 from penstock.policies.policy import Policy
 from penstock.policies.registry import find
@@ -38,10 +39,6 @@ FALLBACK: Final = "fair-share"
 """What goes on when a policy breaks its contract."""
 DELTA_SECONDS: Final = 1.0
 """Between the decisions of a periodic policy that was given no period and no workload."""
-LEAST_CAP: Final = 1e-12
-"""The part of B that an application must be able to use at least; with less, times are no numbers any more."""
-LEAST_VOLUME: Final = 1e-9
-"""Bytes that an operation must have at least; with less, what is left of it is no number any more."""
 
 
 class Core(Registry):
@@ -170,7 +167,7 @@ class Core(Registry):
         wish = bandwidth if bandwidth is not None else nodes * self.node_bandwidth
         if not wish > LEAST_CAP * self.bandwidth:
             raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
-        if progress is not None and not progress <= elapsed * (1.0 + 1e-9):
+        if progress is not None and not progress <= elapsed * (1.0 + INVARIANT):
             raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
         return wish
 
@@ -191,7 +188,7 @@ class Core(Registry):
             last = application.last_operation
             if operation <= last:
                 raise Refused(OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number")
-            if not volume >= LEAST_VOLUME:
+            if not volume >= LEAST_VOLUME_BYTES:
                 raise Refused(INVALID, f"operation {operation} has no volume; expected bytes above 0")
             if self._expected.only_planned:
                 self._check_planned(application)

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
+from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View
 
@@ -58,7 +59,7 @@ def _reason(core: Core, application: Client, wanted: float, has: float) -> str:
     if not application.connected:
         left = max(0.0, application.heard + core.leases.lease - core.now)
         return f"{who} has no connection; unless it comes back, its place is free in {left:.1f} s"
-    if has >= application.cap * (1.0 - 1e-9):
+    if has >= application.cap * (1.0 - RATE_SLACK):
         return f"{who} has all it can use, {has:.4g} bytes/s"
     if has > 0.0 and application.unkept:
         return f"{who} is to slow down from {has:.4g} to {wanted:.4g} bytes/s, and has not said yet that it does"

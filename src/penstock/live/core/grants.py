@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from penstock.live.core.clients import Client
-from penstock.live.core.pending import EQUAL, PendingOperations
+from penstock.live.core.pending import PendingOperations
+from penstock.numeric.tolerances import SAME_AMOUNT
 
 LEAST_PART: Final = 1 / 8
 GROWTH: Final = 2.0
@@ -49,7 +50,7 @@ def higher(active: PendingOperations, now: float, calm: float, bandwidth: float,
     free = max(0.0, bandwidth - in_force)
     for owner, has, wanted in places:
         given = min(wanted, has + free)
-        is_whole = given >= wanted * (1.0 - EQUAL)
+        is_whole = given >= wanted * (1.0 - SAME_AMOUNT)
         if owner.connected and (is_whole or given >= max(LEAST_PART * wanted, GROWTH * has)):
             send(owner, given)
             free -= given - has

@@ -21,14 +21,13 @@ import numpy as np
 from numba import types
 
 from penstock.engine.state import BANDWIDTH
-from penstock.engine.terms import SLACK
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core import pending
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined
+from penstock.numeric.tolerances import LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, TIME_GRAIN
 from penstock.policies import view
-from penstock.policies.order import TIME_GRAIN
 from penstock.policies.policy import Policy
 from penstock.policies.view import INTEGERS, RATES_SIGNATURE, View, view_at
 
@@ -44,10 +43,6 @@ ORDER: Final = view.ROW["order"]
 
 OVERRUN: Final = 1.05
 """An application that has moved more than this times what its grants allowed, and a round, has overrun."""
-LEAST: Final = 1e-9
-"""The part of its volume that an operation which is not released is shown to have left at least."""
-EQUAL: Final = 1e-12
-"""Rates that differ by no more than this part are the same."""
 LITTLE: Final = 0.25
 """A rate that changes by less than this part changes a little."""
 
@@ -58,7 +53,7 @@ def _move(floats: Floats, size: int, seconds: float) -> None:
         rate, volume = floats[RATE, place], floats[VOLUME, place]
         if rate > 0.0:
             moved = rate * seconds
-            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST * volume)
+            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST_LEFT * volume)
             floats[PROGRESS, place] = floats[DONE, place] + (volume - floats[REMAINING, place]) / floats[CAP, place]
             floats[TRANSFERRING, place] += seconds
             floats[ALLOWED, place] += moved
@@ -94,11 +89,11 @@ def _ask(
     total = 0.0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
-        if not 0.0 <= target <= cap * (1.0 + SLACK):
+        if not 0.0 <= target <= cap * (1.0 + RATE_SLACK):
             return False
         total += target
         floats[TARGET, place] = min(target, cap)
-    return bool(total <= moment[BANDWIDTH] * (1.0 + SLACK))
+    return bool(total <= moment[BANDWIDTH] * (1.0 + RATE_SLACK))
 
 
 @inlined
@@ -117,7 +112,7 @@ def _to_lower(floats: Floats, integers: Ints, size: int, now: float, calm: float
     """
     count, due = 0, math.inf
     for place in range(size):
-        if floats[TARGET, place] < floats[SENT, place] * (1.0 - EQUAL):
+        if floats[TARGET, place] < floats[SENT, place] * (1.0 - SAME_AMOUNT):
             date = spared_until(floats, place, calm)
             if date > now:
                 due = min(due, date)
@@ -138,7 +133,7 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, calm: float
         pausing = pausing or (floats[TARGET, place] <= 0.0 < floats[RATE, place])
     for place in range(size):
         sent = floats[SENT, place]
-        if floats[TARGET, place] > sent * (1.0 + EQUAL) and floats[RATE, place] <= sent * (1.0 + EQUAL):
+        if floats[TARGET, place] > sent * (1.0 + SAME_AMOUNT) and floats[RATE, place] <= sent * (1.0 + SAME_AMOUNT):
             date = spared_until(floats, place, calm)
             if date > now:
                 due = min(due, date)
@@ -260,7 +255,7 @@ class PendingOperations:
         """So much of the volume is moved, says its application."""
         floats = self._floats
         volume = floats[VOLUME, place]
-        remaining = max(LEAST * volume, volume - moved)
+        remaining = max(LEAST_LEFT * volume, volume - moved)
         floats[REMAINING, place] = remaining
         floats[PROGRESS, place] = floats[DONE, place] + (volume - remaining) / floats[CAP, place]
 

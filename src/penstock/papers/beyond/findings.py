@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from penstock.campaign import BOUND
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.beyond.experiments import FAMILIES, OBJECTIVES, SCALES, THEIRS, Mean, by_setting, campaign, table
 from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import COLOURS, panels
@@ -154,7 +155,7 @@ def _below_bound(setting: str, policies: Mapping[str, Mapping[str, Floats]]) -> 
         for objective in OBJECTIVES
     }
     (name, objective), least = min(gaps.items(), key=lambda gap: gap[1])
-    return ClaimCheck(setting, f"the closest is {name} in {objective}, {least:.2e} below", least >= -1e-9)
+    return ClaimCheck(setting, f"the closest is {name} in {objective}, {least:.2e} below", least >= -CLAIM_SAME)
 
 
 ITEMS: Final = ("numbers", *FIGURES, "claims")

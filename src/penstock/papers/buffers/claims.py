@@ -15,10 +15,11 @@ from penstock.buffers.plan import DYNAMIC, STATIC
 from penstock.buffers.single import alone, alone_by_program
 from penstock.buffers.theorems import averaged, reachable, split, wandering
 from penstock.model import Application, Platform, Workload
+from penstock.numeric.tolerances import CLAIM_CLOSE
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, BufferRows, mean_and_error
 from penstock.papers.claims import ClaimCheck, Verdict
 
-ONE: Final = 1.0 + 1e-6
+ONE: Final = 1.0 + CLAIM_CLOSE
 """A stretch of 1, to a part in a million."""
 PRINTED_RATIOS: Final = (1.23, 1.67)
 LOWEST: Final = 0.01
@@ -40,7 +41,7 @@ def b1(rows: BufferRows) -> Verdict:
             ClaimCheck(
                 f"{mode}: duality gap and residuals of the linear program below 1e-6",
                 f"gap {max(plan['gap'] for plan in plans):.1e}, residual {max(plan['residual'] for plan in plans):.1e}",
-                all(max(plan["gap"], plan["residual"]) < 1e-6 for plan in plans),
+                all(max(plan["gap"], plan["residual"]) < CLAIM_CLOSE for plan in plans),
             ),
         ]
     return Verdict("B1", "§6", "a buffer of S_OPT gives a stretch of 1 for all", tuple(checks))
@@ -107,10 +108,6 @@ def b3(rows: BufferRows) -> Verdict:
     return Verdict("B3", "Figure 8", says, tuple(checks))
 
 
-EQUAL: Final = 1e-6
-"""Relative difference of two sizes that are the same."""
-
-
 def b4(instances: int) -> Verdict:
     """B4 (Section 5)."""
     random = np.random.default_rng(4)
@@ -125,7 +122,7 @@ def b4(instances: int) -> Verdict:
             platform = Platform(whole, read_bandwidth=float(limits[0]), write_bandwidth=float(limits[1]))
             apart.append(_apart(alone(application, platform).peak, alone_by_program(application, platform)))
         checks.append(
-            ClaimCheck(f"{words}: construction and program agree to 1e-6", f"{max(apart):.1e}", max(apart) <= EQUAL)
+            ClaimCheck(f"{words}: construction and program agree to 1e-6", f"{max(apart):.1e}", max(apart) <= CLAIM_CLOSE)
         )
     less = []
     for _ in range(instances):
@@ -137,7 +134,7 @@ def b4(instances: int) -> Verdict:
         ClaimCheck(
             "a joint cap never takes less than separate caps of the same size",
             f"smallest difference {min(less, default=0.0):.2e} bytes in {len(less)} cases",
-            min(less, default=0.0) >= -EQUAL * 100.0,
+            min(less, default=0.0) >= -CLAIM_CLOSE * 100.0,
         )
     )
     return Verdict("B4", "§5", "peak for one application: by construction, and by program for a joint cap", tuple(checks))
@@ -164,7 +161,7 @@ def b5(instances: int) -> Verdict:
             ClaimCheck(
                 f"{mode}: with mean rates between events all constraints hold, no buffer is larger, the stretch stays 1",
                 f"{broken} of {instances} broken; size {grown:+.1e}; stretch 1 + {slowest - 1.0:.1e}",
-                broken == 0 and grown <= EQUAL and slowest <= 1.0 + EQUAL,
+                broken == 0 and grown <= CLAIM_CLOSE and slowest <= 1.0 + CLAIM_CLOSE,
             )
         )
     return Verdict("B5", "Theorem 1", "averaging rates between events keeps stretch and buffer size", tuple(checks))

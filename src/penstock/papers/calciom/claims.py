@@ -9,14 +9,13 @@ from typing import Final
 import numpy as np
 
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import CLAIM_CLOSE, CLAIM_SAME
 from penstock.papers.calciom.figures import SHARE
 from penstock.papers.calciom.scenarios import FILES, CalciomScale, equal, files, large, range_of, small, split
 from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.policies.coordinating import METRICS
 from penstock.theory.interference import Pair, Times, Writer, delta_graph, expected_interference, someone_in_io
 
-EXACT: Final = 1e-9
-"""Relative difference of two simulated values that are the same."""
 PRINTED: Final = 0.64
 """P(another is doing I/O) of §II.B."""
 INTREPID: Final = "ANL-Intrepid"
@@ -52,7 +51,7 @@ def c1(scale: CalciomScale) -> Verdict:
             ClaimCheck(
                 f"{name}, interfering: proportional sharing by hand to 1e-9, straight but for a few bends (at most 6)",
                 f"{worst:.1e}, {bends} bends",
-                worst <= EXACT and 0 < bends <= 6,
+                worst <= CLAIM_SAME and 0 < bends <= 6,
             )
         )
     pair = files()
@@ -60,14 +59,14 @@ def c1(scale: CalciomScale) -> Verdict:
     for strategy in ("serializing", "interrupting"):
         expected = {dt: _in_turn(pair, dt, interrupting=strategy == "interrupting") for dt in dts}
         worst = _worst(pair, dts, strategy, expected)
-        checks.append(ClaimCheck(f"one file of five, {strategy}: as by hand to 1e-9", f"{worst:.1e}", worst <= EXACT))
+        checks.append(ClaimCheck(f"one file of five, {strategy}: as by hand to 1e-9", f"{worst:.1e}", worst <= CLAIM_SAME))
     return Verdict("C1", "§II.C", "Δ-graphs; under interference the piecewise linear function of sharing", tuple(checks))
 
 
 def _bends(x: Floats, y: Floats) -> int:
     """How often the graph through the points is not straight; neighbouring points count once."""
     slopes = np.diff(y) / np.diff(x)
-    bent = np.abs(np.diff(slopes)) > 1e-6 * max(1.0, float(np.abs(slopes).max()))
+    bent = np.abs(np.diff(slopes)) > CLAIM_CLOSE * max(1.0, float(np.abs(slopes).max()))
     return int(np.count_nonzero(bent & ~np.append(False, bent[:-1])))
 
 
@@ -90,7 +89,9 @@ def c2(scale: CalciomScale) -> Verdict:
                 f"{first:.2f}",
                 abs(first / 14.0 - 1.0) <= 0.1,
             ),
-            ClaimCheck("having written before, it does not suffer (1 to 1e-9)", f"{before:.6f}", abs(before - 1.0) <= EXACT),
+            ClaimCheck(
+                "having written before, it does not suffer (1 to 1e-9)", f"{before:.6f}", abs(before - 1.0) <= CLAIM_SAME
+            ),
             ClaimCheck(
                 "serialized, it suffers as much (at least 0.9 times) when it comes second",
                 listed(list(suffered), list(suffered.values()), ".2f"),
@@ -99,7 +100,7 @@ def c2(scale: CalciomScale) -> Verdict:
             ClaimCheck(
                 "interrupting, it does not suffer (1 to 1e-9)",
                 f"{suffered['interrupting']:.6f}",
-                abs(suffered["interrupting"] - 1.0) <= EXACT,
+                abs(suffered["interrupting"] - 1.0) <= CLAIM_SAME,
             ),
             ClaimCheck("at little cost to the large one (factor at most 1.1)", f"{paid:.3f}", paid <= 1.1),
         ),
@@ -121,8 +122,8 @@ def c3(scale: CalciomScale) -> Verdict:
         "equal sizes: fcfs leaves the first untouched and costs the second what interference would; interrupting is "
         "counterproductive",
         (
-            ClaimCheck("serialized, the first takes its time alone to 1e-9", f"{first:.1e}", first <= EXACT),
-            ClaimCheck("the second takes what it takes under interference to 1e-9", f"{second:.1e}", second <= EXACT),
+            ClaimCheck("serialized, the first takes its time alone to 1e-9", f"{first:.1e}", first <= CLAIM_SAME),
+            ClaimCheck("the second takes what it takes under interference to 1e-9", f"{second:.1e}", second <= CLAIM_SAME),
             ClaimCheck(
                 "interrupting, the sum of I/O times is above that of fcfs at every dt in between",
                 f"by {float(lost.min()):.3g} to {float(lost.max()):.3g} s",
@@ -145,16 +146,16 @@ def c4(scale: CalciomScale) -> Verdict:
     values = graph.values("cpu-seconds")
     gain = values["interfering"] - values["coordinating"]
     checks = [
-        ClaimCheck(f"interrupts up to dt = T_A − T_B = {threshold:.6f} s (to 1e-6)", where, off <= 1e-6),
+        ClaimCheck(f"interrupts up to dt = T_A − T_B = {threshold:.6f} s (to 1e-6)", where, off <= CLAIM_CLOSE),
         ClaimCheck(
             "B first: A waits",
             f"{changes[0].after} from dt = {changes[0].dt:.3f} s",
-            changes[0].after == "A waits" and changes[1].before == "A waits" and abs(changes[1].dt) <= 1e-6 * alone.a,
+            changes[0].after == "A waits" and changes[1].before == "A waits" and abs(changes[1].dt) <= CLAIM_CLOSE * alone.a,
         ),
         ClaimCheck(
             "Figure 11: never more CPU seconds than interfering (to 1e-9), and less where they meet",
             f"less by {float(gain.min()) / pair.a.nodes:.3g} to {float(gain.max()) / pair.a.nodes:.3g} s a core",
-            bool(np.all(gain >= -EXACT * values["interfering"]) and gain.max() > 0.0),
+            bool(np.all(gain >= -CLAIM_SAME * values["interfering"]) and gain.max() > 0.0),
         ),
     ]
     for metric in METRICS:
@@ -163,10 +164,10 @@ def c4(scale: CalciomScale) -> Verdict:
             graph = delta_graph(pair, [dt], ["interfering", f"coordinating:metric={metric}"])
             before, after = (float(value[0]) for value in graph.values(metric).values())
             worst = max(worst, after / before - 1.0)
-            better += after < before * (1.0 - 1e-6)
+            better += after < before * (1.0 - CLAIM_CLOSE)
         measured = f"at worst {worst:+.1e}; better for {better} of {scale.pairs}"
         checks.append(
-            ClaimCheck(f"{metric}: never worse than interfering (to 1e-9), random pairs", measured, worst <= EXACT)
+            ClaimCheck(f"{metric}: never worse than interfering (to 1e-9), random pairs", measured, worst <= CLAIM_SAME)
         )
     return Verdict(
         "C4", "§IV.D", "the dynamic choice interrupts when dt < T_A − T_B; never worse than interfering", tuple(checks)
@@ -193,7 +194,7 @@ def c5(scale: CalciomScale) -> Verdict:
     smooth = delta_graph(fine, dts.tolist(), ["interrupting"]).times["interrupting"][:, 1]
     saw = delta_graph(coarse, dts.tolist(), ["interrupting"]).times["interrupting"][:, 1]
     length = alone.a / FILES
-    expected = alone.b + np.ceil(dts / length - EXACT) * length - dts
+    expected = alone.b + np.ceil(dts / length - CLAIM_SAME) * length - dts
     off = float(np.abs(saw / expected - 1.0).max())
     teeth = int(np.count_nonzero(np.diff(saw) > 0.5 * length)) + 1
     flat = float(np.abs(smooth / alone.b - 1.0).max())
@@ -202,9 +203,9 @@ def c5(scale: CalciomScale) -> Verdict:
         "§IV.C",
         "interruptions between files instead of rounds give the saw pattern",
         (
-            ClaimCheck("between rounds of no length: B takes its time alone to 1e-9", f"{flat:.1e}", flat <= EXACT),
+            ClaimCheck("between rounds of no length: B takes its time alone to 1e-9", f"{flat:.1e}", flat <= CLAIM_SAME),
             ClaimCheck(
-                "between files: B waits for the end of A's present file, by hand to 1e-9", f"{off:.1e}", off <= EXACT
+                "between files: B waits for the end of A's present file, by hand to 1e-9", f"{off:.1e}", off <= CLAIM_SAME
             ),
             ClaimCheck(f"one tooth for each of the {FILES} files", f"{teeth}", teeth == FILES),
         ),

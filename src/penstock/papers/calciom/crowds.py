@@ -10,6 +10,7 @@ import numpy as np
 from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.calciom.scenarios import CalciomScale
 from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.policies.coordinating import METRICS
@@ -56,7 +57,7 @@ def many(scale: CalciomScale) -> Verdict:
         for place, metric in enumerate(METRICS):
             chosen = np.array([metrics_of(workload, f"coordinating:metric={metric}")[place] for workload in sets])
             ratios = chosen / interfering[:, place]
-            worse = int(np.count_nonzero(ratios > 1.0 + 1e-9))
+            worse = int(np.count_nonzero(ratios > 1.0 + CLAIM_SAME))
             checks.append(
                 ClaimCheck(
                     f"{MEMBERS} {kind}, {metric}: below interfering on average, above it in at most {RARELY:.0%} of sets",

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from matplotlib.figure import Figure
 
+from penstock.numeric.tolerances import CLAIM_LIMIT, CLAIM_SAME
 from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import panels
 from penstock.planning.partition import (
@@ -24,7 +25,6 @@ from penstock.theory.chains import hierarchical_round_robin, list_schedule, sche
 
 INSTANCES: Final[Mapping[str, int]] = {"smoke": 30, "quick": 300, "paper": 3_000}
 KEYS: Final = ("fifo", "johnson", "most-remain")
-CLOSE: Final = 1e-9
 Jobs = list[list[tuple[float, float]]]
 
 
@@ -48,7 +48,7 @@ def d1(instances: int) -> Verdict:
         worst = max(worst, *(list_schedule(jobs, key).makespan / best - 1.0 for key in KEYS))
     says = "with one operation each, any greedy order is optimal for the makespan"
     check = ClaimCheck(
-        f"{instances} random instances, three orders", f"largest excess over the optimum {worst:.1e}", worst <= CLOSE
+        f"{instances} random instances, three orders", f"largest excess over the optimum {worst:.1e}", worst <= CLAIM_SAME
     )
     return Verdict("D1", "§II.B.2", says, (check,))
 
@@ -72,8 +72,8 @@ def d2(instances: int) -> Verdict:
         "Theorem 2",
         "hierarchical round-robin is optimal for uniform jobs, with a closed form",
         (
-            ClaimCheck(f"{instances} random instances: optimal", f"largest excess {excess:.1e}", excess <= CLOSE),
-            ClaimCheck("the closed form is its makespan", f"largest difference {apart:.1e}", apart <= CLOSE),
+            ClaimCheck(f"{instances} random instances: optimal", f"largest excess {excess:.1e}", excess <= CLAIM_SAME),
+            ClaimCheck("the closed form is its makespan", f"largest difference {apart:.1e}", apart <= CLAIM_SAME),
             ClaimCheck(
                 "Figure II.3's example: 16 by schedule and by formula",
                 f"{by_order:g} and {by_formula:g}",
@@ -100,9 +100,9 @@ def d3(instances: int) -> Verdict:
         "any list schedule takes at most twice the optimum, and the ratio is tight",
         (
             ClaimCheck(
-                f"{instances} random instances, three orders: at most 2", f"largest {worst:.4f}", worst <= 2.0 + CLOSE
+                f"{instances} random instances, three orders: at most 2", f"largest {worst:.4f}", worst <= 2.0 + CLAIM_SAME
             ),
-            ClaimCheck("the ε instance: towards 2", f"{ratio:.6f} at ε = {epsilon:g}", abs(ratio - 2.0) < 1e-5),
+            ClaimCheck("the ε instance: towards 2", f"{ratio:.6f} at ε = {epsilon:g}", abs(ratio - 2.0) < CLAIM_LIMIT),
         ),
     )
 
@@ -118,7 +118,7 @@ def d4(instances: int) -> Verdict:
         worst = max(worst, (ratio - 1.0) * n)
     says = "hierarchical round-robin takes at most 1 + 1/n of the optimum for periodic jobs with equal n"
     check = ClaimCheck(
-        f"{instances} random instances: (ratio − 1)·n at most 1", f"largest {worst:.4f}", worst <= 1.0 + CLOSE
+        f"{instances} random instances: (ratio − 1)·n at most 1", f"largest {worst:.4f}", worst <= 1.0 + CLAIM_SAME
     )
     return Verdict("D4", "Theorem 4", says, (check,))
 
@@ -137,7 +137,7 @@ def d12(instances: int) -> Verdict:
     gaps = np.array([contiguity_gap(applications) for applications in sets])
     best = np.array([best_partition(applications).value for applications in sets])
     plain = np.array([min(all_shared(a).value, all_exclusive(a).value) for a in sets])
-    wins = float(np.mean(best < plain * (1.0 - CLOSE)))
+    wins = float(np.mean(best < plain * (1.0 - CLAIM_SAME)))
     counter = Applications(
         (2.0, 4.0, 6.0, 24.0, 64.0),
         tuple(64.0 * v / w for v, w in zip((2, 4, 6, 24, 64), (1, 40, 16, 1, 1), strict=True)),
@@ -150,13 +150,13 @@ def d12(instances: int) -> Verdict:
         (
             ClaimCheck(
                 f"{instances} random sets of 3 to 7: contiguous is as good as any",
-                f"in {np.mean(gaps <= CLOSE):.1%} of the sets; largest gap {gaps.max():.1%}",
-                bool(gaps.max() <= CLOSE),
+                f"in {np.mean(gaps <= CLAIM_SAME):.1%} of the sets; largest gap {gaps.max():.1%}",
+                bool(gaps.max() <= CLAIM_SAME),
             ),
             ClaimCheck(
                 "the set (2, 4, 6, 24, 64) with loads (1, 40, 16, 1, 1)/64",
                 f"best {best_partition(counter).value:.3f}, contiguous {contiguous_partition(counter).value:.3f}",
-                contiguity_gap(counter) <= CLOSE,
+                contiguity_gap(counter) <= CLAIM_SAME,
             ),
             ClaimCheck("better than both in most cases", f"in {wins:.1%} of the sets", wins > 0.5),
         ),

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE, Sets
 from penstock.papers.distributed.figures import COLOURS, changes, name_of
@@ -127,7 +128,7 @@ def s4(kinds: Sequence[Sets]) -> Verdict:
             ClaimCheck(
                 f"{sets.label}: best-bdw has the smallest ρ_io, 1",
                 listed(list(least), list(least.values()), ".3f"),
-                abs(least["best-bdw"] - 1.0) < 1e-9,
+                abs(least["best-bdw"] - 1.0) < CLAIM_SAME,
             ),
             ClaimCheck(
                 f"{sets.label}: ρ_con of best-bdw grows with the I/O-load",
@@ -265,6 +266,6 @@ def oracle(rows: Sequence[Mapping[str, float]]) -> Verdict:
     check = ClaimCheck(
         "no heuristic is better than the best of all placements; mean slowdown over it, on average",
         listed(ordered, [means[name] for name in ordered], ".3f"),
-        least >= 1.0 - 1e-9,
+        least >= 1.0 - CLAIM_SAME,
     )
     return Verdict("oracle", "–", f"the best of all placements of {len(rows)} small sets beside the heuristics", (check,))

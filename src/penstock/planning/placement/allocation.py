@@ -29,6 +29,7 @@ from penstock.engine.machine import Placement
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import kernel
+from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.placement.characteristics import Characteristics, Information
 
 
@@ -72,7 +73,7 @@ def best_choice(known: Characteristics, resources: int, *, optional: bool) -> In
     return counts
 
 
-FULL: Final = 1.0 + 1e-12
+FULL: Final = 1.0 + SAME_AMOUNT
 """The largest I/O-load: 1, but for the roundings of a sum."""
 
 
