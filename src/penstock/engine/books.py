@@ -29,6 +29,11 @@ def end_operation(own: Any, volume: float, alone: float, io_seconds: float) -> N
     own.operations += 1
 
 
+def progress_during(done: float, volume: float, remaining: float, cap: float) -> float:
+    """Progress in seconds within an operation: `done` before it, and what it has moved at its cap in bytes/s (000 eq. 6)."""
+    return done + (volume - remaining) / cap
+
+
 def mean_iteration(own: Any) -> float:
     """ω in seconds; 0 before the first finished iteration."""
     return float(own.in_iterations / own.iterations) if own.iterations > 0 else 0.0
@@ -36,4 +41,5 @@ def mean_iteration(own: Any) -> float:
 
 compiled_end_work = inlined_kernel(end_work)
 compiled_end_operation = inlined_kernel(end_operation)
+compiled_progress_during = inlined_kernel(progress_during)
 compiled_mean_iteration = inlined_kernel(mean_iteration)

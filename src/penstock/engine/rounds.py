@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.books import compiled_progress_during
 from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, ROUNDS, State
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, VOLUME
 from penstock.numeric.compiled import inlined_kernel
@@ -108,7 +109,8 @@ def end_rounds(state: State, store: int, together: float) -> None:
             left = _left_after_round(state, slot)
             if state.clock[NOW] + max(0.0, floats[REMAINING, slot] - left) / floats[RATE, slot] <= together:
                 floats[REMAINING, slot] = left
-                floats[PROGRESS, slot] = floats[DONE, slot] + (floats[VOLUME, slot] - left) / floats[CAP, slot]
+                done, volume = floats[DONE, slot], floats[VOLUME, slot]
+                floats[PROGRESS, slot] = compiled_progress_during(done, volume, left, floats[CAP, slot])
                 floats[HOLDING, slot] = 0.0
 
 

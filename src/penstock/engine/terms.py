@@ -88,7 +88,15 @@ def same_date(now: float, terms: Terms) -> float:
     return float(now + DATES_KNOWN_TO * (abs(now) + abs(terms.origin)))
 
 
+def tick_date(origin: float, delta: float, ticks: float) -> float:
+    """The date of the next periodic decision after `ticks` of them, every `delta` seconds from `origin` on."""
+    return float(origin + (ticks + 1.0) * delta)
+
+
+compiled_tick_date = inlined_kernel(tick_date)
+
+
 @inlined_kernel
 def next_tick(ticks: float, terms: Terms) -> float:
-    """The date of the next periodic decision."""
-    return float(terms.origin + (ticks + 1.0) * terms.delta)
+    """The date of the next periodic decision of a run."""
+    return compiled_tick_date(terms.origin, terms.delta, ticks)

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.books import compiled_mean_iteration, compiled_progress_during
 from penstock.engine.state import (
     ASIDE,
     BEGAN,
@@ -196,7 +196,8 @@ def catch_up(state: State, terms: Terms, store: int) -> None:
             floats[REMAINING, slot] = remaining
             floats[TRANSFERRING, slot] += seconds
             if not terms.striped:
-                floats[PROGRESS, slot] = floats[DONE, slot] + (floats[VOLUME, slot] - remaining) / floats[CAP, slot]
+                done, volume = floats[DONE, slot], floats[VOLUME, slot]
+                floats[PROGRESS, slot] = compiled_progress_during(done, volume, remaining, floats[CAP, slot])
         if here.moving > 0:
             here.busy += seconds
     here.since = state.clock[NOW]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.engine.books import compiled_progress_during
 from penstock.engine.chain import pop, push
 from penstock.engine.state import (
     BEGAN,
@@ -152,7 +153,7 @@ def write_places(state: State) -> None:
         floats[RATE, place] = state.clock[SHARE] * cap
         floats[BEGAN, place] = own.began
         floats[DONE, place] = own.done
-        floats[PROGRESS, place] = own.done + (volume - floats[REMAINING, place]) / cap
+        floats[PROGRESS, place] = compiled_progress_during(own.done, volume, floats[REMAINING, place], cap)
         floats[RELEASE, place] = own.release
         floats[TRANSFERRING, place] = own.transfer_seconds + now - own.began
         floats[SEGMENT_BEGIN, place] = own.counted
