@@ -21,6 +21,7 @@ from benchmarks.coordinator_load import processor_seconds
 from benchmarks.report import NotHereError, Report, Results, verdict
 from penstock.live.client import Job
 from penstock.live.core.core import Core
+from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
 from penstock.policies import REGISTRY
 
 REGISTERED, ACTIVE = 1_000, 100
@@ -161,20 +162,21 @@ def _decisions(report: Report, sizes: tuple[int, ...]) -> Results:
 def _decisions_per_s(policy: str, size: int) -> float:
     core = Core(policy, 1e11)
     members = [
-        core.register(0.0, f"job{number}", nodes=1 + number % 64, bandwidth=1e9 * (1 + number % 7)) for number in range(size)
+        core.enter(0.0, RegisterEvent(f"job{number}", nodes=1 + number % 64, bandwidth=1e9 * (1 + number % 7)))
+        for number in range(size)
     ]
     for member in members:
-        core.inform(0.0, member, 1, 1e9 * (1 + member.number % 13))
-    core.decide(0.0)
+        core.enter(0.0, InformEvent(member, 1, 1e9 * (1 + member.number % 13)))
+    core.handle(0.0)
     begun, turns, now = time.perf_counter(), 0, 0.0
     while time.perf_counter() - begun < 0.2:
         now += 1e-3
         member = members[turns % size]
         operation = member.last_operation
-        core.release(now, member, operation)
-        core.inform(now, member, operation + 1, 1e9 * (1 + (turns + member.number) % 13))
-        for instruction in core.decide(now):
-            core.yielded(now, instruction.application, instruction.number)
+        core.enter(now, ReleaseEvent(member, operation))
+        core.enter(now, InformEvent(member, operation + 1, 1e9 * (1 + (turns + member.number) % 13)))
+        for grant in core.handle(now).grants:
+            core.enter(now, YieldEvent(grant.client, grant.number))
         turns += 1
     return turns / (time.perf_counter() - begun)
 

@@ -90,7 +90,7 @@ def _say_ready(server: Any) -> None:
         *filter(None, [settings.listen]),
         *([f"http://{settings.http}/state"] if settings.http else []),
     ]
-    known = f"; {len(server.core.applications)} applications known from before" if server.core.applications else ""
+    known = f"; {len(server.core.registry.clients)} applications known from before" if server.core.registry.clients else ""
     what = f"sharing {server.core.bandwidth:g} bytes/s by {server.core.policy.name}"
     sys.stderr.write(f"penstock serve: {what}, at {', '.join(places)}{known}\n")
     sys.stderr.flush()

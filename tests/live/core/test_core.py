@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 from hypothesis import assume, given
 
 from penstock.engine import dedicated, simulate
-from penstock.live.core.clients import ForgetInstruction, GrantInstruction
+from penstock.live.core import core as core_module
 from penstock.live.core.core import Core
-from penstock.live.core.pending import PendingOperations
+from penstock.live.core.events import (
+    BeatEvent,
+    ForgetInstruction,
+    InformEvent,
+    RegisterEvent,
+    ReleaseEvent,
+    ReportEvent,
+    YieldEvent,
+)
+from penstock.live.core.pending import check_posting
+from penstock.live.protocol import INVALID
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, POSTING
@@ -36,23 +48,37 @@ def test_in_virtual_time_it_is_the_engine(name, workload):
     for mine, client in zip(result.applications, virtual.clients, strict=True):
         assert (math.nan if mine.end is None else mine.end) == pytest.approx(client.end, rel=1e-9, abs=1e-9, nan_ok=True)
         if mine.end is None and client.known is not None:
-            virtual.core.decide(result.end)
+            virtual.core.handle(result.end)
             assert virtual.core.progress(client.known) == close(mine.progress)
             assert client.known.operations == mine.operations
 
 
-def test_every_column_that_is_filled_at_posting_is(monkeypatch):
-    filled = {}
-    monkeypatch.setattr(PendingOperations, "post", lambda self, owner, moved, **values: filled.update(values))
-    core = Core("fcfs", 1.0)
-    core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
-    assert filled.keys() >= {name for name, column in COLUMNS.items() if column.filled == POSTING}
+def test_every_column_that_is_filled_at_posting_is():
+    filled = {name for name, column in COLUMNS.items() if column.filled == POSTING}
+    check_posting(filled)
+    with pytest.raises(TypeError, match="Posting lacks new; expected a field for each"):
+        check_posting(filled | {"new"})
+
+
+def test_the_example_runs():
+    assert doctest.testmod(core_module).failed == 0
+
+
+def test_refused_events_do_not_keep_others_from_being_handled():
+    core = Core("fair-share", 10.0)
+    a, b = (core.enter(0.0, RegisterEvent(job)) for job in "ab")
+    wrong = InformEvent(a, 1, volume=0.0)
+    told = core.handle(0.0, wrong, InformEvent(b, 1, volume=100.0), RegisterEvent("c", bandwidth=0.0))
+    assert [(grant.client, grant.operation, grant.rate) for grant in told.grants] == [(b, 1, 10.0)]
+    assert [(refusal.event, refusal.code) for refusal in told.refusals] == [(wrong, INVALID), (mock.ANY, INVALID)]
+    assert told.refusals[0].text == "operation 1 has no volume; expected bytes above 0"
+    assert told.forgets == []
 
 
 def test_a_policy_is_shown_what_is_the_same_for_all_of_the_present():
     core = Core("set-10", 5.0)
-    core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
-    core.release(3.0, core.applications[1], 1)
+    core.enter(1.0, InformEvent(core.enter(0.0, RegisterEvent("first")), 1, 10.0))
+    core.enter(3.0, ReleaseEvent(core.registry.clients[1], 1))
     shown = core.view()
     assert (shown.now, shown.bandwidth, shown.window_end, shown.completed) == (3.0, 5.0, math.inf, 1)
     assert shown.parameter == core.policy.value
@@ -63,59 +89,59 @@ def test_the_first_application_does_not_wait_for_the_policy_to_be_loaded(monkeyp
     core = Core(fresh[0], 1.0)
     core.set_policy(0.0, fresh[1])
     monkeypatch.setattr(Policy, "_compile", lambda self: pytest.fail(f"{self.name} is loaded when it is asked"))
-    core.inform(1.0, core.register(0.0, "first"), 1, 10.0)
-    (grant,) = core.decide(1.0)
+    core.enter(1.0, InformEvent(core.enter(0.0, RegisterEvent("first")), 1, 10.0))
+    (grant,) = core.handle(1.0).grants
     assert grant.rate == 1.0
 
 
 def beating(core, until, *members, every=1.0, reports=None):
-    """Everybody gives signs of life and keeps to its grants; `reports` of some tell so many bytes more each time."""
-    told = []
+    """All beat and keep to their grants; `reports`: bytes that a job reports more each time. Returns who was forgotten."""
+    told: list[ForgetInstruction] = []
     while core.now < until:
         now = core.now + every
         for member in members:
-            if member.number in core.applications and member.connected:
-                core.alive(now, member)
+            if member.number in core.registry.clients and member.connected:
+                core.enter(now, BeatEvent(member))
                 if reports and member.job in reports and member.operation is not None:
-                    core.report(now, member, member.operation.number, member.operation.moved + reports[member.job])
-        for instruction in core.decide(now):
-            told.append(instruction)
-            if isinstance(instruction, GrantInstruction):
-                core.yielded(now, instruction.application, instruction.number)
+                    core.enter(
+                        now, ReportEvent(member, member.operation.number, member.operation.moved + reports[member.job])
+                    )
+        instructions = core.handle(now)
+        told += instructions.forgets
+        for grant in instructions.grants:
+            core.enter(now, YieldEvent(grant.client, grant.number))
     return told
 
 
 def two_in_turn():
     """Of 1,000 bytes at 10 bytes/s in 10 rounds each, one after the other."""
     core = Core("fcfs", 10.0, lease=5.0)
-    members = [core.register(0.0, name) for name in ("first", "second")]
+    members = [core.enter(0.0, RegisterEvent(name)) for name in ("first", "second")]
     for member in members:
-        core.inform(0.0, member, 1, 1000.0, rounds=10)
-    core.decide(0.0)
+        core.enter(0.0, InformEvent(member, 1, 1000.0, rounds=10))
+    core.handle(0.0)
     return core, members
 
 
 def test_who_hangs_but_gives_signs_of_life_holds_nobody_up():
     core, (first, second) = two_in_turn()
     # It should have moved all, and 5 % and a round more, after 115 s; it never moved since 0 s.
-    assert not [one for one in beating(core, 114.0, first, second) if isinstance(one, ForgetInstruction)]
-    told = beating(core, 117.0, first, second)
-    (forgotten,) = [one for one in told if isinstance(one, ForgetInstruction)]
-    assert forgotten.application is first
+    assert not beating(core, 114.0, first, second)
+    (forgotten,) = beating(core, 117.0, first, second)
+    assert forgotten.client is first
     assert "it has moved nothing for " in forgotten.reason
     assert (first.in_force, second.in_force) == (0.0, 10.0)
 
 
 def test_who_is_slow_keeps_its_place():
     core, (first, second) = two_in_turn()
-    told = beating(core, 400.0, first, second, reports={"first": 1.0})
-    assert not [one for one in told if isinstance(one, ForgetInstruction)]
+    assert not beating(core, 400.0, first, second, reports={"first": 1.0})
     assert (first.in_force, second.in_force) == (10.0, 0.0)
 
 
 def test_a_wider_link_widens_what_restored_applications_can_use():
     core = Core("fcfs", 10.0)
-    member = core.register(0.0, "wide", bandwidth=50.0)
+    member = core.enter(0.0, RegisterEvent("wide", bandwidth=50.0))
     assert member.cap == 10.0
     wider = Core("fcfs", 40.0)
     wider.restore([member])
@@ -123,70 +149,69 @@ def test_a_wider_link_widens_what_restored_applications_can_use():
 
 
 def told(core: Core, now: float) -> dict[str, float]:
-    return {one.application.job: one.rate for one in core.decide(now) if isinstance(one, GrantInstruction)}
+    return {grant.client.job: grant.rate for grant in core.handle(now).grants}
 
 
 def test_who_was_just_told_a_rate_is_spared_small_changes_for_a_moment():
-    """Six share 60, one after the other, and all yield at once; calm is 1 s."""
-    core = Core("fair-share", 60.0, calm=1.0)
-    members = [core.register(0.0, f"{number}") for number in range(1, 7)]
-    core.inform(0.0, members[0], 1, 1e6)
-    core.inform(0.0, members[1], 1, 1e6)
+    """Six share 60, one after the other, and all yield at once; min_update_interval is 1 s."""
+    core = Core("fair-share", 60.0, min_update_interval=1.0)
+    members = [core.enter(0.0, RegisterEvent(f"{number}")) for number in range(1, 7)]
+    core.enter(0.0, InformEvent(members[0], 1, 1e6))
+    core.enter(0.0, InformEvent(members[1], 1, 1e6))
     assert told(core, 0.0) == {"1": 30.0, "2": 30.0}
-    core.inform(0.1, members[2], 1, 1e6)
+    core.enter(0.1, InformEvent(members[2], 1, 1e6))
     assert told(core, 0.1) == {"3": 0.0, "1": 20.0, "2": 20.0}  # a third less is much
     for member in members[:2]:
-        core.yielded(0.1, member, member.grant_number)
+        core.enter(0.1, YieldEvent(member, member.grant_number))
     assert told(core, 0.1) == {"3": 20.0}
-    core.inform(0.2, members[3], 1, 1e6)
+    core.enter(0.2, InformEvent(members[3], 1, 1e6))
     assert told(core, 0.2) == {"4": 0.0, "1": 15.0, "2": 15.0, "3": 15.0}  # and so is a fourth
     for member in members[:3]:
-        core.yielded(0.2, member, member.grant_number)
+        core.enter(0.2, YieldEvent(member, member.grant_number))
     assert told(core, 0.2) == {"4": 15.0}
-    core.inform(0.3, members[4], 1, 1e6)
+    core.enter(0.3, InformEvent(members[4], 1, 1e6))
     assert told(core, 0.3) == {"5": 0.0}
     assert core.next_date() == 1.2
     assert told(core, 1.1) == {}
-    core.inform(1.15, members[5], 1, 1e6)
+    core.enter(1.15, InformEvent(members[5], 1, 1e6))
     assert told(core, 1.15) == {"6": 0.0, "1": 10.0, "2": 10.0, "3": 10.0, "4": 10.0}
-    core.release(1.16, members[5], 1)
+    core.enter(1.16, ReleaseEvent(members[5], 1))
     assert told(core, 1.16) == {}
     for member in members[:4]:
-        core.yielded(1.17, member, member.grant_number)
+        core.enter(1.17, YieldEvent(member, member.grant_number))
     assert told(core, 1.17) == {"5": 12.0}
     assert told(core, 2.1) == {}
     assert told(core, 2.15) == {"1": 12.0, "2": 12.0, "3": 12.0, "4": 12.0}
 
 
 def test_nobody_is_spared_a_pause_and_nobody_waits_to_resume():
-    core = Core("interrupting", 90.0, calm=1.0)
-    first, second = core.register(0.0, "first"), core.register(0.0, "second")
-    core.inform(0.0, first, 1, 1e6)
+    core = Core("interrupting", 90.0, min_update_interval=1.0)
+    first, second = core.enter(0.0, RegisterEvent("first")), core.enter(0.0, RegisterEvent("second"))
+    core.enter(0.0, InformEvent(first, 1, 1e6))
     assert told(core, 0.0) == {"first": 90.0}
-    core.inform(0.1, second, 1, 1e3)
+    core.enter(0.1, InformEvent(second, 1, 1e3))
     assert told(core, 0.1) == {"first": 0.0, "second": 0.0}
-    core.yielded(0.2, first, first.grant_number)
+    core.enter(0.2, YieldEvent(first, first.grant_number))
     assert told(core, 0.2) == {"second": 90.0}
-    core.release(0.3, second, 1)
+    core.enter(0.3, ReleaseEvent(second, 1))
     assert told(core, 0.3) == {"first": 90.0}
 
 
 def test_who_has_waited_for_longer_than_a_lease_has_a_lease_to_begin():
     """Also where its grant allows all of it in a moment."""
     core = Core("fifo", 10.0, lease=10.0)
-    first, second = core.register(0.0, "first"), core.register(0.0, "second")
-    core.inform(0.0, first, 1, 1e6)
-    core.inform(0.0, second, 1, 1e-3)
-    core.decide(0.0)
+    first, second = core.enter(0.0, RegisterEvent("first")), core.enter(0.0, RegisterEvent("second"))
+    core.enter(0.0, InformEvent(first, 1, 1e6))
+    core.enter(0.0, InformEvent(second, 1, 1e-3))
+    core.handle(0.0)
     for now in range(1, 30):
-        core.report(float(now), first, 1, 10.0 * now)
-        core.alive(float(now), second)
-        core.decide(float(now))
-    core.release(30.0, first, 1)
+        core.enter(float(now), ReportEvent(first, 1, 10.0 * now))
+        core.enter(float(now), BeatEvent(second))
+        core.handle(float(now))
+    core.enter(30.0, ReleaseEvent(first, 1))
     assert told(core, 30.0) == {"second": 10.0}
     for member in (first, second):
-        core.alive(39.0, member)
-    assert core.decide(39.9) == []
-    (forget,) = core.decide(40.1)
-    assert isinstance(forget, ForgetInstruction)
-    assert forget.application is second
+        core.enter(39.0, BeatEvent(member))
+    assert not core.handle(39.9)
+    (forget,) = core.handle(40.1).forgets
+    assert forget.client is second

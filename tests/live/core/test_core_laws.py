@@ -17,8 +17,23 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.live.core.clients import NO_PLACE, Client, ForgetInstruction, GrantInstruction, Refused
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
+from penstock.live.core.events import (
+    BeatEvent,
+    DisconnectEvent,
+    ForgetEvent,
+    ForgetInstruction,
+    GrantInstruction,
+    InformEvent,
+    JoinEvent,
+    LeaveEvent,
+    Refused,
+    RegisterEvent,
+    ReleaseEvent,
+    ReportEvent,
+    YieldEvent,
+)
 from penstock.live.core.pending import FLOATS
 from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.live.server.journal import JournalEntry, Present, fold
@@ -85,12 +100,12 @@ class AnyEvents(RuleBasedStateMachine):
         policy=st.sampled_from([*LIVE, *["fair-share"] * len(LIVE)]),  # which takes from many to give to one
         caps=st.lists(st.sampled_from([20.0, 60.0, B, B]), min_size=1, max_size=4),
         at_once=st.sampled_from([True, True, False]),
-        calm=st.sampled_from([0.0, 0.01, 2.0]),
+        min_update_interval=st.sampled_from([0.0, 0.01, 2.0]),
     )
-    def begin(self, policy: str, caps: list[float], at_once: bool, calm: float) -> None:
+    def begin(self, policy: str, caps: list[float], at_once: bool, min_update_interval: float) -> None:
         self.now = 0.0
         self.policy = policy
-        self.calm = calm
+        self.min_update_interval = min_update_interval
         self.at_once = at_once
         """Whether a decision follows every event, as where messages come one by one, or only when a rule says so."""
         self.core = self.new_core()
@@ -101,7 +116,16 @@ class AnyEvents(RuleBasedStateMachine):
             self.enter(self.clients[-1], 1000.0, rounds=4, moved=0.0)
 
     def new_core(self) -> Core:
-        return Core(self.policy, B, node_bandwidth=30.0, lease=LEASE, keep=KEEP, keep_most=4, calm=self.calm, now=self.now)
+        return Core(
+            self.policy,
+            B,
+            node_bandwidth=30.0,
+            lease=LEASE,
+            keep=KEEP,
+            keep_most=4,
+            min_update_interval=self.min_update_interval,
+            now=self.now,
+        )
 
     # Events
 
@@ -109,8 +133,8 @@ class AnyEvents(RuleBasedStateMachine):
     @precondition(lambda self: len(self.clients) < 6)
     def register(self, nodes: int, cap: float | None, elapsed: float, part: float) -> None:
         def event() -> None:
-            application = self.core.register(
-                self.now, f"job{nodes}", nodes=nodes, bandwidth=cap, elapsed=elapsed, progress=part * elapsed
+            application = self.core.enter(
+                self.now, RegisterEvent(f"job{nodes}", nodes=nodes, bandwidth=cap, elapsed=elapsed, progress=part * elapsed)
             )
             self.clients.append(KnownClient(application, self.now))
 
@@ -146,7 +170,9 @@ class AnyEvents(RuleBasedStateMachine):
         pending = client.known.operation
         client.posted, client.quiet_since = True, self.now
         self.attempt(
-            lambda: self.core.inform(self.now, client.known, pending.number, pending.volume, 3, part * pending.volume),
+            lambda: self.core.enter(
+                self.now, InformEvent(client.known, pending.number, pending.volume, 3, part * pending.volume)
+            ),
             None,
             client,
         )
@@ -159,11 +185,13 @@ class AnyEvents(RuleBasedStateMachine):
         operation = client.known.last_operation + 1 - back
         pending = client.known.operation
         if pending is not None and pending.number == operation:
-            self.attempt(lambda: self.core.inform(self.now, client.known, operation, pending.volume * 2.0 + 1.0), INVALID)
+            self.attempt(
+                lambda: self.core.enter(self.now, InformEvent(client.known, operation, pending.volume * 2.0 + 1.0)), INVALID
+            )
         elif back:
-            self.attempt(lambda: self.core.inform(self.now, client.known, operation, volume), OUT_OF_ORDER)
+            self.attempt(lambda: self.core.enter(self.now, InformEvent(client.known, operation, volume)), OUT_OF_ORDER)
         else:
-            self.attempt(lambda: self.core.inform(self.now, client.known, operation, 5e-324 * volume), INVALID)
+            self.attempt(lambda: self.core.enter(self.now, InformEvent(client.known, operation, 5e-324 * volume)), INVALID)
 
     @rule(data=st.data(), part=PARTS, wrong=st.sampled_from([0, 0, 0, 1]))
     def report(self, data: st.DataObject, part: float, wrong: int) -> None:
@@ -176,7 +204,7 @@ class AnyEvents(RuleBasedStateMachine):
         refused = None if pending is not None and not wrong else UNEXPECTED
         if refused is None and pending is not None and moved > pending.moved:
             client.quiet_since = self.now
-        self.attempt(lambda: self.core.report(self.now, client.known, number, moved), refused, client)
+        self.attempt(lambda: self.core.enter(self.now, ReportEvent(client.known, number, moved)), refused, client)
 
     @rule(data=st.data(), skipped=st.sampled_from([0, 0, 1, 2]))
     def answer(self, data: st.DataObject, skipped: int) -> None:
@@ -194,7 +222,7 @@ class AnyEvents(RuleBasedStateMachine):
             return
         grant = client.told + ahead
         refused = INVALID if ahead > 0 else None
-        self.attempt(lambda: self.core.yielded(self.now, client.known, grant), refused, client)
+        self.attempt(lambda: self.core.enter(self.now, YieldEvent(client.known, grant)), refused, client)
 
     @rule(data=st.data(), part=PARTS, wrong=st.sampled_from([0, 0, 0, 1]))
     def release(self, data: st.DataObject, part: float, wrong: int) -> None:
@@ -204,7 +232,7 @@ class AnyEvents(RuleBasedStateMachine):
         pending = client.known.operation
         if pending is None or wrong:
             number = client.known.last_operation + wrong
-            self.attempt(lambda: self.core.release(self.now, client.known, number), UNEXPECTED)
+            self.attempt(lambda: self.core.enter(self.now, ReleaseEvent(client.known, number)), UNEXPECTED)
         else:
             self.end(client, part * pending.volume if part else None)
 
@@ -212,14 +240,14 @@ class AnyEvents(RuleBasedStateMachine):
     def beat(self, data: st.DataObject) -> None:
         client = self.some(data)
         if client is not None:
-            self.attempt(lambda: self.core.alive(self.now, client.known), None, client)
+            self.attempt(lambda: self.core.enter(self.now, BeatEvent(client.known)), None, client)
 
     @rule(data=st.data())
     def lose(self, data: st.DataObject) -> None:
         client = self.some(data)
         if client is not None:
             client.connected = False
-            self.core.lost(self.now, client.known)
+            self.core.enter(self.now, DisconnectEvent(client.known))
 
     @rule(data=st.data(), same=st.booleans())
     def join(self, data: st.DataObject, same: bool) -> None:
@@ -232,7 +260,7 @@ class AnyEvents(RuleBasedStateMachine):
             client.under_way = False
             client.withdraw()
         at = client.known.operation.number if same and client.known.operation else 0
-        self.attempt(lambda: self.core.join(self.now, client.known, at), None, client)
+        self.attempt(lambda: self.core.enter(self.now, JoinEvent(client.known, at)), None, client)
 
     @rule(data=st.data(), as_it_wishes=st.booleans())
     def go(self, data: st.DataObject, as_it_wishes: bool) -> None:
@@ -242,9 +270,9 @@ class AnyEvents(RuleBasedStateMachine):
             return
         self.clients.remove(client)
         if as_it_wishes:
-            self.core.leave(self.now, client.known)
+            self.core.enter(self.now, LeaveEvent(client.known))
         else:
-            self.core.forget(self.now, client.known, "as told")
+            self.core.enter(self.now, ForgetEvent(client.known, "as told"))
             self.decide(told=client)
 
     @rule(policy=st.sampled_from([*LIVE, "no-such-policy", "johnson"]))
@@ -293,8 +321,8 @@ class AnyEvents(RuleBasedStateMachine):
         expected = copy.deepcopy(committed)
         self.core = self.new_core()
         self.core.restore(committed)
-        assert [lasting(one) for one in self.core.applications.values()] == [lasting(one) for one in expected]
-        known = self.core.applications
+        assert [lasting(one) for one in self.core.registry.clients.values()] == [lasting(one) for one in expected]
+        known = self.core.registry.clients
         self.clients = [client for client in self.clients if client.known.number in known]
         there = {client.known.number for client in self.clients}
         self.clients += [KnownClient(known[number], self.now) for number in known if number not in there]  # they have left
@@ -315,17 +343,17 @@ class AnyEvents(RuleBasedStateMachine):
     def never_more_than_there_is(self) -> None:
         assert sum(client.using for client in self.clients) <= B * (1.0 + 1e-12)
         assert self.core.granted() <= B * (1.0 + 1e-12)
-        assert self.core.fault is None
+        assert self.core.decider.fault is None
 
     @invariant()
     def the_books_are_those_of_the_test(self) -> None:
-        assert {client.known.number: client.known for client in self.clients} == self.core.applications
+        assert {client.known.number: client.known for client in self.clients} == self.core.registry.clients
         for client in self.clients:
             known = client.known
-            assert self.core.applications[known.number] is known
+            assert self.core.registry.clients[known.number] is known
             assert (known.place != NO_PLACE) == client.posted
             assert known.in_force == client.using
-            assert [number for number, *_ in known.unkept] == [sent.number for sent in client.unanswered]
+            assert [number for number, *_ in known.unacknowledged] == [sent.number for sent in client.unanswered]
             assert known.connected == client.connected
             assert known.grant_number == client.told
             assert 0.0 <= known.done < math.inf
@@ -338,13 +366,13 @@ class AnyEvents(RuleBasedStateMachine):
             if known.operation is None or known.place == NO_PLACE:
                 assert known.place == NO_PLACE
                 assert known.in_force == 0.0
-                assert known.unkept == []
+                assert known.unacknowledged == []
 
     @invariant()
     def places_and_owners_agree(self) -> None:
-        active = self.core.active
+        active = self.core.pending
         assert [owner.place for owner in active.owners] == list(range(active.size))
-        placed = {number for number, one in self.core.applications.items() if one.place != NO_PLACE}
+        placed = {number for number, one in self.core.registry.clients.items() if one.place != NO_PLACE}
         assert placed == {owner.number for owner in active.owners}
         for place, owner in enumerate(active.owners):
             at = {name: float(active.column(name)[place]) for name in FLOATS}
@@ -363,19 +391,21 @@ class AnyEvents(RuleBasedStateMachine):
             if client.connected and client.known.operation is not None and not client.posted:
                 client.under_way = False
                 self.attempt(
-                    lambda one=client: self.core.release(self.now, one.known, one.known.last_operation), None, client
+                    lambda one=client: self.core.enter(self.now, ReleaseEvent(one.known, one.known.last_operation)),
+                    None,
+                    client,
                 )
         for _ in range(200):
             for client in [one for one in self.clients if one.connected]:
-                self.core.alive(self.now, client.known)
+                self.core.enter(self.now, BeatEvent(client.known))
                 client.heard = self.now
                 if client.using > 0.0 and not client.unanswered:
                     client.under_way = False
                     client.withdraw()
-                    self.core.release(self.now, client.known, client.known.last_operation)
+                    self.core.enter(self.now, ReleaseEvent(client.known, client.known.last_operation))
                 elif client.unanswered:
                     client.using = client.unanswered[-1].rate
-                    self.core.yielded(self.now, client.known, client.unanswered[-1].number)
+                    self.core.enter(self.now, YieldEvent(client.known, client.unanswered[-1].number))
                     client.unanswered = []
             self.pass_time(LEASE / 4.0)
             if not any(client.posted for client in self.clients):
@@ -396,21 +426,25 @@ class AnyEvents(RuleBasedStateMachine):
         client.withdraw()
         client.under_way = client.posted = True
         client.quiet_since = self.now
-        self.attempt(lambda: self.core.inform(self.now, client.known, client.operation, volume, rounds, moved), None, client)
+        self.attempt(
+            lambda: self.core.enter(self.now, InformEvent(client.known, client.operation, volume, rounds, moved)),
+            None,
+            client,
+        )
 
     def end(self, client: KnownClient, moved: float | None) -> None:
         """Its operation is over."""
         client.under_way = False
         client.withdraw()
         number = client.known.last_operation
-        self.attempt(lambda: self.core.release(self.now, client.known, number, moved), None, client)
+        self.attempt(lambda: self.core.enter(self.now, ReleaseEvent(client.known, number, moved)), None, client)
 
     def keep_to(self, client: KnownClient, kept: Sent) -> None:
         """It keeps to the grant, and so to those before it; the same one, told again, needs no other answer."""
         later = [sent for sent in client.unanswered if sent.number > kept.number]
         client.unanswered = [sent for sent in later if sent.rate < kept.rate]
         client.using = kept.rate
-        self.attempt(lambda: self.core.yielded(self.now, client.known, kept.number), None, client)
+        self.attempt(lambda: self.core.enter(self.now, YieldEvent(client.known, kept.number)), None, client)
 
     def attempt(self, event: Any, code: str | None, client: KnownClient | None = None) -> None:
         """Enter the event, which is to be refused with the code, if one is given; then nothing has changed."""
@@ -429,26 +463,26 @@ class AnyEvents(RuleBasedStateMachine):
 
     def decide(self, told: KnownClient | None = None) -> None:
         """Decide, write down, tell: the ledger follows what the clients are told."""
-        instructions = self.core.decide(self.now)
+        instructions = self.core.handle(self.now)
         core = self.core
-        if core.changed or instructions:
-            whole = len(self.entries) > 20
-            entry = JournalEntry(PRESENT, *core.unwritten(whole=whole), whole)
-            self.entries = [*([] if whole else self.entries), msgspec.msgpack.encode(entry)]
-            core.written()
-            core.passages.clear()
+        if core.registry.changed or instructions:
+            full = len(self.entries) > 20
+            entry = JournalEntry(PRESENT, *core.registry.unwritten(full=full), full)
+            self.entries = [*([] if full else self.entries), msgspec.msgpack.encode(entry)]
+            core.registry.mark_written()
+            core.registry.ended.clear()
         by_number = {client.known.number: client for client in self.clients}
         if told is not None:
             by_number.setdefault(told.known.number, told)
-        for instruction in instructions:
-            note(f"{self.now}: {type(instruction).__name__} {instruction.application.number} {instruction}")
-            client = by_number[instruction.application.number]
+        for instruction in (*instructions.forgets, *instructions.grants):
+            note(f"{self.now}: {type(instruction).__name__} {instruction.client.number} {instruction}")
+            client = by_number[instruction.client.number]
             assert client.connected, "who is not there cannot be told"
             if isinstance(instruction, GrantInstruction):
                 self.granted(client, instruction)
             else:
                 self.forgotten(client, instruction, as_told=client is told)
-        self.clients = [client for client in self.clients if client.known.number in core.applications]
+        self.clients = [client for client in self.clients if client.known.number in core.registry.clients]
         for client in self.clients:
             if not client.connected and client.heard + LEASE <= self.now:
                 client.withdraw()
@@ -472,7 +506,7 @@ class AnyEvents(RuleBasedStateMachine):
         client.told = grant.number
         operation, rate, date = client.latest
         if operation == grant.operation and 0.0 < abs(grant.rate - rate) < 0.2 * rate and not client.unanswered:
-            assert self.now >= date + self.calm
+            assert self.now >= date + self.min_update_interval
         client.latest = (grant.operation, grant.rate, self.now)
         if grant.rate < client.using:
             assert all(grant.rate <= sent.rate for sent in client.unanswered)
@@ -497,54 +531,54 @@ class AnyEvents(RuleBasedStateMachine):
 def test_every_grant_has_its_own_time_to_be_kept_to():
     """Two grants for less, the second a moment before the first had to be kept to: that is no reason to be sent away."""
     core = Core("fair-share", 100.0, lease=10.0)
-    first = core.register(0.0, "first")
-    core.inform(0.0, first, 1, 1e6)
-    core.decide(0.0)
-    core.inform(0.0, core.register(0.0, "second"), 1, 1e6)
-    assert [grant.rate for grant in core.decide(0.0)] == [0.0, 50.0]
-    core.inform(9.9, core.register(9.9, "third"), 1, 1e6)
-    assert core.decide(9.9)[1].rate == pytest.approx(100.0 / 3.0)
-    core.yielded(9.95, first, 2)
-    core.decide(10.0)
+    first = core.enter(0.0, RegisterEvent("first"))
+    core.enter(0.0, InformEvent(first, 1, 1e6))
+    core.handle(0.0)
+    core.enter(0.0, InformEvent(core.enter(0.0, RegisterEvent("second")), 1, 1e6))
+    assert [grant.rate for grant in core.handle(0.0).grants] == [0.0, 50.0]
+    core.enter(9.9, InformEvent(core.enter(9.9, RegisterEvent("third")), 1, 1e6))
+    assert core.handle(9.9).grants[1].rate == pytest.approx(100.0 / 3.0)
+    core.enter(9.95, YieldEvent(first, 2))
+    core.handle(10.0)
     assert first.in_force == 50.0
     assert first.connected
-    core.alive(15.0, first)
-    core.decide(19.9)
+    core.enter(15.0, BeatEvent(first))
+    core.handle(19.9)
     assert not first.connected
 
 
 def lasting(application: Client) -> dict[str, Any]:
     """What outlives a restart."""
-    passing = ("place", "connected", "heard", "unkept", "unanswered")
+    passing = ("place", "connected", "last_heard", "unacknowledged", "awaits_grant")
     return {name: value for name, value in msgspec.structs.asdict(application).items() if name not in passing}
 
 
 def snapshot(core: Core) -> Any:
     """All that a refused event must leave as it was."""
-    leases = core.leases
     return copy.deepcopy(
         (
             core.now,
             core.events,
-            core.decisions,
-            core.completed,
+            core.decider.decisions,
+            core.registry.completed,
             core.overruns,
-            core.next_number,
-            core.changed,
+            core.registry.next_number,
+            core.registry.changed,
+            core.registry.regranted,
+            core.registry.departed,
+            len(core.registry.ended),
             core.policy.name,
             core.next_date(),
-            core._stale,
-            core._settled,
-            core._ticks,
-            [application.number for application in core._unanswered],
-            len(core._out),
-            {number: msgspec.structs.asdict(application) for number, application in core.applications.items()},
-            [owner.number for owner in core.active.owners],
-            [core.active.column(name).tolist() for name in FLOATS if name not in ROOM],
-            core.active.turn.tolist(),
-            [(number, one.heard) for number, one in leases._heard.items()],
-            sorted((number, deadline) for number, (deadline, _) in leases._owing.items()),
-            [(number, since) for number, (since, _) in leases._away.items()],
+            core.pending.changed,
+            core.grants.due,
+            core.grants.sent,
+            core.decider.ticks,
+            [client.number for client in core.grants.announced],
+            {number: msgspec.structs.asdict(application) for number, application in core.registry.clients.items()},
+            [owner.number for owner in core.pending.owners],
+            [core.pending.column(name).tolist() for name in FLOATS if name not in ROOM],
+            core.pending.turn.tolist(),
+            core.leases.state(),
         )
     )
 

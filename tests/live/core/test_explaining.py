@@ -5,23 +5,24 @@ from __future__ import annotations
 import pytest
 
 from penstock.live.core.core import Core
-from penstock.live.core.explaining import called, explain
+from penstock.live.core.events import DisconnectEvent, InformEvent, RegisterEvent, YieldEvent
+from penstock.live.core.explaining import explain
 
 
 def core_of(policy, *volumes, bandwidth=10.0):
     """Applications that post operations one second after the other, everybody yielding at once."""
     core = Core(policy, bandwidth)
-    members = [core.register(0.0, f"job{index}") for index in range(len(volumes))]
+    members = [core.enter(0.0, RegisterEvent(f"job{index}")) for index in range(len(volumes))]
     for date, (member, volume) in enumerate(zip(members, volumes, strict=True)):
-        core.inform(float(date), member, 1, volume)
+        core.enter(float(date), InformEvent(member, 1, volume))
         settle(core, float(date))
     return core, members
 
 
 def settle(core, now):
-    while instructions := core.decide(now):
-        for instruction in instructions:
-            core.yielded(now, instruction.application, instruction.number)
+    while instructions := core.handle(now):
+        for grant in instructions.grants:
+            core.enter(now, YieldEvent(grant.client, grant.number))
 
 
 def test_who_is_served_first():
@@ -55,32 +56,32 @@ def test_yields_are_shown_where_they_decide():
 
 def test_who_has_to_yield_is_named():
     core = Core("fair-share", 10.0)
-    first, second = (core.register(0.0, name) for name in ("first", "second"))
-    core.inform(0.0, first, 1, 100.0)
-    core.decide(0.0)
-    core.inform(1.0, second, 1, 100.0)
-    core.decide(1.0)
+    first, second = (core.enter(0.0, RegisterEvent(name)) for name in ("first", "second"))
+    core.enter(0.0, InformEvent(first, 1, 100.0))
+    core.handle(0.0)
+    core.enter(1.0, InformEvent(second, 1, 100.0))
+    core.handle(1.0)
     assert explain(core, second)["reason"] == "'second' is to have 5 bytes/s and waits for 'first' to yield"
     assert explain(core, first)["reason"].startswith("'first' has all it can use")  # it may still use it
-    core.lost(2.0, first)
+    core.enter(2.0, DisconnectEvent(first))
     assert explain(core, first)["reason"] == "'first' has no connection; unless it comes back, its place is free in 8.0 s"
 
 
 def test_who_does_no_io():
     core = Core("fcfs", 10.0)
-    one = core.register(0.0, "one")
-    core.decide(3.0)
+    one = core.enter(0.0, RegisterEvent("one"))
+    core.handle(3.0)
     assert explain(core, one)["reason"] == "'one' does no I/O; it works since 3.0 s"
-    core.inform(3.0, one, 1, 5.0)
-    core.decide(3.0)
-    core.decide(20.0)
+    core.enter(3.0, InformEvent(one, 1, 5.0))
+    core.handle(3.0)
+    core.handle(20.0)
     assert explain(core, one)["reason"] == "'one' has lost its place, silent since 17.0 s; it may come back"
 
 
 def test_by_number_and_by_name():
     core = Core("fcfs", 10.0)
-    first, second, third = (core.register(0.0, name) for name in ("same", "same", "1"))
-    assert called(core, "same")[0] is second
-    assert called(core, "1")[0] is first
-    assert called(core, "3")[0] is third
-    assert called(core, "nobody") == []
+    first, second, third = (core.enter(0.0, RegisterEvent(name)) for name in ("same", "same", "1"))
+    assert core.registry.find("same")[0] is second
+    assert core.registry.find("1")[0] is first
+    assert core.registry.find("3")[0] is third
+    assert core.registry.find("nobody") == []

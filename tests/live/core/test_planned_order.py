@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.live.core.clients import GrantInstruction, Refused
 from penstock.live.core.core import Core
+from penstock.live.core.events import (
+    BeatEvent,
+    InformEvent,
+    JoinEvent,
+    LeaveEvent,
+    Refused,
+    RegisterEvent,
+    ReleaseEvent,
+    YieldEvent,
+)
 from penstock.live.core.planned_order import PlannedOrder
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
@@ -21,108 +30,108 @@ def workload():
     return Workload(Platform(10.0), tuple(members))
 
 
-def turns(expected):
-    return {name: [expected.turn(name, k) for k in range(2)] for name in "abc"}
+def turns(order):
+    return {name: [order.turn(name, k) for k in range(2)] for name in "abc"}
 
 
 def test_turns_among_those_that_are_left(workload):
-    expected = PlannedOrder(find(ORDER), workload)
-    assert turns(expected) == {"a": [0, 3], "b": [1, 4], "c": [2, 5]}
-    expected.done("a", 0, 1)
-    assert turns(expected) == {"a": [0, 2], "b": [0, 3], "c": [1, 4]}
-    expected.departed("b")
-    assert turns(expected) == {"a": [0, 1], "b": [-1, -1], "c": [0, 2]}
-    assert expected.turn("nobody", 0) == -1
+    order = PlannedOrder(find(ORDER), workload)
+    assert turns(order) == {"a": [0, 3], "b": [1, 4], "c": [2, 5]}
+    order.mark_done("a", 0, 1)
+    assert turns(order) == {"a": [0, 2], "b": [0, 3], "c": [1, 4]}
+    order.mark_departed("b")
+    assert turns(order) == {"a": [0, 1], "b": [-1, -1], "c": [0, 2]}
+    assert order.turn("nobody", 0) == -1
 
 
 def rates(core, now):
     """Everybody yields at once; what each may use by job."""
-    while instructions := core.decide(now):
-        for instruction in (one for one in instructions if isinstance(one, GrantInstruction)):
-            core.yielded(now, instruction.application, instruction.number)
-    return {owner.job: owner.in_force for owner in core.active.owners}
+    while instructions := core.handle(now):
+        for grant in instructions.grants:
+            core.enter(now, YieldEvent(grant.client, grant.number))
+    return {owner.job: owner.in_force for owner in core.pending.owners}
 
 
 def test_nobody_waits_for_the_turn_of_one_who_left(workload):
     core = Core(ORDER, 10.0, workload=workload)
-    a, b, c = (core.register(0.0, name) for name in "abc")
-    core.inform(1.0, b, 1, 10.0)
-    core.inform(1.0, c, 1, 10.0)
+    a, b, c = (core.enter(0.0, RegisterEvent(name)) for name in "abc")
+    core.enter(1.0, InformEvent(b, 1, 10.0))
+    core.enter(1.0, InformEvent(c, 1, 10.0))
     assert rates(core, 1.0) == {"b": 0.0, "c": 0.0}  # a is first, and does not ask yet
-    core.leave(2.0, a)
+    core.enter(2.0, LeaveEvent(a))
     assert rates(core, 2.0) == {"b": 10.0, "c": 0.0}
-    core.release(3.0, b, 1)
+    core.enter(3.0, ReleaseEvent(b, 1))
     assert rates(core, 3.0) == {"c": 10.0}
-    core.release(4.0, c, 1)
-    core.inform(5.0, c, 2, 10.0)
+    core.enter(4.0, ReleaseEvent(c, 1))
+    core.enter(5.0, InformEvent(c, 2, 10.0))
     assert rates(core, 5.0) == {"c": 0.0}
-    core.alive(12.0, c)
+    core.enter(12.0, BeatEvent(c))
     assert rates(core, 12.5) == {"c": 0.0}
     assert rates(core, 13.5) == {"c": 10.0}  # b was last heard of at 3 s, more than a lease ago
-    assert core.departed == ["a", "b"]
+    assert core.registry.departed == ["a", "b"]
 
 
 def test_an_order_begun_late_goes_on_from_what_is_done(workload):
     core = Core("fair-share", 10.0, workload=workload)
-    a, b, c = (core.register(0.0, name) for name in "abc")
+    a, b, c = (core.enter(0.0, RegisterEvent(name)) for name in "abc")
     for operation in (1, 2):
-        core.inform(operation, c, operation, 10.0)
+        core.enter(operation, InformEvent(c, operation, 10.0))
         rates(core, operation)
-        core.release(operation + 0.5, c, operation)
+        core.enter(operation + 0.5, ReleaseEvent(c, operation))
     core.set_policy(3.0, ORDER)
-    core.inform(4.0, b, 1, 10.0)
+    core.enter(4.0, InformEvent(b, 1, 10.0))
     assert rates(core, 4.0) == {"b": 0.0}
-    core.inform(5.0, a, 1, 10.0)
+    core.enter(5.0, InformEvent(a, 1, 10.0))
     assert rates(core, 5.0) == {"b": 0.0, "a": 10.0}
-    core.release(6.0, a, 1)
+    core.enter(6.0, ReleaseEvent(a, 1))
     assert rates(core, 6.0) == {"b": 10.0}
     # After a restart the order goes on, without those who had left.
-    core.leave(6.5, c)
+    core.enter(6.5, LeaveEvent(c))
     again = Core(ORDER, 10.0, workload=workload, now=7.0)
-    again.restore(core.applications.values(), core.departed)
-    again.join(7.0, b, 1)
-    again.inform(7.0, b, 1, 10.0, moved=5.0)
+    again.restore(core.registry.clients.values(), core.registry.departed)
+    again.enter(7.0, JoinEvent(b, 1))
+    again.enter(7.0, InformEvent(b, 1, 10.0, moved=5.0))
     assert rates(again, 7.0) == {"b": 10.0}
 
 
 def test_who_is_not_planned_is_refused(workload):
     core = Core(ORDER, 10.0, workload=workload)
     with pytest.raises(Refused, match="'stranger' is not in the workload that the policy periodic-fifo plans for"):
-        core.register(0.0, "stranger")
+        core.enter(0.0, RegisterEvent("stranger"))
     core.set_policy(0.0, "fair-share")
-    stranger = core.register(0.0, "stranger")
+    stranger = core.enter(0.0, RegisterEvent("stranger"))
     with pytest.raises(InputError, match="it serves the applications of its workload only, and 'stranger' is not one"):
         core.set_policy(1.0, ORDER)
-    core.leave(2.0, stranger)
+    core.enter(2.0, LeaveEvent(stranger))
     core.set_policy(3.0, ORDER)
-    a = core.register(3.0, "a")
+    a = core.enter(3.0, RegisterEvent("a"))
     for operation in (1, 2):
-        core.inform(4.0 + operation, a, operation, 10.0)
-        core.release(4.5 + operation, a, operation)
+        core.enter(4.0 + operation, InformEvent(a, operation, 10.0))
+        core.enter(4.5 + operation, ReleaseEvent(a, operation))
     with pytest.raises(Refused, match="no further operation of 'a' is in the plan of periodic-fifo"):
-        core.inform(8.0, a, 3, 10.0)
+        core.enter(8.0, InformEvent(a, 3, 10.0))
 
 
 def test_who_was_away_and_comes_back_has_its_turn_again(workload):
     core = Core(ORDER, 10.0, workload=workload)
-    a, b, c = (core.register(0.0, name) for name in "abc")
-    core.inform(1.0, a, 1, 10.0)
+    a, b, c = (core.enter(0.0, RegisterEvent(name)) for name in "abc")
+    core.enter(1.0, InformEvent(a, 1, 10.0))
     assert rates(core, 1.0) == {"a": 10.0}
     for other in (b, c):
-        core.alive(9.0, other)
+        core.enter(9.0, BeatEvent(other))
     assert rates(core, 11.5) == {}  # a is silent for a lease
-    core.join(12.0, a, 1)
-    core.inform(12.0, a, 1, 10.0, moved=2.0)
+    core.enter(12.0, JoinEvent(a, 1))
+    core.enter(12.0, InformEvent(a, 1, 10.0, moved=2.0))
     assert rates(core, 12.0) == {"a": 10.0}
-    assert core.departed == []
+    assert core.registry.departed == []
 
 
 def test_when_all_have_left_the_order_begins_anew(workload):
     core = Core(ORDER, 10.0, workload=workload)
     for _ in range(2):
-        members = [core.register(core.now, name) for name in "abc"]
-        core.inform(core.now, members[0], 1, 10.0)
+        members = [core.enter(core.now, RegisterEvent(name)) for name in "abc"]
+        core.enter(core.now, InformEvent(members[0], 1, 10.0))
         assert rates(core, core.now) == {"a": 10.0}
         for member in members:
-            core.leave(core.now + 1.0, member)
-        assert core.departed == []
+            core.enter(core.now + 1.0, LeaveEvent(member))
+        assert core.registry.departed == []

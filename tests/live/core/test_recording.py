@@ -13,7 +13,7 @@ from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import workloads
 
-ONE = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, begin=8.0, end=10.0, volume=20.0, rounds=4)
+ONE = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, posted=8.0, end=10.0, volume=20.0, rounds=4)
 
 
 @pytest.mark.parametrize("policy", ["fair-share", "fcfs", "greedy-com"])
@@ -24,19 +24,19 @@ def test_simulated_again_it_ends_as_it_ended(policy, workload):
     assume(not NaiveRun(workload, policy).run().doubtful)
     virtual = VirtualTime(workload, policy)
     virtual.run()
-    recorded = as_workload(virtual.core.passages, workload.platform.bandwidth)
+    recorded = as_workload(virtual.core.registry.ended, workload.platform.bandwidth)
     again = {application.name: application for application in simulate(recorded, policy).applications}
     first = min(client.known.registered for client in virtual.clients if client.name in again)
     for client in virtual.clients:
         if client.name in again:
-            last = max(p.end for p in virtual.core.passages if p.job == client.name)
+            last = max(p.end for p in virtual.core.registry.ended if p.job == client.name)
             assert again[client.name].end + first == pytest.approx(last, rel=1e-6, abs=1e-6)
 
 
 def test_the_chain_of_an_application():
-    later = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, begin=16.0, end=17.0, volume=5.0, rounds=4)
-    left = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, begin=18.0, end=18.0, volume=0.0, rounds=1)
-    other = CompletedOperation(2, "other", 1, 3.0, registered=7.0, begin=7.0, end=9.0, volume=6.0, rounds=1)
+    later = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, posted=16.0, end=17.0, volume=5.0, rounds=4)
+    left = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, posted=18.0, end=18.0, volume=0.0, rounds=1)
+    other = CompletedOperation(2, "other", 1, 3.0, registered=7.0, posted=7.0, end=9.0, volume=6.0, rounds=1)
     workload = as_workload([other, ONE, later, left], bandwidth=12.0)
     by_name = {application.name: application for application in workload.applications}
     climate = by_name["climate"]
@@ -47,13 +47,13 @@ def test_the_chain_of_an_application():
 
 
 def test_the_last_while_only():
-    early = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, begin=6.0, end=7.0, volume=1.0, rounds=4)
+    early = CompletedOperation(1, "climate", 4, 10.0, registered=5.0, posted=6.0, end=7.0, volume=1.0, rounds=4)
     (application,) = as_workload([early, ONE], 12.0, since=7.5).applications
     assert list(application.phases) == [("work", 0.5), ("io", 20.0)]
 
 
 def test_jobs_of_one_name_are_told_apart():
-    again = CompletedOperation(2, "climate", 4, 10.0, registered=50.0, begin=58.0, end=60.0, volume=20.0, rounds=4)
+    again = CompletedOperation(2, "climate", 4, 10.0, registered=50.0, posted=58.0, end=60.0, volume=20.0, rounds=4)
     assert [a.name for a in as_workload([ONE, again], 12.0).applications] == ["climate (1)", "climate (2)"]
 
 

@@ -6,11 +6,12 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
-from penstock.live.core.clients import Client, ForgetInstruction
+from penstock.engine.terms import COMPLETE
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
+from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
 from penstock.model import Workload
 from penstock.model.phases import WORK
-from penstock.numeric.tolerances import COMPLETE
 
 
 @dataclass
@@ -88,21 +89,23 @@ class VirtualTime:
         for index, client in enumerate(self.clients):
             if client.volume > 0.0 and client.remaining <= COMPLETE * client.volume:
                 client.volume = client.rate = 0.0
-                self.core.release(self.now, client.known, client.operation)
+                self.core.enter(self.now, ReleaseEvent(client.known, client.operation))
                 self._go_on(index)
         while self._timers and self._timers[0][0] <= self.now:
             self._go_on(heapq.heappop(self._timers)[1])
 
     def _start(self, index: int) -> None:
         application, client = self.workload.applications[index], self.clients[index]
-        client.known = self.core.register(
+        client.known = self.core.enter(
             self.now,
-            client.name,
-            nodes=application.nodes,
-            bandwidth=application.cap(self.workload.platform),
-            elapsed=self.now - application.release,
-            progress=self.workload.history(application),
-            lead=application.lead,
+            RegisterEvent(
+                client.name,
+                nodes=application.nodes,
+                bandwidth=application.cap(self.workload.platform),
+                elapsed=self.now - application.release,
+                progress=self.workload.history(application),
+                lead=application.lead,
+            ),
         )
         heapq.heappush(self._timers, (self.now + application.lead, index))
 
@@ -121,16 +124,16 @@ class VirtualTime:
         client.operation += 1
         client.volume = client.remaining = amount
         client.rate = 0.0
-        self.core.inform(self.now, client.known, client.operation, amount)
+        self.core.enter(self.now, InformEvent(client.known, client.operation, amount))
 
     def _hear(self) -> None:
         """Keep to every grant at once, and say so, until there are none."""
         by_number = {client.known.number: client for client in self.clients if client.known}
-        while instructions := self.core.decide(self.now):
-            for instruction in instructions:
-                assert not isinstance(instruction, ForgetInstruction), instruction
-                client = by_number[instruction.application.number]
-                if client.operation == instruction.operation:
-                    client.rate = instruction.rate
-                self.core.yielded(self.now, instruction.application, instruction.number)
+        while instructions := self.core.handle(self.now):
+            assert not instructions.forgets
+            for grant in instructions.grants:
+                client = by_number[grant.client.number]
+                if client.operation == grant.operation:
+                    client.rate = grant.rate
+                self.core.enter(self.now, YieldEvent(grant.client, grant.number))
             self.most = max(self.most, self.core.granted())

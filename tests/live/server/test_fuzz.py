@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from penstock.live.core.clients import Refused
+from penstock.live.core.events import Refused, RegisterEvent
 from penstock.live.protocol import (
     INVALID,
     MALFORMED,
@@ -39,7 +39,6 @@ from penstock.live.protocol import (
     Registered,
     decode_reply,
 )
-from penstock.live.server import control
 from penstock.live.server.peer import MOST_ERRORS, UNREAD_BYTES
 from penstock.live.server.server import Server
 from penstock.live.server.settings import ServerSettings
@@ -400,13 +399,13 @@ def test_what_a_forgotten_application_says_is_refused(folder: Path) -> None:
         writer.write(b'{"type":"register","seq":1,"version":1,"job":"a"}\n')
         registered = decode_reply(await reader.readline())
         assert isinstance(registered, Registered)
-        (peer,) = (one for one in server.peers if one.application is not None)
-        control.answer(server, "forget", "a")
+        (peer,) = (one for one in server.connections.peers if one.client is not None)
+        server.control.answer("forget", "a")
         with pytest.raises(Refused, match="is forgotten") as refused:
             server.handle(peer, Inform(2, 1, 100.0))
         assert refused.value.code == UNKNOWN
         assert isinstance(decode_reply(await reader.readline()), Forgotten)
-        assert server.core.active.size == 0
+        assert server.core.pending.size == 0
         writer.close()
         server.stop()
         await running
@@ -418,12 +417,12 @@ def test_what_the_journal_missed_is_written_when_it_can_be(folder: Path) -> None
     async def story() -> None:
         server = Server(ServerSettings(bandwidth=1e6, socket=str(folder / "socket"), journal=str(folder / "journal")))
         database, server.journal._database = server.journal._database, sqlite3.connect(":memory:")
-        server.core.register(server.now(), "a")
+        server.core.enter(server.now(), RegisterEvent("a"))
         await asyncio.sleep(0)
         assert server.journal.failure is not None
         server.journal._database.close()
         server.journal._database = database
-        server.core.register(server.now(), "b")
+        server.core.enter(server.now(), RegisterEvent("b"))
         async with asyncio.timeout(20.0):
             while server.journal.failure:  # it tries again by itself
                 await asyncio.sleep(0.01)

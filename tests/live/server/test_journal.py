@@ -27,7 +27,7 @@ STEPS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.integers(0, 3)), max_si
 def short(monkeypatch):
     """Rows are soon too long, and operations soon forgotten."""
     monkeypatch.setattr(journal, "LONG_BYTES", 2000)
-    monkeypatch.setattr(journal, "MOST_PASSAGES", 40)
+    monkeypatch.setattr(journal, "MOST_OPERATIONS", 40)
 
 
 @examples(100)
@@ -40,8 +40,8 @@ def test_what_is_committed_is_known(tmp_path_factory, steps):
     with closing(Journal(str(folder / "journal"))) as written:
         assert written.load() == (None, [])
         for date, (changed, gone, granted, count) in enumerate(steps):
-            passages = [CompletedOperation(len(ended) + k, "job", 1, 1.0, 0.0, 0.0, 1.0, 1.0, 1) for k in range(count)]
-            ended += passages
+            operations = [CompletedOperation(len(ended) + k, "job", 1, 1.0, 0.0, 0.0, 1.0, 1.0, 1) for k in range(count)]
+            ended += operations
             for number in changed:
                 known[number] = replace(NOBODY, number=number, done=float(date), grant_number=date)
             for number in gone:
@@ -49,9 +49,9 @@ def test_what_is_committed_is_known(tmp_path_factory, steps):
             regranted = {number: (float(date), date + 1) for number in granted & known.keys()}
             for number, (rate, grant) in regranted.items():
                 known[number].in_force, known[number].grant_number = rate, grant
-            whole = written.is_long
-            books = [replace(known[number]) for number in (known if whole else changed & known.keys())]
-            written.commit(JournalEntry(present_at(date), books, sorted(gone), regranted, whole), passages)
+            full = written.is_long
+            books = [replace(known[number]) for number in (known if full else changed & known.keys())]
+            written.commit(JournalEntry(present_at(date), books, sorted(gone), regranted, full), operations)
             assert written.failure is None
             killed = folder / "killed"
             shutil.rmtree(killed, ignore_errors=True)
@@ -88,10 +88,10 @@ def test_operations_are_counted_and_the_oldest_forgotten(tmp_path):
     with closing(Journal(path)) as written:
         written.load()
         for date in range(500):
-            passages = [CompletedOperation(date, "job", 1, 1.0, 0.0, 0.0, 1.0, 1.0, 1)]
-            written.commit(JournalEntry(present_at(date), [replace(NOBODY, number=1)], [], {}, written.is_long), passages)
+            operations = [CompletedOperation(date, "job", 1, 1.0, 0.0, 0.0, 1.0, 1.0, 1)]
+            written.commit(JournalEntry(present_at(date), [replace(NOBODY, number=1)], [], {}, written.is_long), operations)
         _, told = recorded(path)
-    assert [passage.application for passage in told] == list(range(500 - len(told), 500))
+    assert [operation.application for operation in told] == list(range(500 - len(told), 500))
     assert 40 <= len(told) < 100
 
 

@@ -257,7 +257,7 @@ class TestSafety:
             peer.send_bytes(b"".join(b'{"type":"beat","seq":%d}\n' % seq for seq in range(2, 1500)))
             peer.send_bytes(b"nonsense\n" * 100)
             wait_until(lambda: only(it.state())["state"] == "away", "it is cut off")
-            wait_until(lambda: len(it.server.peers) == 1, "only who asks is connected")
+            wait_until(lambda: len(it.server.connections.peers) == 1, "only who asks is connected")
 
     def test_an_unknown_command_is_refused(self, tmp_path):
         with running(tmp_path) as it, pytest.raises(Exception, match="unknown command 'dance'; expected one of state"):

@@ -1,56 +1,25 @@
-"""What the core answers: instructions to applications, or that an event cannot be.
+"""The books of one client: what an application is, what it has done, and which operation it has pending.
 
-The books of one application: who it is, what it has done, and what it is doing.
-
-It works or has an operation pending; time between operations counts as work (000 §3). All dates are seconds of the
-coordinator's own clock, which begins with its first start.
+A client either works or has an operation pending; the time between two operations counts as work (000 §3). Dates are seconds
+of the coordinator's clock, which starts at 0 with the coordinator's first start. The journal stores these classes as arrays,
+so the order of their fields is part of its format.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 
 from penstock.engine import books
 from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
 
-
-class Refused(Exception):
-    """An event that cannot be; nothing has changed. `code` is one of the protocol's."""
-
-    def __init__(self, code: str, text: str) -> None:
-        self.code = code
-        super().__init__(text)
-
-
-@dataclass(frozen=True)
-class GrantInstruction:
-    """Tell the application what it may use from now on, in bytes/s; 0 pauses it, more than 0 after that resumes it."""
-
-    application: Client
-    operation: int
-    number: int
-    rate: float
-
-
-@dataclass(frozen=True)
-class ForgetInstruction:
-    """Tell the application, if it can be told, that it has lost its place."""
-
-    application: Client
-    reason: str
-
-
-Instruction: TypeAlias = GrantInstruction | ForgetInstruction
-
-
 NO_PLACE: Final = -1
+"""The `place` of a client without a row in the table of pending operations."""
 
 
 class PendingOperation(msgspec.Struct, array_like=True):
-    """An operation under way: `volume` bytes in so many `rounds`, posted at `posted`."""
+    """An operation of `volume` bytes in `rounds` equal rounds, posted at the date `posted`."""
 
     number: int
     volume: float
@@ -61,12 +30,12 @@ class PendingOperation(msgspec.Struct, array_like=True):
 
     @property
     def round_bytes(self) -> float:
-        """What it moves between two chances to be paused."""
+        """Bytes of one round; the client can be paused between two rounds."""
         return self.volume / self.rounds
 
 
 class Reduction(NamedTuple):
-    """A grant of less than before, and when it must be kept to at the latest."""
+    """A grant that is lower than the one before, and the date by which the client must acknowledge it."""
 
     number: int
     rate: float
@@ -74,34 +43,36 @@ class Reduction(NamedTuple):
 
 
 class Client(msgspec.Struct, array_like=True, eq=False):
-    """An application as the coordinator knows it."""
+    """A running application, as the coordinator knows it."""
 
     number: int
     job: str
     user: str
     uid: int
     key_digest: str
-    """SHA-256 of the key that proves who it is when it comes back."""
+    """SHA-256 of the key that proves the client's identity when it reconnects."""
     nodes: int
-    wish: float
-    """The most it can use by itself, in bytes/s."""
+    max_rate: float
+    """The most that the client can use by itself, in bytes/s."""
     cap: float
-    """b_i in bytes/s: that, and no more than B."""
+    """b_i: the lower of `max_rate` and B, in bytes/s."""
     registered: float
     release: float
     """τ_i."""
     done: float
-    """Progress in seconds up to the last operation, or to `idle_since`."""
+    """Progress in seconds at the end of the last operation, or at `idle_since`."""
     idle_since: float
     """When its work phase began, or its operation was posted."""
     lead: float = 0.0
-    """Seconds of the present work phase that belong to no iteration."""
-    whole: float | None = None
+    """Seconds of the current work phase that belong to no iteration."""
+    dedicated_seconds: float | None = None
+    """Length of its complete dedicated run, as announced; None if unknown."""
     worked: float = 0.0
     since_operation: float = 0.0
     in_iterations: float = 0.0
     iterations: int = 0
     operations: int = 0
+    """Operations that have ended."""
     moved: float = 0.0
     io_seconds: float = 0.0
     transfer_seconds: float = 0.0
@@ -109,29 +80,30 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     last_operation: int = 0
     """The number of its latest operation."""
     grant_number: int = 0
+    """The number of its latest grant."""
     overruns: int = 0
-    """Reports of more than its grants had allowed."""
+    """Reports of more bytes than its grants had allowed."""
     in_force: float = 0.0
-    """Bytes/s that it may be using."""
+    """Upper limit of what the client may be using now, in bytes/s."""
 
     place: int = NO_PLACE
-    """Where its operation is among the active ones."""
+    """The row of its operation among the pending operations."""
     connected: bool = True
-    heard: float = 0.0
-    """When it last gave a sign of life."""
-    unkept: list[Reduction] = []
-    """Grants, none higher than the one before, that it is not known to keep to yet."""
-    unanswered: bool = False
-    """It waits for an answer to an announcement."""
+    last_heard: float = 0.0
+    """When the client last gave a sign of life."""
+    unacknowledged: list[Reduction] = []
+    """Reduced grants that the client has not acknowledged, in the order sent: no rate is above the one before."""
+    awaits_grant: bool = False
+    """The client has announced an operation and has had no grant since."""
 
     def progress(self, now: float) -> float:
-        """Seconds of its dedicated run done by now (000 eq. 6), its operation counted as of its last report."""
+        """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""
         if self.operation is None:
             return self.done + (now - self.idle_since)
         return self.done + self.operation.moved / self.cap
 
     def end_work(self, now: float) -> None:
-        """It stops working, to do I/O."""
+        """End the work phase: an operation is posted."""
         seconds = now - self.idle_since
         counted = seconds - self.lead
         books.end_work(self, seconds)
@@ -140,7 +112,10 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         self.idle_since = now
 
     def end_operation(self, now: float, moved: float) -> None:
-        """Its operation is over. Whatever it says that it moved, it has not progressed by more than the time it took."""
+        """End the pending operation, of which `moved` bytes were moved.
+
+        Whatever the client reports, its progress is at most the time that the operation took.
+        """
         assert self.operation is not None
         took = now - self.operation.posted
         alone = moved / self.cap

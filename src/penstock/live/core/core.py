@@ -1,52 +1,84 @@
-"""The coordinator's deciding core: events in, instructions out; it has no clock, no socket and no file.
+"""The coordinator's deciding core: events in, instructions out. It has no clock, no socket and no file.
 
-Every event comes with its date, in seconds. It is entered at once (`register`, `inform`, `report`, `yielded`, `release`,
-`leave`, `lost`, `join`); then `decide` asks the policy, if anything happened that it should know of, and returns what the
-applications are to be told. All that happens at one date is entered before the policy is asked, as in the engine, and the
-policy is the same compiled function. `next_date` says when `decide` must be called though nothing happens: for a periodic
-policy, because a lease ends, or because somebody is spared a small change no more.
+`Core.handle` applies all events of one date, asks the policy if one of them concerns it, and returns what to tell the
+clients. As in the engine, all events of a date are applied before the policy is asked, and the policy is the same compiled
+function. `Core.next_date` says when to call `handle` without an event: for a periodic decision, the end of a lease, or a
+deferred update of a rate.
 
-An application that is silent for a lease, or does not keep to a lower grant in that time and the time of one round, loses
-its place: nobody waits for it any longer. Its books are kept, and it may come back.
+The core composes its parts: `registry` (the clients), `pending` (their operations), `turns` (whose turn a plan says it is),
+`decider` (the policy), `grants` (what clients are told) and `leases` (dates by which clients must act).
+
+A client loses its place if it is silent for a lease, or does not keep to a lower grant within a lease and the time of one
+round: no other client waits for it any longer. Its books are kept, and it may come back.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
-import numpy as np
-
-from penstock.engine.dedicated import dedicated
-from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
-from penstock.live.core import grants
-from penstock.live.core.clients import NO_PLACE, Client, GrantInstruction, Instruction, PendingOperation, Reduction, Refused
-from penstock.live.core.grants import Leases
-from penstock.live.core.pending import PendingOperations, prepare
-from penstock.live.core.planned_order import PlannedOrder
+from penstock.engine.books import mean_iteration
+from penstock.live.core.checks import check_new_operation, check_pending, check_registration
+from penstock.live.core.clients import NO_PLACE, Client, PendingOperation
+from penstock.live.core.deciding import Decider
+from penstock.live.core.events import (
+    BeatEvent,
+    DisconnectEvent,
+    Event,
+    ForgetEvent,
+    ForgetInstruction,
+    GrantInstruction,
+    InformEvent,
+    Instructions,
+    JoinEvent,
+    LeaveEvent,
+    Refusal,
+    Refused,
+    RegisterEvent,
+    ReleaseEvent,
+    ReportEvent,
+    YieldEvent,
+)
+from penstock.live.core.grants import Grants
+from penstock.live.core.leases import Leases
+from penstock.live.core.pending import PendingOperations, Posting, prepare
+from penstock.live.core.planned_order import PlannedOrder, Turns
 from penstock.live.core.registry import Registry
-from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
+from penstock.live.protocol import INVALID
 from penstock.model import InputError, Workload
-from penstock.numeric.arrays import Floats
-from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES
-from penstock.policies.guard import failure
 from penstock.policies.policy import Policy
 from penstock.policies.registry import find
-from penstock.policies.view import MOMENT, ROW, View
+from penstock.policies.view import View
 
 FALLBACK: Final = "fair-share"
-"""What goes on when a policy breaks its contract."""
-DELTA_SECONDS: Final = 1.0
-"""Between the decisions of a periodic policy that was given no period and no workload."""
+"""The policy that replaces one that breaks its contract."""
 
 
-class Core(Registry):
-    """The roster, a policy, and what they make of each event."""
+class Core:
+    """A pure state machine that shares the bandwidth among clients.
 
-    policy: Policy
-    chosen: str
-    """The policy that somebody wants, though another may go on in its place."""
+    Args:
+        policy: The policy, or its name.
+        bandwidth: B, in bytes/s.
+        node_bandwidth: What one node can use, in bytes/s, for clients that do not say.
+        lease: Seconds of silence after which a client loses its grant.
+        keep: Seconds for which the books of such a client are kept.
+        keep_most: Largest number of clients whose books are kept so.
+        min_update_interval: Seconds for which small changes of a rate are deferred.
+        workload: The applications that will run, for policies that plan ahead.
+        now: The present date, in seconds.
+
+    Raises:
+        InputError: If B is not above 0, or the policy needs a workload and has none.
+
+    Example:
+        >>> core = Core("fair-share", bandwidth=10.0)
+        >>> a, b = (core.enter(0.0, RegisterEvent(job)) for job in "ab")
+        >>> told = core.handle(0.0, InformEvent(a, 1, volume=100.0), InformEvent(b, 1, volume=100.0))
+        >>> [(grant.client.job, grant.rate) for grant in told.grants]
+        [('a', 5.0), ('b', 5.0)]
+    """
 
     def __init__(
         self,
@@ -57,339 +89,366 @@ class Core(Registry):
         lease: float = 10.0,
         keep: float = 3600.0,
         keep_most: int = 10_000,
-        calm: float = 0.0,
+        min_update_interval: float = 0.0,
         workload: Workload | None = None,
         now: float = 0.0,
     ) -> None:
-        super().__init__(bandwidth, Leases(lease, keep, keep_most), now)
+        if not 0.0 < bandwidth < math.inf:
+            raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
+        self.bandwidth = float(bandwidth)
         self.node_bandwidth = node_bandwidth
-        self.decisions = 0
-        self.grants = 0
+        self.now = float(now)
+        self.events = 0
+        """Events handled so far."""
         self.overruns = 0
-        self.fault: str | None = None
-        """Why the policy was replaced by fair-share, if it was."""
-        prepare(find(FALLBACK))
+        """Reports of more bytes than grants had allowed."""
         self._workload = workload
-        self._moment = np.zeros(len(MOMENT))
-        """What is the same for all operations, as the policy sees it."""
-        self._moment[BANDWIDTH] = bandwidth
-        self._moment[ROW["window_end"]] = workload.window[1] if workload is not None and workload.window else math.inf
-        self._calm = calm
-        self._calm_until = math.inf
-        """When somebody is to be told what he was spared so far."""
-        self._origin = now
-        self._unanswered: list[Client] = []
-        self.set_policy(now, policy)
+        self._forgets: list[ForgetInstruction] = []
+        self.registry = Registry()
+        self.pending = PendingOperations()
+        self.leases = Leases(lease, keep, keep_most)
+        self.grants = Grants(self.registry, self.pending, self.leases, self.bandwidth, min_update_interval)
+        prepare(find(FALLBACK))
+        chosen = find(policy) if isinstance(policy, str) else policy
+        self.turns = Turns(self.registry, self.pending, PlannedOrder(chosen, workload))
+        prepare(chosen)
+        self.decider = Decider(chosen, self.bandwidth, workload, self.now)
+        self.turns.follow(self.turns.order)
+
+    # The policy
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in use."""
+        return self.decider.policy
 
     def set_policy(self, now: float, policy: Policy | str) -> None:
-        """Share the bandwidth by this policy from now on; InputError if it cannot be."""
+        """Share the bandwidth by this policy from now on.
+
+        Raises:
+            InputError: If the policy is unknown, or cannot serve the clients that are here.
+        """
         chosen = find(policy) if isinstance(policy, str) else policy
         self._replace_policy(now, chosen)
-        self.chosen, self.fault = chosen.name, None
+        self.decider.chosen, self.decider.fault = chosen.name, None
 
-    def plan_of(self, policy: Policy) -> PlannedOrder:
-        """What the policy would plan for those who are here; InputError if it cannot serve them."""
-        expected = PlannedOrder(policy, self._workload)
-        self._check_served(policy, expected)
-        return expected
+    def plan(self, policy: Policy) -> PlannedOrder:
+        """The order that the policy would plan; InputError if it cannot serve the clients that are here."""
+        order = PlannedOrder(policy, self._workload)
+        self._check_served(policy, order)
+        return order
 
-    def _check_served(self, policy: Policy, expected: PlannedOrder) -> None:
-        if not expected.only_planned:
+    def _check_served(self, policy: Policy, order: PlannedOrder) -> None:
+        if not order.only_planned:
             return
-        unknown = next((a for a in self.applications.values() if expected.position(a.job) is None), None)
+        unknown = next((c for c in self.registry.clients.values() if order.position(c.job) is None), None)
         if unknown is not None:
             message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
             raise InputError(f"policy {policy.name}", message)
 
     def _replace_policy(self, now: float, policy: Policy) -> None:
-        expected = self.plan_of(policy)
+        order = self.plan(policy)
         prepare(policy)
         self.advance(now)
-        self.policy = policy
-        self._moment[ROW["parameter"]] = policy.value
-        self._delta, self._ticks = 0.0, 0
-        if policy.periodic:
-            by_workload = dedicated(self._workload).default_delta if self._workload else 0.0
-            self._delta = policy.delta or by_workload or DELTA_SECONDS
-            self._ticks = self._ticks_by(now)
-        self._plan(expected)
+        self.decider.use(policy, now)
+        self.turns.follow(order)
 
-    # What happens
+    # Events in, instructions out
 
-    def register(
-        self,
-        now: float,
-        job: str,
-        *,
-        nodes: int = 1,
-        user: str = "",
-        uid: int = -1,
-        key_digest: str = "",
-        bandwidth: float | None = None,
-        elapsed: float = 0.0,
-        progress: float | None = None,
-        lead: float = 0.0,
-        whole: float | None = None,
-    ) -> Client:
-        """An application comes; the arguments are those of the protocol's message."""
-        wish = self.check_newcomer(job, user, nodes, bandwidth, elapsed, progress)
-        self.advance(now)
-        application = Client(
-            number=self.next_number,
-            job=job,
-            user=user,
-            uid=uid,
-            key_digest=key_digest,
-            nodes=nodes,
-            wish=wish,
-            cap=min(self.bandwidth, wish),
-            registered=now,
-            release=now - elapsed,
-            done=elapsed if progress is None else progress,
-            idle_since=now,
-            lead=lead,
-            whole=whole,
-        )
-        self.next_number += 1
-        self.applications[application.number] = application
-        self._return(application)
-        self._note(now, application)
-        return application
+    def handle(self, now: float, *events: Event) -> Instructions:
+        """Apply the events, decide, and return what to tell the clients.
 
-    def check_newcomer(
-        self, job: str, user: str, nodes: int, bandwidth: float | None, elapsed: float, progress: float | None
-    ) -> float:
-        """The most that an application which wants to register can use, in bytes/s; Refused if it cannot be."""
-        if not (job.isprintable() and user.isprintable()):
-            raise Refused(INVALID, f"{job!r} of {user!r} cannot be printed; expected letters, digits and signs")
-        if self._expected.only_planned and self._expected.position(job) is None:
-            raise Refused(INVALID, f"{job!r} is not in the workload that the policy {self.policy.name} plans for")
-        wish = bandwidth if bandwidth is not None else nodes * self.node_bandwidth
-        if not wish > LEAST_CAP * self.bandwidth:
-            raise Refused(INVALID, f"bandwidth {bandwidth} of {job!r} is next to none; expected bytes/s above 0")
-        if progress is not None and not progress <= elapsed * (1.0 + INVARIANT):
-            raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
-        return wish
+        Args:
+            now: The date of the events, in seconds; a date in the past counts as the present one.
+            events: What happened, in order. A refused event changes nothing and does not keep others from being applied.
 
-    def alive(self, now: float, application: Client) -> None:
-        """A sign of life: the lease is renewed."""
-        self.leases.alive(now, application)
-
-    def inform(
-        self, now: float, application: Client, operation: int, volume: float, rounds: int = 1, moved: float = 0.0
-    ) -> None:
-        """The application posts an operation, or is back at the one it was at."""
-        pending = application.operation
-        if pending is not None and pending.number == operation:
-            if volume != pending.volume:
-                raise Refused(INVALID, f"operation {operation} has {pending.volume} bytes, not {volume}")
-            self.advance(now)
-        else:
-            last = application.last_operation
-            if operation <= last:
-                raise Refused(OUT_OF_ORDER, f"operation {operation} comes after {last}; expected a higher number")
-            if not volume >= LEAST_VOLUME_BYTES:
-                raise Refused(INVALID, f"operation {operation} has no volume; expected bytes above 0")
-            if self._expected.only_planned:
-                self._check_planned(application)
-            self.advance(now)
-            if pending is not None:
-                self._end(application, pending.volume)
-            application.end_work(now)
-            application.operation = PendingOperation(operation, volume, rounds, now)
-            application.last_operation = operation
-        self._enter(application, moved)
-        self._unanswered.append(application)
-        self._note(now, application)
-
-    def report(self, now: float, application: Client, operation: int, moved: float) -> None:
-        """The application tells how far its operation has come."""
-        pending = self._pending(application, operation)
-        self.advance(now)
-        before, pending.moved = pending.moved, min(moved, pending.volume)
-        place = application.place
-        if place != NO_PLACE:
-            if moved > before:
-                self.active.set_progressed(place, self.now)
-            if self.active.overruns(place, moved):
-                application.overruns += 1
-                self.overruns += 1
-            self.active.set_moved(place, pending.moved)
-        self._note(now, application)
-
-    def yielded(self, now: float, application: Client, grant: int) -> None:
-        """The application keeps to this grant, and so to those before it, from now on."""
-        number = application.grant_number
-        if grant > number:
-            raise Refused(INVALID, f"grant {grant} was never given; the latest is {number}")
-        self.advance(now)
-        kept = [sent.rate for sent in application.unkept if sent.number <= grant]
-        if kept:
-            application.unkept = [sent for sent in application.unkept if sent.rate < kept[-1]]  # told twice, kept to once
-            self._put_in_force(application, kept[-1])
-            self._settled = False
-            self.leases.settled(application)
-            if application.unkept:
-                self.leases.owe(application, application.unkept[0].deadline)
-        self.events += 1
-        self.leases.alive(now, application)
-
-    def release(self, now: float, application: Client, operation: int, moved: float | None = None) -> None:
-        """The operation is over; all of it is moved unless told."""
-        pending = self._pending(application, operation)
-        self.advance(now)
-        self._end(application, pending.volume if moved is None else min(moved, pending.volume))
-        self._note(now, application)
-
-    def leave(self, now: float, application: Client) -> None:
-        """The application ends."""
-        self.advance(now)
-        self._withdraw(application)
-        self._record(application, now, 0.0, 1)
-        self._forget(application)
-
-    def forget(self, now: float, application: Client, reason: str) -> None:
-        """Have the application lose its place; if it lives, it may register anew."""
-        self.advance(now)
-        self._send_away(application, reason)
-        self._forget(application)
-
-    def lost(self, now: float, application: Client) -> None:
-        """Its connection is gone; it keeps its place until its lease ends, or it comes back."""
-        self.advance(now)
-        application.connected = False
-
-    def join(self, now: float, application: Client, operation: int) -> None:
-        """The application is back; `operation` is what it is at, 0 for none."""
-        self.advance(now)
-        pending = application.operation
-        if pending is not None and pending.number != operation:
-            self._end(application, pending.volume)
-        application.connected = True
-        self._settled = False
-        self._return(application)
-        self._note(now, application)
-
-    def restore(self, applications: Iterable[Client], departed: Iterable[str] = ()) -> None:
-        """Applications out of a journal, all away: those that had a place have it, and what they may be using, until a lease
-        from now ends.
+        Returns:
+            Grants, clients to be told that they are forgotten, and the events that were refused.
         """
-        for application in applications:
-            self._restore(application)
-        self.departed.extend(departed)
-        self._check_served(self.policy, self._expected)
-        self._plan(self._expected)
-
-    # What is to be told
-
-    def decide(self, now: float) -> list[Instruction]:
-        """What the applications are to be told after all that was entered by now."""
+        refusals = []
+        for event in events:
+            try:
+                self.enter(now, event)
+            except Refused as error:
+                refusals.append(Refusal(event, error.code, str(error)))
         self.advance(now)
         self._expire()
-        if self._delta > 0.0:
-            ticks = self._ticks_by(now)
-            self._stale = self._stale or ticks > self._ticks
-            self._ticks = ticks
-        if self._stale or not self._settled or self.now >= self._calm_until:
-            if self._stale and self.active.size:
+        grants: list[GrantInstruction] = []
+        stale = self.decider.tick(now) or self.pending.changed
+        if stale or self.grants.due or self.now >= self.grants.next_update:
+            if stale and self.pending.size:
                 self._ask()
-            self._stale, self._settled = False, True
-            self._grant()
-        out, self._out = self._out, []
-        return out
+            self.pending.changed = False
+            grants = self.grants.update(self.now)
+        forgets, self._forgets = self._forgets, []
+        return Instructions(forgets, grants, refusals)
+
+    def enter(self, now: float, event: Event) -> Client:
+        """Apply one event without deciding, for a caller that answers each message at once and decides once for many.
+
+        Returns:
+            The client that the event is about; of a `RegisterEvent`, the new one.
+
+        Raises:
+            Refused: If the event cannot be; then nothing has changed.
+        """
+        client: Client = _HANDLERS[type(event)](self, now, event)
+        return client
 
     def next_date(self) -> float:
-        """When `decide` is to be called at the latest; infinite while only an event can matter."""
-        tick = self._origin + (self._ticks + 1) * self._delta if self._delta > 0.0 and self.active.size else math.inf
-        stuck = self.active.stuck_from(self.now, self.leases.lease)
-        return min(tick, stuck, self._calm_until, self.leases.next_date())
+        """The date by which `handle` must be called at the latest; infinite while only an event can matter."""
+        tick = self.decider.next_tick() if self.pending.size else math.inf
+        stalled = self.pending.first_stalled(self.now, self.leases.lease)
+        return min(tick, stalled, self.grants.next_update, self.leases.next_date())
+
+    def advance(self, now: float) -> None:
+        """Go on to a date without an event; a date in the past changes nothing."""
+        seconds = now - self.now
+        if seconds > 0.0:
+            self.pending.move(seconds)
+            self.now = float(now)
+
+    def restore(self, clients: Iterable[Client], departed: Iterable[str] = ()) -> None:
+        """Take over clients out of a journal, none of them connected. Each keeps its grant until a lease from now ends.
+
+        Args:
+            clients: The clients.
+            departed: Jobs of the workload that have come and gone.
+        """
+        for client in clients:
+            self._restore(client)
+        self.registry.departed.extend(departed)
+        self._check_served(self.policy, self.turns.order)
+        self.turns.follow(self.turns.order)
+
+    # What others read
+
+    def granted(self) -> float:
+        """Bytes/s that all clients together may be using."""
+        return float(self.pending.column("rate").sum())
+
+    def progress(self, client: Client) -> float:
+        """Seconds of its dedicated run that the client has done by now (000 eq. 6)."""
+        if client.place != NO_PLACE:
+            return float(self.pending.column("progress")[client.place])
+        return client.progress(self.now)
+
+    def yield_of(self, client: Client) -> float:
+        """y_i at the present date; 1 at the instant of release."""
+        elapsed = self.now - client.release
+        return self.progress(client) / elapsed if elapsed > 0.0 else 1.0
 
     def view(self) -> View:
         """What the policy is shown at present."""
-        return self.active.view(self._moment_at(self.now))
+        return self.decider.view(self.pending, self.now, self.registry.completed)
 
-    def ask(self, active: PendingOperations, now: float) -> bool:
-        """Have the policy write the targets of these operations as at this date; whether caps and link can carry them."""
-        return active.ask(self.policy, self._moment_at(now))
+    def check_registration(self, event: RegisterEvent) -> float:
+        """The most that a client which wants to register can use, in bytes/s; Refused if it may not register."""
+        return check_registration(event, self.turns.order, self.policy.name, self.bandwidth, self.node_bandwidth)
 
-    # Parts of the above
+    # One method an event
 
-    def _moment_at(self, now: float) -> Floats:
-        self._moment[NOW], self._moment[COMPLETED] = now, self.completed
-        return self._moment
+    def _register(self, now: float, event: RegisterEvent) -> Client:
+        max_rate = self.check_registration(event)
+        self.advance(now)
+        client = self.registry.add(now, event, max_rate, self.bandwidth)
+        self.turns.client_back(client)
+        return self._note(now, client)
 
-    def _check_planned(self, application: Client) -> None:
-        """Refuse an operation more than the plan of a policy has."""
-        ahead = application.operations + (application.operation is not None)
-        if self._expected.turn(application.job, ahead) < 0:
-            raise Refused(INVALID, f"no further operation of {application.job!r} is in the plan of {self.policy.name}")
+    def _join(self, now: float, event: JoinEvent) -> Client:
+        client = event.client
+        self.advance(now)
+        if client.operation is not None and client.operation.number != event.operation:
+            self._end_operation(client, client.operation.volume)
+        client.connected = True
+        self.grants.due = True
+        self.turns.client_back(client)
+        return self._note(now, client)
 
-    def _pending(self, application: Client, operation: int) -> PendingOperation:
-        pending = application.operation
-        if pending is None or pending.number != operation:
-            has = f"it is at operation {pending.number}" if pending else "it has none under way"
-            raise Refused(UNEXPECTED, f"operation {operation} of {application.job!r} is not under way; {has}")
-        return pending
+    def _inform(self, now: float, event: InformEvent) -> Client:
+        client = event.client
+        pending = client.operation
+        if pending is not None and pending.number == event.operation:
+            if event.volume != pending.volume:
+                raise Refused(INVALID, f"operation {event.operation} has {pending.volume} bytes, not {event.volume}")
+            self.advance(now)
+        else:
+            check_new_operation(event, self.turns.order, self.policy.name)
+            self.advance(now)
+            if pending is not None:
+                self._end_operation(client, pending.volume)
+            client.end_work(now)
+            client.operation = PendingOperation(event.operation, event.volume, event.rounds, now)
+            client.last_operation = event.operation
+        self._post(client, event.moved)
+        self.grants.announce(client)
+        return self._note(now, client)
 
-    def _ticks_by(self, now: float) -> int:
-        """How many periodic decisions have fallen due; a tick is due at its date to the last bit."""
-        ticks = math.floor((now - self._origin) / self._delta)
-        return ticks + (self._origin + (ticks + 1) * self._delta <= now)
+    def _report(self, now: float, event: ReportEvent) -> Client:
+        client, moved = event.client, event.moved
+        operation = check_pending(client, event.operation)
+        self.advance(now)
+        before, operation.moved = operation.moved, min(moved, operation.volume)
+        if client.place != NO_PLACE:
+            if moved > before:
+                self.pending.set_progressed(client.place, self.now)
+            if self.pending.overruns(client.place, moved):
+                client.overruns += 1
+                self.overruns += 1
+            self.pending.set_moved(client.place, operation.moved)
+        return self._note(now, client)
+
+    def _yield(self, now: float, event: YieldEvent) -> Client:
+        client = event.client
+        if event.grant > client.grant_number:
+            raise Refused(INVALID, f"grant {event.grant} was never given; the latest is {client.grant_number}")
+        self.advance(now)
+        self.grants.acknowledge(self.now, client, event.grant)
+        self.events += 1
+        self.leases.renew(now, client)
+        return client
+
+    def _release(self, now: float, event: ReleaseEvent) -> Client:
+        client, moved = event.client, event.moved
+        operation = check_pending(client, event.operation)
+        self.advance(now)
+        self._end_operation(client, operation.volume if moved is None else min(moved, operation.volume))
+        return self._note(now, client)
+
+    def _leave(self, now: float, event: LeaveEvent) -> Client:
+        self.advance(now)
+        self._withdraw(event.client)
+        self.registry.record_leave(self.now, event.client)
+        self._remove(event.client)
+        return event.client
+
+    def _forget(self, now: float, event: ForgetEvent) -> Client:
+        self.advance(now)
+        self._send_away(event.client, event.reason)
+        self._remove(event.client)
+        return event.client
+
+    def _beat(self, now: float, event: BeatEvent) -> Client:
+        self.leases.renew(now, event.client)
+        return event.client
+
+    def _disconnect(self, now: float, event: DisconnectEvent) -> Client:
+        self.advance(now)
+        event.client.connected = False
+        return event.client
+
+    # Steps of the above
+
+    def _note(self, now: float, client: Client) -> Client:
+        self.events += 1
+        self.registry.changed.add(client.number)
+        self.leases.renew(now, client)
+        return client
+
+    def _post(self, client: Client, moved: float) -> None:
+        """Enter the client's operation into the table of pending operations, or bring its row up to date."""
+        operation = client.operation
+        assert operation is not None
+        operation.moved = min(moved, operation.volume)
+        if client.place != NO_PLACE:
+            self.pending.post_again(client.place, moved, self.now)
+            return
+        order, dedicated_seconds = self.turns.order, client.dedicated_seconds
+        position = order.position(client.job)
+        posting = Posting(
+            application=position if position is not None else order.size + client.number,
+            turn=self.turns.turn_of(client),
+            cap=client.cap,
+            volume=operation.volume,
+            posted=operation.posted,
+            release=client.release,
+            nodes=client.nodes,
+            done=client.done,
+            round=operation.round_bytes,
+            progressed=self.now,
+            mean_iteration=mean_iteration(client),
+            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(client.job),
+            rank=order.rank(client.job),
+            transferring=client.transfer_seconds,
+        )
+        self.pending.post(client, operation.moved, posting)
+
+    def _withdraw(self, client: Client) -> None:
+        """Take the client's operation out of the pending ones; what it may have used is free."""
+        if client.place != NO_PLACE:
+            self.pending.withdraw(client)
+        self.grants.withdraw(client)
+
+    def _end_operation(self, client: Client, moved: float) -> None:
+        self._withdraw(client)
+        self.registry.end_operation(self.now, client, moved)
+        self.turns.operation_ended(client)
+
+    def _send_away(self, client: Client, reason: str) -> None:
+        """Take the client's place; its books are kept."""
+        self._withdraw(client)
+        self.turns.client_gone(client)
+        self.leases.mark_away(self.now, client)
+        self.registry.changed.add(client.number)
+        if client.connected:
+            client.connected = False
+            self._forgets.append(ForgetInstruction(client, reason))
+
+    def _remove(self, client: Client) -> None:
+        """Drop the client's books."""
+        self.turns.client_gone(client)
+        self.registry.remove(client)
+        self.leases.forget(client)
+
+    def _restore(self, client: Client) -> None:
+        had_place = client.place != NO_PLACE
+        client.connected = False
+        client.place = NO_PLACE
+        client.unacknowledged = []
+        client.cap = min(client.max_rate, self.bandwidth)
+        self.registry.restore(client)
+        self.leases.renew(self.now, client)
+        if client.operation is not None and had_place:
+            self._post(client, client.operation.moved)
+            self.grants.restore(self.now, client, client.in_force)
 
     def _expire(self) -> None:
-        """Send away whoever is silent or does not yield, forget whoever is away for too long."""
-        for application in self.leases.late(self.now):
-            sent = application.unkept[0]
-            self._send_away(application, f"it did not keep to grant {sent.number} of {sent.rate:g} bytes/s in time")
-        for application in self.leases.silent(self.now):
-            self._send_away(application, f"it gave no sign of life for {self.leases.lease:g} s")
-        if self.active.stuck_from(self.now, self.leases.lease) <= self.now:
-            for place in reversed(self.active.stuck(self.now, self.leases.lease)):
-                owner = self.active.owners[place]
-                silence = self.now - float(self.active.column("progressed")[place])
+        """Send away clients that are silent, do not yield or do not move; drop those that are away for too long."""
+        now, lease = self.now, self.leases.lease
+        for client in self.leases.overdue(now):
+            first = client.unacknowledged[0]
+            self._send_away(client, f"it did not keep to grant {first.number} of {first.rate:g} bytes/s in time")
+        for client in self.leases.silent(now):
+            self._send_away(client, f"it gave no sign of life for {lease:g} s")
+        if self.pending.first_stalled(now, lease) <= now:
+            for client, seconds in self.pending.stalled(now, lease):
                 self._send_away(
-                    owner, f"it has moved nothing for {silence:.3g} s, though it was granted all it wanted to move"
+                    client, f"it has moved nothing for {seconds:.3g} s, though it was granted all it wanted to move"
                 )
-        for application in self.leases.outdated(self.now):
-            self._forget(application)
-
-    def _grant(self) -> None:
-        """Send what there is to send; who waits to begin is told first."""
-        active, now, calm = self.active, self.now, self._calm
-        raised = grants.higher(active, now, calm, self.bandwidth, self._send)
-        for application in self._unanswered:
-            if application.place != NO_PLACE and application.connected and application.unanswered:
-                self._send(application, float(active.column("sent")[application.place]))
-        self._unanswered.clear()
-        self._calm_until = max(now + calm / 4.0, min(raised, grants.lower(active, now, calm, self._send)))
-
-    def _send(self, application: Client, rate: float) -> None:
-        """Grant the rate. A lower one is in force when it is kept to, by the end of a round and a lease at the latest."""
-        operation = application.operation
-        assert operation is not None
-        application.grant_number += 1
-        application.unanswered = False
-        if rate < application.in_force:
-            slowest = next((sent.rate for sent in reversed(application.unkept) if sent.rate > 0.0), application.in_force)
-            a_round = operation.round_bytes / slowest if rate == 0.0 else 0.0
-            deadline = self.now + self.leases.lease + a_round
-            application.unkept.append(Reduction(application.grant_number, rate, deadline))
-            self.regranted.add(application.number)
-            self.leases.owe(application, deadline)
-        else:
-            self._put_in_force(application, rate)
-        self.active.set_sent(application.place, rate, self.now)
-        self.grants += 1
-        self._out.append(GrantInstruction(application, operation.number, application.grant_number, rate))
+        for client in self.leases.expired(now):
+            self._remove(client)
 
     def _ask(self) -> None:
-        """Have the policy write the targets; one that breaks its contract is replaced."""
-        self.decisions += 1
-        if self.ask(self.active, self.now):
+        """Have the policy write the targets; replace it if it breaks its contract."""
+        decider, pending, completed = self.decider, self.pending, self.registry.completed
+        decider.decisions += 1
+        if decider.ask(pending, self.now, completed):
             return
-        rates, view = self.active.column("target").tolist(), self.view()
-        reason = failure(self.policy.rates, view) or f"it gave rates that no link carries, {rates[:8]}"
-        fault = f"policy {self.policy.name}: {reason}; going on with {FALLBACK}"
+        fault = f"{decider.failure(pending, self.now, completed)}; going on with {FALLBACK}"
         self._replace_policy(self.now, find(FALLBACK))
-        self.fault = fault
+        decider.fault = fault
         self._ask()
+
+
+_HANDLERS: Final[dict[type, Callable[[Core, float, Any], Client]]] = {
+    RegisterEvent: Core._register,
+    JoinEvent: Core._join,
+    InformEvent: Core._inform,
+    ReportEvent: Core._report,
+    YieldEvent: Core._yield,
+    ReleaseEvent: Core._release,
+    LeaveEvent: Core._leave,
+    BeatEvent: Core._beat,
+    DisconnectEvent: Core._disconnect,
+    ForgetEvent: Core._forget,
+}

@@ -1,13 +1,11 @@
-"""The columns of the active operations, and the compiled loops over them.
+"""The table of pending operations: those that are posted and not complete, and the compiled loops over them.
 
-A decision is a handful of loops over some hundred operations. As array expressions each of them would cost more in calls
-than in arithmetic: 10 µs instead of 1, and ten times that when the coordinator was at rest and its caches are cold.
+The bookkeeping is that of the engine's slots. n operations occupy the places 0 … n − 1 of every column; when one leaves, the
+last one moves into its place; between two dates every transfer goes on at its rate. The remaining volume is an estimate
+until the client reports, and it never falls to 0 before the client says that the operation is complete.
 
-The operations that are posted and not complete: the columns that policies see, kept up to date.
-
-The same bookkeeping as the engine's slots: n operations occupy the places 0 … n − 1 of every column, the last one moves into
-the place of one that leaves, and between two dates every transfer goes on at its rate. What is left is an estimate until
-its application reports; it never falls to nothing before the application says that it is done.
+A decision is a handful of loops over some hundred operations. As array expressions each would spend more time in calls than
+in arithmetic: 10 µs instead of 1, and ten times that when the coordinator was idle and its caches are cold.
 """
 
 from __future__ import annotations
@@ -20,62 +18,108 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import types
 
+from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
+from penstock.engine.terms import SLACK
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
-from penstock.live.core import pending
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined
-from penstock.numeric.tolerances import LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, TIME_GRAIN
 from penstock.policies import view
+from penstock.policies.order import TIME_GRAIN
 from penstock.policies.policy import Policy
-from penstock.policies.view import INTEGERS, RATES_SIGNATURE, View, view_at
+from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, View, view_at
 
 OWN: Final = ("done", "sent", "told", "allowed", "round", "progressed")
-"""Rows of the coordinator behind those of the view and the one that policies write rates to, its `target`."""
+"""The coordinator's own rows, behind those of the view and the row `target` that policies write rates to."""
 FLOATS: Final = (*view.FLOATS, "target", *OWN)
-"""Names of the rows of numbers; those of whole numbers are the view's."""
+"""Names of the rows of numbers; the rows of integers are those of the view."""
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
 DONE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED = (ROW[name] for name in OWN)
+POSTED: Final = view.ROW["posted"]
 SCRATCH: Final = view.ROW["scratch"]
 ORDER: Final = view.ROW["order"]
 
 OVERRUN: Final = 1.05
-"""An application that has moved more than this times what its grants allowed, and a round, has overrun."""
-LITTLE: Final = 0.25
-"""A rate that changes by less than this part changes a little."""
+"""A client overruns when it has moved more than this times what its grants allowed, and a round."""
+SMALLEST_REMAINING: Final = 1e-9
+"""The part of its volume that an operation is shown to have left until the client ends it."""
+EQUAL: Final = 1e-12
+"""Rates that differ by no more than this part are the same."""
+SMALL_CHANGE: Final = 0.25
+"""A change of a rate by less than this part is small and may be deferred."""
+
+
+class Posting(NamedTuple):
+    """The values that an operation is entered with: volumes in bytes, rates in bytes/s, times in seconds.
+
+    The first ones are columns of the view (`penstock.policies.view.View`), the last three the coordinator's own.
+    """
+
+    application: int
+    turn: int
+    cap: float
+    volume: float
+    posted: float
+    release: float
+    nodes: float
+    mean_iteration: float
+    whole: float
+    rank: float
+    transferring: float
+    done: float
+    """Progress before the operation."""
+    round: float
+    """Bytes that are moved between two chances to be paused."""
+    progressed: float
+    """When the operation was last known to have moved something."""
+
+
+def check_posting(columns: set[str]) -> None:
+    """Check that `Posting` has these columns: a column that it lacks would be 0 for every policy."""
+    missing = columns - set(Posting._fields)
+    if missing:
+        raise TypeError(f"penstock.live.core.pending.Posting lacks {', '.join(sorted(missing))}; expected a field for each")
+
+
+check_posting({name for name, column in COLUMNS.items() if column.filled == POSTING})
+_FIELD: Final = {name: field for field, name in enumerate(Posting._fields)}
+_FLOAT_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in FLOATS)
+_INTEGER_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in INTEGERS)
 
 
 def _move(floats: Floats, size: int, seconds: float) -> None:
-    """Let every transfer go on at its rate for that long."""
+    """Let every transfer go on at its rate for so many seconds."""
     for place in range(size):
         rate, volume = floats[RATE, place], floats[VOLUME, place]
         if rate > 0.0:
             moved = rate * seconds
-            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST_LEFT * volume)
-            floats[PROGRESS, place] = floats[DONE, place] + (volume - floats[REMAINING, place]) / floats[CAP, place]
+            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, SMALLEST_REMAINING * volume)
+            remaining, done = floats[REMAINING, place], floats[DONE, place]
+            floats[PROGRESS, place] = compiled_progress_during(done, volume, remaining, floats[CAP, place])
             floats[TRANSFERRING, place] += seconds
             floats[ALLOWED, place] += moved
 
 
 @inlined
-def stuck_from(floats: Floats, place: int, now: float, lease: float) -> float:
-    """From when on the operation is one that hangs: its grants have allowed all of it and more, and a lease and the time of
-    a round have passed since it last moved.
+def stalled_from(floats: Floats, place: int, now: float, lease: float) -> float:
+    """The date from which the operation counts as stalled.
+
+    Its grants have allowed more than its volume, and a lease and the time of a round have passed since it last moved.
     """
-    rate, a_round = floats[RATE, place], floats[ROUND, place]
+    rate, round_bytes = floats[RATE, place], floats[ROUND, place]
     if not rate > 0.0:
         return math.inf
-    allowed = (OVERRUN * floats[VOLUME, place] + a_round - floats[ALLOWED, place]) / rate
-    return float(max(now + allowed, floats[PROGRESSED, place] + lease + a_round / rate))
+    allowed = (OVERRUN * floats[VOLUME, place] + round_bytes - floats[ALLOWED, place]) / rate
+    return float(max(now + allowed, floats[PROGRESSED, place] + lease + round_bytes / rate))
 
 
-def _earliest_stuck(floats: Floats, size: int, now: float, lease: float) -> float:
-    """When the first of the operations is one that hangs."""
+def _first_stalled(floats: Floats, size: int, now: float, lease: float) -> float:
+    """The date from which the first of the operations counts as stalled."""
     earliest = math.inf
     for place in range(size):
-        earliest = min(earliest, stuck_from(floats, place, now, lease))
+        earliest = min(earliest, stalled_from(floats, place, now, lease))
     return earliest
 
 
@@ -89,31 +133,30 @@ def _ask(
     total = 0.0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
-        if not 0.0 <= target <= cap * (1.0 + RATE_SLACK):
+        if not 0.0 <= target <= cap * (1.0 + SLACK):
             return False
         total += target
         floats[TARGET, place] = min(target, cap)
-    return bool(total <= moment[BANDWIDTH] * (1.0 + RATE_SLACK))
+    return bool(total <= moment[BANDWIDTH] * (1.0 + SLACK))
 
 
 @inlined
-def spared_until(floats: Floats, place: int, calm: float) -> float:
-    """The date until which the operation need not be told: `calm` seconds after it was last told something, where its rate
-    is to change a little.
-    """
+def deferred_until(floats: Floats, place: int, min_update_interval: float) -> float:
+    """The date until which an update of the operation's rate is deferred; a large change is not."""
     sent = floats[SENT, place]
-    little = abs(floats[TARGET, place] - sent) < LITTLE * sent
-    return float(floats[TOLD, place]) + calm if little else -math.inf
+    small = abs(floats[TARGET, place] - sent) < SMALL_CHANGE * sent
+    return float(floats[TOLD, place]) + min_update_interval if small else -math.inf
 
 
-def _to_lower(floats: Floats, integers: Ints, size: int, now: float, calm: float) -> tuple[int, float]:
-    """Put into the row ORDER those that are to have less than they were sent, but who is spared; how many, and when that
-    ends.
+def _to_reduce(floats: Floats, integers: Ints, size: int, now: float, min_update_interval: float) -> tuple[int, float]:
+    """Put the operations whose target is below what they were sent into the row ORDER, without deferred ones.
+
+    Returns how many there are, and when the first deferred one is due.
     """
     count, due = 0, math.inf
     for place in range(size):
-        if floats[TARGET, place] < floats[SENT, place] * (1.0 - SAME_AMOUNT):
-            date = spared_until(floats, place, calm)
+        if floats[TARGET, place] < floats[SENT, place] * (1.0 - EQUAL):
+            date = deferred_until(floats, place, min_update_interval)
             if date > now:
                 due = min(due, date)
             else:
@@ -122,9 +165,11 @@ def _to_lower(floats: Floats, integers: Ints, size: int, now: float, calm: float
     return count, due
 
 
-def _to_raise(floats: Floats, integers: Ints, size: int, now: float, calm: float) -> tuple[int, float, float]:
-    """Put into the row ORDER those that are to have more than they were sent, and keep to that, those that have the smallest
-    part of it first, but who is spared. How many, when that ends, and the sum of all rates.
+def _to_raise(floats: Floats, integers: Ints, size: int, now: float, min_update_interval: float) -> tuple[int, float, float]:
+    """Put the operations whose target is above what they were sent, and which keep to that, into the row ORDER.
+
+    Those with the smallest part of their target come first; deferred ones are left out. Returns how many there are, when the
+    first deferred one is due, and the sum of all rates in force.
     """
     count, due, total = 0, math.inf, 0.0
     pausing = False
@@ -133,11 +178,11 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, calm: float
         pausing = pausing or (floats[TARGET, place] <= 0.0 < floats[RATE, place])
     for place in range(size):
         sent = floats[SENT, place]
-        if floats[TARGET, place] > sent * (1.0 + SAME_AMOUNT) and floats[RATE, place] <= sent * (1.0 + SAME_AMOUNT):
-            date = spared_until(floats, place, calm)
+        if floats[TARGET, place] > sent * (1.0 + EQUAL) and floats[RATE, place] <= sent * (1.0 + EQUAL):
+            date = deferred_until(floats, place, min_update_interval)
             if date > now:
                 due = min(due, date)
-            elif sent > 0.0 or not pausing:  # else it is to take the place of one that pauses
+            elif sent > 0.0 or not pausing:  # else it takes the place of one that is about to pause
                 floats[SCRATCH, count] = sent / floats[TARGET, place]
                 integers[ORDER, count] = place
                 count += 1
@@ -147,56 +192,59 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, calm: float
 
 
 class Loops(NamedTuple):
-    """The loops, compiled; their arguments are as above."""
+    """The compiled loops; their arguments are those of the functions above."""
 
     move: Callable[[Floats, int, float], None]
-    earliest_stuck: Callable[[Floats, int, float, float], float]
+    first_stalled: Callable[[Floats, int, float, float], float]
     ask: Callable[..., bool]
-    to_lower: Callable[[Floats, Ints, int, float, float], tuple[int, float]]
+    to_reduce: Callable[[Floats, Ints, int, float, float], tuple[int, float]]
     to_raise: Callable[[Floats, Ints, int, float, float], tuple[int, float, float]]
 
 
 @cache
 def loops() -> Loops:
-    """Compile them, or load them from the cache."""
+    """Compile the loops, or load them from the cache."""
     floats, integers, size, number = types.float64[:, ::1], types.int64[:, ::1], types.int64, types.float64
     column, policy = number[::1], types.FunctionType(RATES_SIGNATURE)
     what = "the coordinator's loops"
     return Loops(
         direct(_move, types.void(floats, size, number), what),
-        direct(_earliest_stuck, number(floats, size, number, number), what),
+        direct(_first_stalled, number(floats, size, number, number), what),
         direct(_ask, types.boolean(floats, integers, column, column, size, policy), what),
-        direct(_to_lower, types.Tuple((size, number))(floats, integers, size, number, number), what),
+        direct(_to_reduce, types.Tuple((size, number))(floats, integers, size, number, number), what),
         direct(_to_raise, types.Tuple((size, number, number))(floats, integers, size, number, number), what),
     )
 
 
 def prepare(policy: Policy) -> None:
-    """Compile or load what asking it takes, so that the first question is answered as fast as the others."""
+    """Compile or load the loops and the policy, so that the first decision is as fast as the others."""
     loops()
     policy.compiled()
 
 
 @lru_cache
-def _undiminished(size: int) -> Floats:
-    """What is left of the link for 1, 2, … transfers: grants know of no loss."""
-    whole = np.ones(size)
-    whole.flags.writeable = False
-    return whole
+def _undegraded(size: int) -> Floats:
+    """The part of the link that 1, 2, … transfers have together: all of it, since grants assume no degradation."""
+    parts = np.ones(size)
+    parts.flags.writeable = False
+    return parts
 
 
 class PendingOperations:
-    """The columns of the view, and the coordinator's own. `rate` is what the application may be using at present, `sent`
-    what it was last granted, `target` what the policy wants it to have, all in bytes/s; `done` is its progress before the
-    operation, in seconds, and `allowed` the bytes that its grants have allowed by now. `told` is when it was last granted
-    anything, `round` what it moves between two chances to be paused, and `progressed` when it was last known to have moved
-    something.
+    """The columns of the view, and the coordinator's own.
+
+    `rate` is what the client may be using now, `sent` what it was last granted and `target` what the policy wants for it,
+    in bytes/s. `done` is its progress before the operation in seconds, `allowed` the bytes that its grants have allowed so
+    far, `told` the date of its last grant, `round` the bytes between two chances to be paused, and `progressed` the date at
+    which it was last known to have moved something.
     """
 
     def __init__(self) -> None:
         self.owners: list[Client] = []
-        """Whose operation is at each place."""
-        self._loops = pending.loops()
+        """The client whose operation is at each place."""
+        self.changed = False
+        """Operations have come or gone, or have other turns, since the policy was last asked; the core clears it."""
+        self._loops = loops()
         self._floats = np.zeros((len(FLOATS), 8))
         self._integers = np.zeros((len(INTEGERS), 8), np.int64)
 
@@ -206,37 +254,54 @@ class PendingOperations:
 
     @property
     def size(self) -> int:
-        """How many operations there are."""
+        """How many operations are pending."""
         return len(self.owners)
 
     @property
     def turn(self) -> Ints:
-        """The operation's place in the planned order, −1 without one."""
+        """The operations' places in the planned order; −1 without one."""
         return self._integers[TURN, : self.size]
 
-    def post(self, owner: Client, moved: float, **values: float) -> None:
-        """Enter an operation of which so much is moved already; the other columns by name, 0 for those left out."""
+    def set_turns(self, turns: list[int]) -> None:
+        """Set the places in the planned order, one entry an operation."""
+        self._integers[TURN, : self.size] = turns
+        self.changed = True
+
+    def post(self, owner: Client, moved: float, posting: Posting) -> None:
+        """Enter the owner's operation, of which `moved` bytes are moved already."""
         place = self.size
         if place == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
             self._integers = np.concatenate([self._integers, np.zeros_like(self._integers)], axis=1)
         owner.place = place
         self.owners.append(owner)
-        values.update(posted=round(values["posted"] * TIME_GRAIN) / TIME_GRAIN, allowed=moved)
-        self._floats[:, place] = [values.get(name, 0.0) for name in FLOATS]
-        self._integers[:, place] = [values.get(name, 0) for name in INTEGERS]
+        self._floats[:, place] = [posting[field] if field >= 0 else 0.0 for field in _FLOAT_FIELDS]
+        self._integers[:, place] = [posting[field] if field >= 0 else 0 for field in _INTEGER_FIELDS]
+        self._floats[POSTED, place] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
+        self._floats[ALLOWED, place] = moved
         self.set_moved(place, moved)
+        self.changed = True
 
-    def remove(self, owner: Client) -> None:
-        """Take the application's operation out; the last one moves into its place."""
+    def post_again(self, place: int, moved: float, now: float) -> None:
+        """The client announces the operation at this place once more; it has moved so many bytes by now."""
+        self._floats[ALLOWED, place] = max(moved, self._floats[ALLOWED, place])
+        self._floats[PROGRESSED, place] = now
+        self.set_moved(place, min(moved, self._floats[VOLUME, place]))
+
+    def withdraw(self, owner: Client) -> None:
+        """Take the owner's operation out and write what is known of it to the owner's books."""
+        assert owner.operation is not None
         place = owner.place
+        owner.operation.moved = float(self._floats[VOLUME, place] - self._floats[REMAINING, place])
+        owner.transfer_seconds = float(self._floats[TRANSFERRING, place])
         self.take_out(place)
         if place < self.size:
             self.owners[place].place = place
         owner.place = NO_PLACE
+        self.changed = True
 
     def take_out(self, place: int) -> int:
-        """Empty a place, of which no owner is told: the last operation moves into it; returns where that one was."""
+        """Empty a place without telling its owner: the last operation moves into it. Returns the place that one had."""
         last = self.size - 1
         self._floats[:, place] = self._floats[:, last]
         self._integers[:, place] = self._integers[:, last]
@@ -245,69 +310,79 @@ class PendingOperations:
         return last
 
     def copy(self) -> PendingOperations:
-        """The same operations, to look ahead with; their owners know nothing of it."""
+        """A copy to look ahead with; owners keep the places that they have here."""
         twin = PendingOperations()
         twin.owners = list(self.owners)
         twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
         return twin
 
+    def remaining(self, place: int) -> float:
+        """Bytes that the operation still has to move, as reported or estimated."""
+        return float(self._floats[REMAINING, place])
+
+    def sent(self, place: int) -> float:
+        """The rate that the operation was last granted, in bytes/s."""
+        return float(self._floats[SENT, place])
+
     def set_moved(self, place: int, moved: float) -> None:
-        """So much of the volume is moved, says its application."""
+        """The client has moved so many bytes of the operation."""
         floats = self._floats
         volume = floats[VOLUME, place]
-        remaining = max(LEAST_LEFT * volume, volume - moved)
+        remaining = max(SMALLEST_REMAINING * volume, volume - moved)
         floats[REMAINING, place] = remaining
-        floats[PROGRESS, place] = floats[DONE, place] + (volume - remaining) / floats[CAP, place]
+        floats[PROGRESS, place] = progress_during(floats[DONE, place], volume, remaining, floats[CAP, place])
 
     def overruns(self, place: int, moved: float) -> bool:
-        """Whether this is more than its grants had allowed, and a round."""
-        return bool(moved > pending.OVERRUN * self._floats[ALLOWED, place] + self._floats[pending.ROUND, place])
+        """Whether so many bytes are more than the grants had allowed, by `OVERRUN` and a round."""
+        return bool(moved > OVERRUN * self._floats[ALLOWED, place] + self._floats[ROUND, place])
 
     def set_progressed(self, place: int, now: float) -> None:
-        """It has moved something by then."""
+        """The operation has moved something by now, or can from now on."""
         self._floats[PROGRESSED, place] = now
 
     def set_rate(self, place: int, rate: float) -> None:
-        """So much it may be using."""
+        """The client may be using up to `rate` bytes/s."""
         self._floats[RATE, place] = rate
 
     def set_sent(self, place: int, rate: float, now: float) -> None:
-        """So much it is granted."""
+        """The client was granted `rate` bytes/s at the date `now`."""
         self._floats[SENT, place] = rate
         self._floats[TOLD, place] = now
 
     def move(self, seconds: float) -> None:
-        """Let every transfer go on at its rate for that long."""
+        """Let every transfer go on at its rate for so many seconds."""
         self._loops.move(self._floats, self.size, seconds)
 
-    def stuck_from(self, now: float, lease: float) -> float:
-        """When the first of the operations is one that hangs."""
-        return self._loops.earliest_stuck(self._floats, self.size, now, lease)
+    def first_stalled(self, now: float, lease: float) -> float:
+        """The date from which the first of the operations counts as stalled."""
+        return self._loops.first_stalled(self._floats, self.size, now, lease)
 
-    def stuck(self, now: float, lease: float) -> list[int]:
-        """The places of those that do."""
-        return [place for place in range(self.size) if pending.stuck_from(self._floats, place, now, lease) <= now]
+    def stalled(self, now: float, lease: float) -> list[tuple[Client, float]]:
+        """The owners of stalled operations and the seconds since each last moved something, last place first."""
+        places = (place for place in reversed(range(self.size)) if stalled_from(self._floats, place, now, lease) <= now)
+        return [(self.owners[place], now - float(self._floats[PROGRESSED, place])) for place in places]
 
     def ask(self, policy: Policy, moment: Floats) -> bool:
-        """Have the policy write the targets; whether they are rates that caps and link can carry."""
-        whole = _undiminished(self._floats.shape[1])
-        return self._loops.ask(self._floats, self._integers, moment, whole, self.size, policy.compiled())
+        """Have the policy write the targets; whether caps and link can carry them."""
+        undegraded = _undegraded(self._floats.shape[1])
+        return self._loops.ask(self._floats, self._integers, moment, undegraded, self.size, policy.compiled())
 
-    def to_lower(self, now: float, calm: float) -> tuple[list[tuple[Client, float]], float]:
-        """Who is to have less than it was sent, and how much; and the date from which on the first who is spared, as it was
-        told something less than `calm` seconds ago and the change is little, is so no more.
-        """
-        count, due = self._loops.to_lower(self._floats, self._integers, self.size, now, calm)
+    def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
+        """The clients to send a lower grant, with their targets in bytes/s; and when the first deferred one is due."""
+        count, due = self._loops.to_reduce(self._floats, self._integers, self.size, now, min_update_interval)
         return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._integers[ORDER, :count].tolist()], due
 
-    def to_raise(self, now: float, calm: float) -> tuple[list[tuple[Client, float, float]], float, float]:
-        """Who is to have more than it was sent, how much that was, and how much it is to be, the worst off first; the date
-        as above; and what all may be using together.
+    def to_raise(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float, float]], float, float]:
+        """The clients to send a higher grant, those with the smallest part of their target first.
+
+        Returns:
+            Each client with what it was sent and its target, in bytes/s; when the first deferred update is due; and what all
+            clients together may be using, in bytes/s.
         """
-        count, due, total = self._loops.to_raise(self._floats, self._integers, self.size, now, calm)
+        count, due, total = self._loops.to_raise(self._floats, self._integers, self.size, now, min_update_interval)
         floats, places = self._floats, self._integers[ORDER, :count].tolist()
         return [(self.owners[p], float(floats[SENT, p]), float(floats[TARGET, p])) for p in places], due, total
 
     def view(self, moment: Floats) -> View:
         """What a policy is shown."""
-        return view_at(self._floats, self._integers, moment, _undiminished(self.size), self.size, 0, self.size)
+        return view_at(self._floats, self._integers, moment, _undegraded(self.size), self.size, 0, self.size)

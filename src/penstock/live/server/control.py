@@ -1,171 +1,133 @@
-"""What whoever runs the coordinator may ask of it while it runs, and the state as people and programs see it."""
+"""The operator's commands, which ``penstock ctl``, ``top`` and ``why`` send to a running coordinator."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from penstock.engine.books import mean_iteration
-from penstock.live.core.clients import NO_PLACE, Client, Refused
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
-from penstock.live.core.explaining import called, explain
+from penstock.live.core.events import ForgetEvent, Refused
+from penstock.live.core.explaining import explain
 from penstock.live.core.pending import prepare
-from penstock.live.protocol import INVALID
+from penstock.live.protocol import INVALID, Answer, Control, Error, Reply
+from penstock.live.server.journal import Journal
+from penstock.live.server.snapshot import Snapshot
 from penstock.model import PenstockError
 from penstock.policies import registry
 from penstock.policies.policy import Policy
 
-if TYPE_CHECKING:
-    from penstock.live.server.server import Server
 
-WORKING: Final = "working"
-TRANSFERRING: Final = "transferring"
-WAITING: Final = "waiting"
-AWAY: Final = "away"
-STATES: Final = (WORKING, TRANSFERRING, WAITING, AWAY)
+class ControlCommands:
+    """Carries out commands.
 
+    Args:
+        core: The core that the commands are about.
+        now: Gives the present date in seconds, and has a decision made soon.
+        snapshot: Takes a snapshot with all applications.
+        journal: The coordinator's journal.
+        stop: Ends the coordinator.
+    """
 
-def answer(server: Server, command: str, argument: str) -> Any:
-    """Carry out a command; Refused if there is none of that name."""
-    if command not in COMMANDS:
-        raise Refused(INVALID, f"unknown command {command!r}; expected one of {', '.join(COMMANDS)}")
-    try:
-        return COMMANDS[command](server, argument)
-    except PenstockError as error:
-        raise Refused(INVALID, str(error)) from None
+    def __init__(
+        self,
+        core: Core,
+        now: Callable[[], float],
+        snapshot: Callable[[], Snapshot],
+        journal: Journal,
+        stop: Callable[[], None],
+    ) -> None:
+        self._core = core
+        self._now = now
+        self._snapshot = snapshot
+        self._journal = journal
+        self._stop = stop
+        self._tasks: set[asyncio.Task[None]] = set()
 
+    def reply(self, message: Control, say: Callable[[Reply], None]) -> None:
+        """Carry out a command and `say` the answer, at once or, where a policy must be compiled first, later."""
+        body = self.answer(message.command, message.argument)
+        if not inspect.isawaitable(body):
+            say(Answer(message.seq, body))
+            return
 
-def state(server: Server, _: str = "") -> dict[str, Any]:
-    """All there is to see; rates in bytes/s, times in seconds of the coordinator's clock."""
-    core = server.core
-    core.advance(server.now())
-    return {
-        "penstock": 1,
-        "policy": core.policy.name,
-        "fault": core.fault,
-        "bandwidth": core.bandwidth,
-        "granted": core.granted(),
-        "now": server.now(),
-        "events": core.events,
-        "decisions": core.decisions,
-        "grants": core.grants,
-        "completed": core.completed,
-        "refused_messages": server.refused,
-        "cut_off": server.cut_off,
-        "journal_failure": server.journal.failure,
-        "recent": [
-            {"now": date, "application": number, "job": job, "rate": rate} for date, number, job, rate in server.recent
-        ],
-        "applications": [describe(core, application) for application in core.applications.values()],
-    }
+        async def later() -> None:
+            try:
+                say(Answer(message.seq, await body))
+            except Refused as error:
+                say(Error(error.code, str(error), message.seq))
 
+        task = asyncio.get_running_loop().create_task(later())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-def condition(application: Client) -> str:
-    """What the application is at, in a word."""
-    if not application.connected:
-        return AWAY
-    if application.operation is None:
-        return WORKING
-    return TRANSFERRING if application.in_force > 0.0 else WAITING
+    def answer(self, command: str, argument: str) -> Any:
+        """The answer to a command, or an awaitable that gives it; Refused if the command is unknown or fails."""
+        if command not in COMMANDS:
+            raise Refused(INVALID, f"unknown command {command!r}; expected one of {', '.join(COMMANDS)}")
+        try:
+            return COMMANDS[command](self, argument)
+        except PenstockError as error:
+            raise Refused(INVALID, str(error)) from None
 
+    def _state(self, _: str) -> dict[str, Any]:
+        return self._snapshot().as_dict()
 
-def describe(core: Core, application: Client) -> dict[str, Any]:
-    """An application as people and programs see it."""
-    elapsed = core.now - application.release
-    progress = core.progress(application)
-    operation = application.operation
-    pending = None
-    if operation is not None:
-        moved = operation.moved
-        if application.place != NO_PLACE:
-            moved = operation.volume - float(core.active.column("remaining")[application.place])
-        pending = {
-            "operation": operation.number,
-            "volume": operation.volume,
-            "moved": moved,
-            "rounds": operation.rounds,
-            "seconds": core.now - operation.posted,
-        }
-    return {
-        "application": application.number,
-        "job": application.job,
-        "user": application.user,
-        "uid": application.uid,
-        "nodes": application.nodes,
-        "bandwidth": application.cap,
-        "state": condition(application),
-        "rate": application.in_force,
-        "yield": core.yield_of(application),
-        "progress": progress,
-        "elapsed": elapsed,
-        "operations": application.operations,
-        "transferred": application.moved,
-        "io_seconds": application.io_seconds,
-        "mean_iteration": mean_iteration(application),
-        "overruns": application.overruns,
-        "pending": pending,
-    }
+    def _policy(self, name: str) -> dict[str, Any] | Awaitable[dict[str, Any]]:
+        """Show the policy, or change it if a name is given."""
+        if name:
+            policy = registry.find(name)
+            self._core.plan(policy)
+            return self._change_policy(policy)
+        return self._policy_in_use()
 
+    async def _change_policy(self, policy: Policy) -> dict[str, Any]:
+        """Change the policy once it is compiled. That may take seconds, in which the event loop goes on."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, prepare, policy)
+            self._core.set_policy(self._now(), policy)
+        except PenstockError as error:
+            raise Refused(INVALID, str(error)) from None
+        return self._policy_in_use()
 
-def _policy(server: Server, name: str) -> dict[str, Any] | Awaitable[dict[str, Any]]:
-    """The policy, changed if a name is given."""
-    if name:
-        policy = registry.find(name)
-        server.core.plan_of(policy)
-        return _change_policy(server, policy)
-    return {"policy": server.core.policy.name, "fault": server.core.fault}
+    def _policy_in_use(self) -> dict[str, Any]:
+        return {"policy": self._core.policy.name, "fault": self._core.decider.fault}
 
+    def _forget(self, text: str) -> dict[str, Any]:
+        """Remove clients, by number or the name of their job."""
+        found = sorted(self._find(text), key=lambda client: client.number)
+        for client in found:
+            self._core.enter(self._now(), ForgetEvent(client, "whoever runs the coordinator said so"))
+        return {"forgotten": [client.number for client in found]}
 
-async def _change_policy(server: Server, policy: Policy) -> dict[str, Any]:
-    """Change the policy when it is compiled, which may take seconds and is not waited for by anybody else."""
-    try:
-        await asyncio.get_running_loop().run_in_executor(None, prepare, policy)
-        server.core.set_policy(server.now(), policy)
-    except PenstockError as error:
-        raise Refused(INVALID, str(error)) from None
-    return {"policy": server.core.policy.name, "fault": server.core.fault}
+    def _why(self, text: str) -> dict[str, Any]:
+        """Explain why a client waits."""
+        client = self._find(text)[0]
+        self._core.advance(self._now())
+        return explain(self._core, client)
+
+    def _where_journal(self, _: str) -> dict[str, Any]:
+        return {"journal": self._journal.path, "failure": self._journal.failure}
+
+    def _end(self, _: str) -> dict[str, Any]:
+        self._stop()
+        return {"stopping": True}
+
+    def _find(self, text: str) -> list[Client]:
+        """The clients of that number or job name; Refused if there are none."""
+        found = self._core.registry.find(text)
+        if not found:
+            raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
+        return found
 
 
-def _called(server: Server, text: str) -> list[Client]:
-    """Those of that number or job name; Refused if there are none."""
-    found = called(server.core, text)
-    if not found:
-        raise Refused(INVALID, f"no application {text!r} is known; `penstock ctl state` lists them")
-    return found
-
-
-def _forget(server: Server, text: str) -> dict[str, Any]:
-    """Send applications away, by number or the name of their job."""
-    found = sorted(_called(server, text), key=lambda application: application.number)
-    for application in found:
-        server.core.forget(server.now(), application, "whoever runs the coordinator said so")
-    return {"forgotten": [application.number for application in found]}
-
-
-def _why(server: Server, text: str) -> dict[str, Any]:
-    """Why an application waits."""
-    application = _called(server, text)[0]
-    server.core.advance(server.now())
-    return explain(server.core, application)
-
-
-def _journal(server: Server, _: str) -> dict[str, Any]:
-    """Where the journal is, for who wants to read it."""
-    return {"journal": server.journal.path, "failure": server.journal.failure}
-
-
-def _stop(server: Server, _: str) -> dict[str, Any]:
-    """End the coordinator."""
-    server.stop()
-    return {"stopping": True}
-
-
-COMMANDS: Final[dict[str, Callable[[Server, str], Any]]] = {
-    "state": state,
-    "policy": _policy,
-    "forget": _forget,
-    "why": _why,
-    "journal": _journal,
-    "stop": _stop,
+COMMANDS: Final[dict[str, Callable[[ControlCommands, str], Any]]] = {
+    "state": ControlCommands._state,
+    "policy": ControlCommands._policy,
+    "forget": ControlCommands._forget,
+    "why": ControlCommands._why,
+    "journal": ControlCommands._where_journal,
+    "stop": ControlCommands._end,
 }

@@ -1,21 +1,22 @@
-"""The coordinator's own time: seconds since its first start, never stepped, going on over restarts.
+"""The journal: what a coordinator must know after ``kill -9`` and a restart, and the clock that goes on over restarts.
 
-The system's monotonic clock runs through restarts of the coordinator but not of the machine; over those, the wall clock
-tells how long it was down. While it runs, a step of the wall clock changes nothing.
+The journal is an SQLite file with a write-ahead log. Each commit adds a row with the books of the clients that have changed
+and the grants in force, and a row with the operations that have ended (`penstock.live.core.recording`). It is written before
+any grant is sent, so that a restarted coordinator never grants bandwidth that a client may still be using. Reading the rows
+in order gives the state; when they have become long, one full row replaces them all. A commit is one write to the log and
+does not wait for the disk: it survives the end of the process, and a loss of power costs at most the last moments. A thread
+folds the log into the file, so that a slow disk delays no decision.
 
-The journal: what a coordinator must know after ``kill -9`` and a restart, in SQLite with a write-ahead log.
-
-A commit adds a row with the books of the applications that have changed and what is in force for whom, and one with the
-operations that have ended (`penstock.live.core.recording`), written before any grant is sent, so that a coordinator that
-comes back never grants what somebody may still be using. To know what was is to read the rows in their order; when they have
-become long, a row that holds everything takes the place of them all. A commit is one write to the log, without waiting for
-the disk: it survives the process, and the loss of power costs at most the last moments. The log is folded into the file by a
-thread of its own, so that a slow disk delays nobody.
+The clock counts seconds since the coordinator's first start. The system's monotonic clock goes on while the coordinator
+restarts, but not while the machine does; the wall clock tells how long the machine was down. While the coordinator runs, a
+step of the wall clock changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import os
 import sqlite3
 import threading
@@ -23,7 +24,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -31,9 +32,12 @@ from penstock.live.core.clients import Client
 from penstock.live.core.recording import CompletedOperation
 from penstock.model import InputError
 
+if TYPE_CHECKING:
+    from penstock.live.core.core import Core
+
 
 def boot_id() -> str:
-    """Which start of the machine this is; empty where the system does not say."""
+    """Identifies this boot of the machine; empty where the system does not say."""
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return ""
@@ -41,7 +45,7 @@ def boot_id() -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """One instant on three clocks, in seconds: the coordinator's, the monotonic one of a boot, the wall's."""
+    """One instant on three clocks, in seconds: the coordinator's, the monotonic clock of a boot, and the wall clock."""
 
     now: float
     monotonic: float
@@ -50,7 +54,11 @@ class Mark:
 
 
 class Clock:
-    """The time since a mark, or since now."""
+    """Seconds since the coordinator's first start.
+
+    Args:
+        mark: An instant to go on from; None to start at 0.
+    """
 
     def __init__(self, mark: Mark | None = None) -> None:
         present = Mark(0.0, time.monotonic(), time.time(), boot_id())
@@ -74,18 +82,23 @@ class Clock:
 
 FORMAT: Final = 2
 PAGE_BYTES: Final = 2048
-"""A commit writes whole pages: small ones."""
+"""A commit writes complete pages, so they are small."""
 LONG_BYTES: Final = 32 * 2**20
-"""Rows of more bytes than these, and four times those of one with everything, are long."""
+"""A full row is due after rows of this many bytes, and four times those of the last full row."""
 VOID_ROWS: Final = 4
-"""So many rows that hold nothing any more are deleted with a commit: all at once would take tens of milliseconds."""
+"""Void rows that one commit deletes; deleting all at once would take tens of milliseconds."""
 FOLD_SECONDS: Final = 5.0
 FOLD_BYTES: Final = 256 * 2**20
-"""The log is folded into the file when it is that long, which stalls writers for some tens of milliseconds."""
+"""Length of the log from which it is folded into the file; folding stalls writers for some tens of milliseconds."""
 BUSY_SECONDS: Final = 0.01
-"""So long a commit waits for whoever else has locked the file."""
-MOST_PASSAGES: Final = 1_000_000
-"""Operations that are remembered; some tens of bytes each."""
+"""How long a commit waits for another process that has locked the file."""
+MOST_OPERATIONS: Final = 1_000_000
+"""Ended operations that the journal keeps; some tens of bytes each."""
+MOST_UNWRITTEN: Final = 10_000
+"""Ended operations that wait for a journal that cannot be written."""
+RETRY_SECONDS: Final = 1.0
+"""Between two attempts to write a journal that fails."""
+LOG: Final = logging.getLogger("penstock.coordinator")
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, entry BLOB);
 CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
@@ -93,7 +106,7 @@ CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
 
 
 class Present(msgspec.Struct):
-    """The date on all clocks, the policy, and what else there is but applications."""
+    """The coordinator's state apart from its clients: the date on all clocks, the policy, and numbers."""
 
     now: float
     monotonic: float
@@ -102,10 +115,10 @@ class Present(msgspec.Struct):
     bandwidth: float
     policy: str
     configured: str
-    """The policy it was started with: one that was changed since outlives a restart with the same."""
+    """The policy in the settings. A policy changed at run time survives a restart with the same settings."""
     next_number: int
     departed: list[str] = []
-    """Jobs known ahead that have come and gone."""
+    """Jobs of the workload file that have come and gone."""
 
     @property
     def mark(self) -> Mark:
@@ -114,36 +127,44 @@ class Present(msgspec.Struct):
 
 
 class JournalEntry(msgspec.Struct, array_like=True):
-    """One row: what has changed since the one before, or with `whole` all there is."""
+    """One row: what has changed since the row before, or everything if it is `full`."""
 
     present: Present
     changed: list[Client]
     gone: list[int]
-    """Numbers of applications that are no more."""
+    """Numbers of clients that are gone."""
     granted: dict[int, tuple[float, int]]
-    """Bytes/s that an application may be using, and the number of its latest grant, where its books have not changed."""
-    whole: bool = False
+    """Of clients with nothing else changed: the rate in force in bytes/s, and the number of the latest grant."""
+    full: bool = False
 
 
 _entry: Final = msgspec.msgpack.Decoder(JournalEntry)
-_passages: Final = msgspec.msgpack.Decoder(list[CompletedOperation])
+_operations: Final = msgspec.msgpack.Decoder(list[CompletedOperation])
 _pack: Final = msgspec.msgpack.Encoder()
 
 
 class Journal:
-    """The file. `failure` says why it can no longer be written, if so: the coordinator goes on without."""
+    """The file, locked for this process.
+
+    Args:
+        path: Where the file is, or will be.
+
+    Raises:
+        InputError: If the file cannot be used, or another coordinator uses it.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.failure: str | None = None
+        """Why the last commit failed, if it did."""
         self.is_long = True
-        """Whether the next entry should be `whole`."""
+        """Whether the next entry should be full."""
         self._commits = 0
-        self._bytes = self._whole_bytes = 0
+        self._bytes = self._full_bytes = 0
         self._ended = 0
-        """Operations that have ended so far: the last of those that a row tells of is its number."""
+        """Operations that have ended so far. The id of a row of operations is the number of its last one."""
         self._void, self._valid = 0, 0
-        """Rows from the first of these numbers on and before the second hold nothing any more."""
+        """Rows with ids from `_void` up to, but not including, `_valid` are void: a full row has replaced them."""
         self._fold_due = False
         self._lock = _lock(path)
         try:
@@ -155,7 +176,7 @@ class Journal:
         self._folder.start()
 
     def load(self) -> tuple[Present | None, list[Client]]:
-        """What was known at the last commit; nothing in a new file."""
+        """The state at the last commit; None and no clients in a new file."""
         try:
             entries = entries_in(self._database)
             (self._void,) = self._database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
@@ -164,15 +185,15 @@ class Journal:
             raise InputError(self.path, f"cannot be read: {error}; move it away to begin anew") from None
         return entries[-1].present if entries else None, fold(entries)
 
-    def commit(self, entry: JournalEntry, passages: Sequence[CompletedOperation] = ()) -> None:
-        """Write it down, and the operations that have ended."""
-        packed, ended = _pack.encode(entry), self._ended + len(passages)
+    def commit(self, entry: JournalEntry, operations: Sequence[CompletedOperation] = ()) -> None:
+        """Write an entry and the operations that have ended. A failure to write sets `failure`."""
+        packed, ended = _pack.encode(entry), self._ended + len(operations)
         try:
             with self._database:
-                if passages:
-                    self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(passages)))
-                if ended > MOST_PASSAGES:
-                    self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_PASSAGES,))
+                if operations:
+                    self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(operations)))
+                if ended > MOST_OPERATIONS:
+                    self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_OPERATIONS,))
                 row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))
                 if void > self._void:
@@ -183,24 +204,24 @@ class Journal:
         self.failure = None
         self._commits += 1
         self._void, self._ended = void, ended
-        if entry.whole:
-            self._bytes, self._whole_bytes, self._valid = 0, len(packed), row or 0
+        if entry.full:
+            self._bytes, self._full_bytes, self._valid = 0, len(packed), row or 0
         self._bytes += len(packed)
-        self.is_long = self._bytes > LONG_BYTES + 4 * self._whole_bytes
+        self.is_long = self._bytes > LONG_BYTES + 4 * self._full_bytes
         if self._fold_due:
             self._fold_due = False
             with contextlib.suppress(sqlite3.Error):
                 self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Fold the log into the file and let go of it."""
+        """Fold the log into the file and close it."""
         self._done.set()
         self._folder.join()
         self._database.close()
         os.close(self._lock)
 
     def _fold(self) -> None:
-        """Copy the log into the file, beside whoever writes; it is emptied with a commit, when little is left."""
+        """Copy the log into the file while others write. A commit empties the log, when little of it is left to copy."""
         log, seen = Path(f"{self.path}-wal"), -1
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=0.0)) as database:
             while not self._done.wait(FOLD_SECONDS):
@@ -211,31 +232,102 @@ class Journal:
                         self._fold_due = True
 
 
+class JournalWriter:
+    """Writes what has changed in a core, and does without the journal while it cannot be written.
+
+    Args:
+        journal: The file.
+        clock: Gives the date of each entry.
+        core: What is written.
+        configured: The policy in the settings.
+    """
+
+    def __init__(self, journal: Journal, clock: Clock, core: Core, configured: str) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._core = core
+        self._configured = configured
+        self._policy = ""
+        self._retry = 0.0
+
+    @property
+    def next_date(self) -> float:
+        """When to try again; infinite while the journal can be written."""
+        return self._retry if self._journal.failure else math.inf
+
+    @property
+    def is_due(self) -> bool:
+        """Whether books or the chosen policy have changed, or an earlier commit failed."""
+        core = self._core
+        return bool(core.registry.changed or core.decider.chosen != self._policy or self._journal.failure)
+
+    def commit(self) -> None:
+        """Write what has changed; after a failure, try again every `RETRY_SECONDS`."""
+        registry, mark, before = self._core.registry, self._clock.mark(), self._journal.failure
+        if before and mark.now < self._retry:
+            registry.mark_written()  # the first entry after a failure is a full one
+            del registry.ended[:-MOST_UNWRITTEN]
+            return
+        full = self._journal.is_long
+        self._journal.commit(JournalEntry(self._present(mark), *registry.unwritten(full=full), full), registry.ended)
+        registry.mark_written()
+        self._policy = self._core.decider.chosen
+        if not self._journal.failure:
+            registry.ended.clear()
+            return
+        self._retry = mark.now + RETRY_SECONDS
+        if not before:
+            LOG.error("journal %s: %s; going on without it", self._journal.path, self._journal.failure)
+
+    def _present(self, mark: Mark) -> Present:
+        return Present(
+            now=mark.now,
+            monotonic=mark.monotonic,
+            wall=mark.wall,
+            boot=mark.boot,
+            bandwidth=self._core.bandwidth,
+            policy=self._core.decider.chosen,
+            configured=self._configured,
+            next_number=self._core.registry.next_number,
+            departed=self._core.registry.departed,
+        )
+
+
 def entries_in(database: sqlite3.Connection) -> list[JournalEntry]:
     """The rows of a journal, in their order."""
     return [_entry.decode(row) for (row,) in database.execute("SELECT entry FROM entry ORDER BY id")]
 
 
 def fold(entries: Sequence[JournalEntry]) -> list[Client]:
-    """The applications as they are after all entries."""
-    applications: dict[int, Client] = {}
+    """The clients as they are after all entries."""
+    clients: dict[int, Client] = {}
     for entry in _latest(entries):
-        applications.update((application.number, application) for application in entry.changed)
+        clients.update((client.number, client) for client in entry.changed)
         for number in entry.gone:
-            applications.pop(number, None)
+            clients.pop(number, None)
         for number, (rate, grant) in entry.granted.items():
-            applications[number].in_force, applications[number].grant_number = rate, grant
-    return [applications[number] for number in sorted(applications)]
+            clients[number].in_force, clients[number].grant_number = rate, grant
+    return [clients[number] for number in sorted(clients)]
 
 
 def _latest(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
-    """Those from the last that holds everything on: the others are void."""
-    first = max((place for place, entry in enumerate(entries) if entry.whole), default=0)
+    """The entries from the last full one on."""
+    first = max((place for place, entry in enumerate(entries) if entry.full), default=0)
     return entries[first:]
 
 
 def recorded(path: str) -> tuple[Present, list[CompletedOperation]]:
-    """What a journal remembers, whether or not a coordinator is using it."""
+    """Read a journal, whether or not a coordinator is using it.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The state at the last commit, and the operations that have ended.
+
+    Raises:
+        InputError: If there is no journal at this path, or nothing in it.
+    """
     if not Path(path).is_file():
         raise InputError(path, "there is no such journal; expected the file of a coordinator")
     try:
@@ -245,13 +337,13 @@ def recorded(path: str) -> tuple[Present, list[CompletedOperation]]:
             last = database.execute("SELECT entry FROM entry ORDER BY id DESC LIMIT 1").fetchone()
         if last is None:
             raise InputError(path, "nothing is recorded yet; expected a coordinator to have used it")
-        return _entry.decode(last[0]).present, [passage for (row,) in rows for passage in _passages.decode(row)]
+        return _entry.decode(last[0]).present, [operation for (row,) in rows for operation in _operations.decode(row)]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
 
 
 def _lock(path: str) -> int:
-    """Take the journal for this process alone: two coordinators would grant the same bandwidth twice."""
+    """Lock the journal for this process: two coordinators would grant the same bandwidth twice."""
     import fcntl
 
     try:

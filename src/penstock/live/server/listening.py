@@ -1,6 +1,7 @@
-"""Where peers come in: the Unix socket, which one coordinator has at a time, and a TCP port.
+"""Where a coordinator listens, and how it tells systemd that it does.
 
-A word to systemd: ready, alive, stopping (the protocol of sd_notify); nothing where it does not listen.
+Peers connect over a Unix socket, which one coordinator owns at a time, or over a TCP port. systemd is told when the
+coordinator is ready, alive and stopping (the protocol of sd_notify); without systemd nothing is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BACKLOG: Final = 1024
 
 
 async def listen_locally(path: Path, peer: Callable[[], asyncio.Protocol], stack: contextlib.AsyncExitStack) -> None:
-    """Listen on a Unix socket until the stack is unwound; anybody may come, for the kernel says who it is."""
+    """Listen on a Unix socket until the stack is unwound. Every user may connect: the kernel tells who it is."""
     with one_line(f"socket {path}"):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         address.check_owner(address.Unix(path))
@@ -29,7 +30,7 @@ async def listen_locally(path: Path, peer: Callable[[], asyncio.Protocol], stack
                 raise InputError(
                     f"socket {path}", "another coordinator listens there; expected one of its own, --socket PATH"
                 )
-            path.unlink()  # of an earlier life
+            path.unlink()  # left by a coordinator that died
         server = await asyncio.get_running_loop().create_unix_server(peer, str(path), backlog=BACKLOG)
         path.chmod(0o666)
         ours = path.stat().st_ino
@@ -46,7 +47,7 @@ async def listen_remotely(text: str, peer: Callable[[], asyncio.Protocol], stack
 
 
 def tcp(text: str, place: str) -> address.Tcp:
-    """A TCP address; InputError if it is none."""
+    """Parse a TCP address, host:port; InputError if it is none."""
     where = address.parse(text)
     if not isinstance(where, address.Tcp):
         raise InputError(place, f"{text!r} is no TCP address; expected host:port")
@@ -55,7 +56,7 @@ def tcp(text: str, place: str) -> address.Tcp:
 
 @contextlib.contextmanager
 def one_line(place: str) -> Iterator[None]:
-    """An address that cannot be had, in one line."""
+    """Turn a failure to listen into an InputError of one line."""
     try:
         yield
     except OSError as error:
@@ -71,14 +72,14 @@ def _answers(path: Path) -> bool:
 
 
 def _remove(path: Path, inode: int) -> None:
-    """Remove the socket if it is still the one that was made."""
+    """Remove the socket, unless another coordinator has replaced it."""
     with contextlib.suppress(OSError):
         if os.stat(path).st_ino == inode:  # noqa: PTH116
             path.unlink()
 
 
 def notify(text: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Send a state such as READY=1; returns whether anybody was there to be told."""
+    """Send systemd a state such as READY=1; returns whether it listens."""
     address = environment.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
@@ -89,7 +90,15 @@ def notify(text: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def watchdog_seconds(environment: Mapping[str, str] = os.environ) -> float:
-    """How often systemd wants to hear of this process; 0 for never."""
+    """Seconds within which systemd expects a sign of life of this process; 0 for never."""
     microseconds = environment.get("WATCHDOG_USEC", "")
     for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(microseconds) / 1e6 if microseconds.isdecimal() and for_us else 0.0
+
+
+async def feed_watchdog() -> None:
+    """Send systemd signs of life, twice as often as it expects, until cancelled."""
+    seconds = watchdog_seconds()
+    while seconds > 0.0:
+        notify("WATCHDOG=1")
+        await asyncio.sleep(seconds / 2.0)

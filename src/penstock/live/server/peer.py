@@ -1,10 +1,9 @@
-"""How much one peer may ask for: messages a second, by token buckets.
+"""One connection, and the limits of each user: lines in, messages to the server, replies out.
 
-One connection: lines in, messages to the server, answers out; nobody waits for a peer that does not read.
-
-A peer speaks for one application, the one that it registered or proved to be, and for no other; or it asks questions as
-whoever runs the coordinator. Messages must come in the order of their numbers. What is wrong gets an error and changes
-nothing; a peer that is wrong too often, sends too long a line or does not read its answers is cut off.
+A peer speaks for one client, the one that it registered or proved to be, or for the operator. Its messages must come in the
+order of their numbers. A wrong message gets an error and changes nothing. A peer that is wrong too often, sends too long a
+line or does not read its replies is cut off; the server never waits for a peer that does not read. Token buckets limit the
+messages a second of each connection, and of all connections of a user together.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from penstock.live.core.clients import Refused
+from penstock.live.core.events import Refused
 from penstock.live.protocol import (
     DENIED,
     MALFORMED,
@@ -31,11 +31,27 @@ from penstock.live.protocol import (
 
 if TYPE_CHECKING:
     from penstock.live.core.clients import Client
+    from penstock.live.server.journal import Clock
     from penstock.live.server.server import Server
+    from penstock.live.server.settings import ServerSettings
+
+
+UNREAD_BYTES: Final = 65_536
+"""A peer that leaves more replies than this unread is cut off."""
+MOST_ERRORS: Final = 100
+"""Wrong messages after which a connection is closed."""
+INTRODUCTION_SECONDS: Final = 10.0
+"""A peer must say who it is within this time."""
+FAREWELL_SECONDS: Final = 1.0
+"""Time that a peer has to read the last reply."""
+EXTRA_CONNECTIONS: Final = 64
+"""Connections of a user beyond those of its clients: for peers that are about to register, and for questions."""
+NO_UID: Final = -1
+"""The uid of a peer over TCP: the token says that it may connect, not who it is."""
 
 
 class Bucket:
-    """Tokens that come at `rate` a second, up to those of one second."""
+    """A token bucket: `rate` tokens a second, at most those of one second."""
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
@@ -43,33 +59,58 @@ class Bucket:
         self._then = now
 
     def take(self, count: int, now: float) -> float:
-        """Take so many tokens; returns the seconds until what was taken has come in, 0 if it has."""
+        """Take so many tokens; returns the seconds until the bucket has them, 0 if it has them now."""
         self._tokens = min(self._rate, self._tokens + (now - self._then) * self._rate) - count
         self._then = now
         return max(0.0, -self._tokens / self._rate)
 
 
-UNREAD_BYTES: Final = 65_536
-"""A peer that leaves more answers than this unread is cut off."""
-MOST_ERRORS: Final = 100
-INTRODUCTION_SECONDS: Final = 10.0
-"""A peer must say who it is in that time."""
-FAREWELL_SECONDS: Final = 1.0
-"""So long a peer may take to read the last words."""
-NOBODY: Final = -1
-"""The uid of whoever comes over TCP: the token says that it may, not who it is."""
+class Connections:
+    """All connections, and what they share: the limits of each user, and counts of misbehaviour."""
+
+    def __init__(self, settings: ServerSettings, clock: Clock) -> None:
+        self.peers: set[Peer] = set()
+        self.refused = 0
+        """Wrong messages so far."""
+        self.cut_off = 0
+        """Peers so far that did not read their replies."""
+        self._settings = settings
+        self._clock = clock
+        self._counts: Counter[int | str] = Counter()
+        self._buckets: dict[int | str, Bucket] = {}
+
+    def add(self, peer: Peer) -> bool:
+        """Enter a new connection; whether its user may have one more."""
+        self.peers.add(peer)
+        self._counts[peer.user] += 1
+        return self._counts[peer.user] <= self._settings.max_applications_per_user + EXTRA_CONNECTIONS
+
+    def remove(self, peer: Peer) -> None:
+        """Drop a connection that has ended."""
+        self.peers.discard(peer)
+        self._counts[peer.user] -= 1
+        if self._counts[peer.user] <= 0:
+            del self._counts[peer.user]
+            self._buckets.pop(peer.user, None)
+
+    def bucket(self, user: int | str) -> Bucket:
+        """The messages that all connections of a user together may send."""
+        if user not in self._buckets:
+            self._buckets[user] = Bucket(self._settings.message_rate_per_user, self._clock.now())
+        return self._buckets[user]
 
 
 class Peer(asyncio.Protocol):
-    """A connection to an application or to whoever runs the coordinator."""
+    """A connection of a client or of the operator."""
 
     def __init__(self, server: Server, *, local: bool) -> None:
         self.server = server
         self.local = local
-        self.uid = NOBODY
-        self.user: int | str = NOBODY
-        """Whose limits it shares: those of its uid, over TCP those of its host."""
-        self.application: Client | None = None
+        self.uid = NO_UID
+        self.user: int | str = NO_UID
+        """Whose limits it shares: its uid, or over TCP its host."""
+        self.client: Client | None = None
+        """The client that it speaks for."""
         self.is_control = False
         self._transport: asyncio.Transport | None = None
         self._lines = Lines()
@@ -79,21 +120,21 @@ class Peer(asyncio.Protocol):
         self._introduction: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody connects."""
+        """A peer connects."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if self.local:
             self.uid = self.user = _uid(transport.get_extra_info("socket"))
         else:
             self.user = str(transport.get_extra_info("peername")[0])
-        if not self.server.admit(self):
+        if not self.server.connections.add(self):
             self.say(Error(DENIED, "too many connections of this user; expected fewer"))
             self.hang_up()
             return
         self._introduction = asyncio.get_running_loop().call_later(INTRODUCTION_SECONDS, self._must_be_known)
 
     def data_received(self, data: bytes) -> None:
-        """Lines arrive."""
+        """Lines arrive: handle each, then slow the peer down if it sends too many."""
         count = 0
         try:
             for line in self._lines.feed(data):
@@ -106,7 +147,7 @@ class Peer(asyncio.Protocol):
             self.hang_up()
             return
         now = self.server.clock.now()
-        wait = max(self._bucket.take(count, now), self.server.bucket(self.user).take(count, now))
+        wait = max(self._bucket.take(count, now), self.server.connections.bucket(self.user).take(count, now))
         if wait > 0.0 and self._transport is not None:
             self._transport.pause_reading()
             asyncio.get_running_loop().call_later(wait, self._read_on)
@@ -116,27 +157,27 @@ class Peer(asyncio.Protocol):
         self._transport = None
         if self._introduction is not None:
             self._introduction.cancel()
-        self.server.gone(self)
+        self.server.disconnected(self)
 
     def introduced(self) -> None:
-        """It has said who it is."""
+        """The peer has said who it is."""
         if self._introduction is not None:
             self._introduction.cancel()
             self._introduction = None
 
     def say(self, message: Reply) -> None:
-        """Send a message, or cut the peer off if it does not read what it was sent before."""
+        """Send a reply, or cut the peer off if it does not read earlier ones."""
         if self._transport is None:
             return
         if self._transport.get_write_buffer_size() > UNREAD_BYTES:
-            self.server.cut_off += 1
+            self.server.connections.cut_off += 1
             self._transport.abort()
             self._transport = None
             return
         self._transport.write(encode(message))
 
     def hang_up(self) -> None:
-        """Close the connection when what was said is sent, and soon in any case."""
+        """Close the connection when all replies are sent, and soon in any case."""
         if self._transport is not None:
             self._transport.close()
             asyncio.get_running_loop().call_later(FAREWELL_SECONDS, self._transport.abort)
@@ -157,7 +198,7 @@ class Peer(asyncio.Protocol):
             self._complain(Error(error.code, str(error), seq))
 
     def _complain(self, error: Error) -> None:
-        self.server.refused += 1
+        self.server.connections.refused += 1
         self.say(error)
         self._errors += 1
         if self._errors >= MOST_ERRORS:
@@ -173,6 +214,6 @@ class Peer(asyncio.Protocol):
 
 
 def _uid(connection: socket.socket) -> int:
-    """Who is at the other end of a Unix socket, by the kernel."""
+    """The uid at the other end of a Unix socket, from the kernel."""
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(uid)

@@ -1,0 +1,161 @@
+"""What the coordinator shows of itself: one function reads the core, and all that shows something reads its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from penstock.engine.books import mean_iteration
+from penstock.live.core.clients import NO_PLACE, Client
+from penstock.live.core.core import Core
+
+WORKING: Final = "working"
+TRANSFERRING: Final = "transferring"
+WAITING: Final = "waiting"
+AWAY: Final = "away"
+STATES: Final = (WORKING, TRANSFERRING, WAITING, AWAY)
+
+
+class RecentGrant(NamedTuple):
+    """A grant that was sent: its date in seconds, to whom, and the rate in bytes/s."""
+
+    now: float
+    application: int
+    job: str
+    rate: float
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the server has counted and done beside the core."""
+
+    messages: Mapping[str, int]
+    """Messages so far, by type."""
+    recent: Sequence[RecentGrant]
+    """The latest grants, oldest first."""
+    connections: int
+    refused_messages: int
+    cut_off: int
+    """Connections closed because the peer did not read."""
+    journal_failure: str | None
+    """Why the journal cannot be written, if so."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The coordinator at one date: rates in bytes/s, times in seconds of its own clock, counts since its start."""
+
+    now: float
+    policy: str
+    fault: str | None
+    """Why the chosen policy was replaced, if it was."""
+    bandwidth: float
+    granted: float
+    events: int
+    decisions: int
+    grants: int
+    completed: int
+    overruns: int
+    states: Mapping[str, int]
+    """How many clients are in each of `STATES`."""
+    lowest_yield: float
+    """Of the connected clients; 1 without any."""
+    traffic: Traffic
+    applications: Sequence[dict[str, Any]]
+    """One entry a client (`describe`); empty unless asked for."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The snapshot as ``penstock ctl state`` and ``/state`` show it."""
+        return {
+            "penstock": 1,
+            "policy": self.policy,
+            "fault": self.fault,
+            "bandwidth": self.bandwidth,
+            "granted": self.granted,
+            "now": self.now,
+            "events": self.events,
+            "decisions": self.decisions,
+            "grants": self.grants,
+            "completed": self.completed,
+            "refused_messages": self.traffic.refused_messages,
+            "cut_off": self.traffic.cut_off,
+            "journal_failure": self.traffic.journal_failure,
+            "recent": [grant._asdict() for grant in self.traffic.recent],
+            "applications": list(self.applications),
+        }
+
+
+def take_snapshot(core: Core, traffic: Traffic, *, applications: bool) -> Snapshot:
+    """Read the core at its present date.
+
+    Args:
+        core: The core.
+        traffic: What the server counts itself.
+        applications: Describe every client, too. That takes some microseconds for each.
+    """
+    clients = core.registry.clients.values()
+    states = dict.fromkeys(STATES, 0)
+    for client in clients:
+        states[state_of(client)] += 1
+    return Snapshot(
+        now=core.now,
+        policy=core.policy.name,
+        fault=core.decider.fault,
+        bandwidth=core.bandwidth,
+        granted=core.granted(),
+        events=core.events,
+        decisions=core.decider.decisions,
+        grants=core.grants.sent,
+        completed=core.registry.completed,
+        overruns=core.overruns,
+        states=states,
+        lowest_yield=min((core.yield_of(client) for client in clients if client.connected), default=1.0),
+        traffic=traffic,
+        applications=[describe(core, client) for client in clients] if applications else [],
+    )
+
+
+def state_of(client: Client) -> str:
+    """What the client is doing: one of `STATES`."""
+    if not client.connected:
+        return AWAY
+    if client.operation is None:
+        return WORKING
+    return TRANSFERRING if client.in_force > 0.0 else WAITING
+
+
+def describe(core: Core, client: Client) -> dict[str, Any]:
+    """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds."""
+    operation = client.operation
+    pending = None
+    if operation is not None:
+        moved = operation.moved
+        if client.place != NO_PLACE:
+            moved = operation.volume - core.pending.remaining(client.place)
+        pending = {
+            "operation": operation.number,
+            "volume": operation.volume,
+            "moved": moved,
+            "rounds": operation.rounds,
+            "seconds": core.now - operation.posted,
+        }
+    return {
+        "application": client.number,
+        "job": client.job,
+        "user": client.user,
+        "uid": client.uid,
+        "nodes": client.nodes,
+        "bandwidth": client.cap,
+        "state": state_of(client),
+        "rate": client.in_force,
+        "yield": core.yield_of(client),
+        "progress": core.progress(client),
+        "elapsed": core.now - client.release,
+        "operations": client.operations,
+        "transferred": client.moved,
+        "io_seconds": client.io_seconds,
+        "mean_iteration": mean_iteration(client),
+        "overruns": client.overruns,
+        "pending": pending,
+    }
