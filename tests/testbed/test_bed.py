@@ -33,8 +33,8 @@ def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if this machine could have test beds."""
     monkeypatch.setattr(bed.os, "geteuid", lambda: 0)
     monkeypatch.setattr(bed.shutil, "which", lambda name: f"/sbin/{name}")
-    monkeypatch.setattr(bed.kernel, "LOOP_CONTROL", Path("/dev/null"))
-    monkeypatch.setattr(bed.kernel, "blkio_root", lambda: Path("/nowhere"))
+    monkeypatch.setattr(bed.system, "LOOP_CONTROL", Path("/dev/null"))
+    monkeypatch.setattr(bed.system, "blkio_root", lambda: Path("/nowhere"))
 
 
 def refused(directory: Path, bandwidth: object = "40 MiB/s", size: object = "64 MiB") -> str:
@@ -65,12 +65,12 @@ class TestRefusals:
         assert list(tmp_path.iterdir()) == []
 
     def test_no_loop_devices(self, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bed.kernel, "LOOP_CONTROL", tmp_path / "loop-control")
+        monkeypatch.setattr(bed.system, "LOOP_CONTROL", tmp_path / "loop-control")
         assert "no loop devices" in refused(tmp_path / "store")
         assert list(tmp_path.iterdir()) == []
 
     def test_no_cgroup_v1(self, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bed.kernel, "blkio_root", lambda: None)
+        monkeypatch.setattr(bed.system, "blkio_root", lambda: None)
         assert "no blkio controller of cgroup v1 is mounted" in refused(tmp_path / "store")
         assert list(tmp_path.iterdir()) == []
 

@@ -172,7 +172,7 @@ class TestFailures:
         text = """
 import json
 from penstock.testbed import writer
-task = writer.Task(**json.loads(os.environ["PENSTOCK_TASK"]))
+task = writer.WriterTask(**json.loads(os.environ["PENSTOCK_TASK"]))
 if task.name == "A":
     import threading
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 9)).start()

@@ -1,4 +1,4 @@
-"""For applications: announce I/O to the coordinator and be paced, paused and resumed by it (003).
+"""The client for applications: it announces their I/O to the coordinator, which paces, pauses and resumes it (003).
 
 ::
 
@@ -8,7 +8,7 @@
         with job.io(len(data), rounds=16) as io:
             io.write(file, data)
 
-`AsyncJob` is the same for asyncio. Nothing but the standard library and msgspec is imported. This is the public name of
+`AsyncJob` is the same for asyncio. The client imports only the standard library and msgspec. This is the public name of
 `penstock.live.client`.
 """
 

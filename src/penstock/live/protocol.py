@@ -1,11 +1,12 @@
-"""The messages between applications and the coordinator, version 1, and how they are laid on a socket.
+"""The messages between applications and the coordinator, version 1, and their form on a socket.
 
-A message is one JSON object on one line of UTF-8, at most `MESSAGE_BYTES` long with its newline; `type` says which. What a
-client sends carries `seq`, which grows with every message of a connection; what answers a message carries the same number.
-Volumes are bytes, rates bytes/s, times seconds. The page "Protocol" of the documentation has it all in words.
+A message is one JSON object on one line of UTF-8, at most `MESSAGE_BYTES` long with its newline; `type` names the
+message. A client's messages carry `seq`, which grows with every message of a connection; a reply carries the `seq` of
+the message that it answers. Volumes are bytes, rates bytes/s, times seconds. The page "Protocol" of the documentation
+describes the protocol.
 
-003 §III.C: `Inform` is 003's Inform, `Report` its Release after a step, `Release` its Complete; `Grant` tells what Check and
-Wait ask for.
+In terms of 003 §III.C, `Inform` is Inform, `Report` is Release after a step, `Release` is Complete, and `Grant` carries what
+Check and Wait ask for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 
 VERSION: Final = 1
 MESSAGE_BYTES: Final = 16_384
-"""A longer line is no message: the peer is told so and cut off."""
+"""A longer line is refused, and the connection closed."""
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
@@ -38,58 +39,58 @@ INVALID: Final = "invalid"
 
 
 class _Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str.lower):
-    """Fields nobody knows are ignored, so that a newer peer may add some."""
+    """Unknown fields are ignored, so that a newer peer may add some."""
 
 
 class Register(_Message, frozen=True):
-    """An application presents itself; the connection is its own from then on. Answered by `Registered`."""
+    """An application registers; the connection is its own from then on. Answered by `Registered`."""
 
     seq: Count
     version: Count
     job: Name
     nodes: Positive = 1
     user: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    """Told to people; on a Unix socket the kernel says who it is."""
+    """Shown to people. On a Unix socket the kernel tells who the client is."""
     bandwidth: Amount | None = None
-    """The most it can use; by default its nodes times the bandwidth of one."""
+    """The most that it can use; default: its nodes times the bandwidth of one."""
     elapsed: Amount = 0.0
-    """Seconds since it was released (began to run)."""
+    """Seconds since its release, when it started to run."""
     progress: Amount | None = None
-    """Seconds of its dedicated run done in that time; all of it unless told."""
+    """Seconds of its dedicated run done in that time; default: all of it."""
     lead: Amount = 0.0
     """Seconds from now on that belong to no iteration, such as its start-up."""
     whole: Amount | None = None
-    """Seconds of its whole dedicated run, where known."""
+    """Seconds of its complete dedicated run, if known."""
     token: Secret = ""
 
 
 class Join(_Message, frozen=True):
-    """An application that was registered before is back, after its connection or the coordinator was lost."""
+    """A registered application is back, after its connection or the coordinator was lost. Answered by `Registered`."""
 
     seq: Count
     version: Count
     application: Count
     key: Secret
     operation: Count = 0
-    """The operation it is at; 0 if it is at none, so that one which was under way is over."""
+    """Its pending operation; 0 for none, then an operation that was pending has ended."""
     token: Secret = ""
 
 
 class Inform(_Message, frozen=True):
-    """It wants to do I/O: an operation is posted. Answered by a `Grant`."""
+    """The application posts an operation. Answered by a `Grant`."""
 
     seq: Count
     operation: Positive
     """Numbers the operations of the application, growing."""
     volume: Amount
     rounds: Positive = 1
-    """In how many equal steps; it can be paused between two of them."""
+    """How many equal rounds; the application can be paused between two of them."""
     moved: Amount = 0.0
-    """What it has moved of the volume already."""
+    """What it has moved of the volume so far."""
 
 
 class Report(_Message, frozen=True):
-    """How far the operation has come, in bytes since it began."""
+    """How many bytes of the operation are moved."""
 
     seq: Count
     operation: Positive
@@ -97,19 +98,19 @@ class Report(_Message, frozen=True):
 
 
 class Yielded(_Message, frozen=True):
-    """The application keeps to the grant of this number from now on: what it had above that is free."""
+    """The application keeps to this grant from now on: what it had above that is free."""
 
     seq: Count
     grant: Positive
 
 
 class Release(_Message, frozen=True):
-    """The operation is complete, or given up."""
+    """The operation ends, complete or not."""
 
     seq: Count
     operation: Positive
     moved: Amount | None = None
-    """What was moved in all, if not the whole volume."""
+    """What was moved in all; default: the volume."""
 
 
 class Leave(_Message, frozen=True):
@@ -119,13 +120,13 @@ class Leave(_Message, frozen=True):
 
 
 class Beat(_Message, frozen=True):
-    """A sign of life, which renews the lease; answered by the same."""
+    """A sign of life, which renews the lease. Answered by the same message."""
 
     seq: Count
 
 
 class Control(_Message, frozen=True):
-    """A question or order of whoever runs the coordinator (on the Unix socket: its own user, or root)."""
+    """A command of the operator: the coordinator's own user or root, on the Unix socket. Answered by `Answer`."""
 
     seq: Count
     version: Count
@@ -134,21 +135,21 @@ class Control(_Message, frozen=True):
 
 
 class Registered(_Message, frozen=True, omit_defaults=False):
-    """The application is known under this number; `key` proves it when it comes back."""
+    """The application has this number; `key` proves its identity when it reconnects."""
 
     seq: Count
     application: Count
     key: Secret
     lease: float
-    """Seconds of silence after which its grant is taken away."""
+    """Seconds of silence after which the application loses its grant."""
     policy: str
     version: Count = VERSION
 
 
 class Grant(_Message, frozen=True):
-    """What the application may use from now on; 0 is a pause, to begin between two rounds at the latest.
+    """What the application may use from now on, in bytes/s; 0 is a pause, which starts at the end of the round.
 
-    Less than before must be answered with `Yielded` as soon as it is kept to.
+    A lower grant must be answered with `Yielded` as soon as the application keeps to it.
     """
 
     operation: Positive
@@ -158,19 +159,19 @@ class Grant(_Message, frozen=True):
 
 
 class Left(_Message, frozen=True):
-    """The application is forgotten, as it wished."""
+    """The application has left."""
 
     seq: Count
 
 
 class Forgotten(_Message, frozen=True):
-    """The application has lost its place; it may register anew."""
+    """The application has lost its grant and its place; it may register anew."""
 
     reason: str
 
 
 class Error(_Message, frozen=True):
-    """A message was refused and changed nothing; `seq` is its number where that could be read."""
+    """A message was refused and changed nothing; `seq` is its number, 0 if that could not be read."""
 
     code: str
     text: str
@@ -178,7 +179,7 @@ class Error(_Message, frozen=True):
 
 
 class Answer(_Message, frozen=True):
-    """To a `Control`."""
+    """The answer to a `Control`."""
 
     seq: Count
     body: Any = None
@@ -193,16 +194,16 @@ _replies: Final[msgspec.json.Decoder[Reply]] = msgspec.json.Decoder(Reply)
 
 
 def encode(message: Request | Reply) -> bytes:
-    """The message as one line."""
+    """Encode the message as one line."""
     return _encoder.encode(message) + b"\n"
 
 
 class Malformed(Exception):
-    """A line that is no message."""
+    """A line that is not a message."""
 
 
 def decode_request(line: bytes) -> Request:
-    """What a client sent; Malformed if that is no message of it."""
+    """Decode a message of a client; Malformed if it is none."""
     try:
         return _requests.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -210,7 +211,7 @@ def decode_request(line: bytes) -> Request:
 
 
 def decode_reply(line: bytes) -> Reply:
-    """What the coordinator sent; Malformed if that is no message of it."""
+    """Decode a message of the coordinator; Malformed if it is none."""
     try:
         return _replies.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -222,13 +223,13 @@ class Oversized(Exception):
 
 
 class Lines:
-    """Cuts what arrives on a socket into lines, in time linear in it."""
+    """Splits what arrives on a socket into lines, in linear time."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are whole by now, without their newlines; Oversized when one is too long."""
+        """The lines that are complete now, without their newlines; Oversized if one is too long."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         for line in lines:

@@ -1,4 +1,4 @@
-"""MPI-IO that is coordinated: `File` is mpi4py's ``MPI.File``, and its reads and writes are paced, paused and resumed.
+"""Coordinated MPI-IO: `File` is mpi4py's ``MPI.File``, and the coordinator paces, pauses and resumes its reads and writes.
 
 ::
 

@@ -1,1 +1,1 @@
-"""A store that is really contended, on one machine: a loop device of a given bandwidth, and live runs on it."""
+"""A test bed on one machine: a store of a given bandwidth that processes really contend for, and live runs on it."""

@@ -1,12 +1,13 @@
-"""A test bed: an ext4 on a loop device of a given bandwidth, shared by all processes that join its cgroup.
+"""A test bed: an ext4 file system on a loop device of a given bandwidth, shared by all processes that join its cgroup.
 
-What `up` makes, in this order: the directory (if it is missing), a sparse image, the loop device, a file system without a
-journal (so that nothing is written but what applications write), a cgroup of the blkio controller (v1) that limits reads and
-writes of that device, the mount. Each step is written down before it is done; if one fails, those before are undone. `down`
-undoes what was written down in the opposite order, and looks before each removal whether the thing is ours: see `kernel`.
+`up` makes, in this order: the directory (if it is missing), a sparse image, the loop device, a file system without a
+journal (so that only applications write), a cgroup of the blkio controller (v1) that limits reads and writes of that
+device, and the mount. Each step is recorded before it is done; if one fails, `up` undoes those before it. `down` undoes
+the recorded steps in the opposite order, and checks before each removal that the thing is ours
+(`penstock.testbed.system`).
 
-The kernel serves the requests of one cgroup first come, first served. Applications whose processes have one request of the
-same size each under way hence share the device in proportion to their processes, as 003 has it for `interfering`.
+The kernel serves the requests of one cgroup in the order of their arrival. So applications whose processes each have one
+request of the same size share the device in proportion to their processes, as 003 assumes for `interfering`.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from penstock.testbed.system import Runner
 
 PROGRAMS: Final = ("losetup", "mkfs.ext4", "mount", "setpriv", "umount")
 SMALLEST: Final = 16 * 2**20
-"""bytes of an image; there is room for little more than the file system's own."""
+"""Bytes of the smallest image; the file system itself needs most of it."""
 SLOWEST: Final = 64 * 2**10
-"""bytes/s; below it a single request of an application takes seconds."""
+"""Bytes/s; below this a single request takes seconds."""
 LIMITS: Final = ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device")
 DETACHED_SECONDS: Final = 5.0
-"""A loop device is detached when its last user is gone, a moment after it was asked for."""
+"""Longest wait for a loop device to be detached, which happens when its last user is gone."""
 JOIN: Final = 'echo $$ > "$0" && exec "$@"'
 
 
@@ -51,24 +52,34 @@ class Bed:
 
     @property
     def bandwidth(self) -> float:
-        """bytes/s of its device, of reads and of writes."""
+        """Bytes/s of its device, for reads and for writes."""
         return float(self.state.bandwidth)
 
     @property
     def free(self) -> int:
-        """bytes that can still be written: room in the file system and, for what its image does not hold yet, around it."""
+        """Bytes that can still be written: limited by its file system and by the one that has its sparse image."""
         inside, around = os.statvfs(self.directory), os.statvfs(Path(self.state.image).parent)
         free, used = inside.f_bavail * inside.f_frsize, (inside.f_blocks - inside.f_bfree) * inside.f_frsize
         held = max(0, Path(self.state.image).stat().st_blocks * 512 - used)
         return min(free, held + around.f_bavail * around.f_frsize)
 
     def inside(self, command: Sequence[str]) -> list[str]:
-        """The command that joins the cgroup and then becomes the one given."""
+        """A command that joins the cgroup and then runs the given one in the same process."""
         return ["/bin/sh", "-c", JOIN, str(Path(self.state.group) / system.MEMBERS), *command]
 
 
 def up(directory: Path, bandwidth: object, size: object, run: Runner = system.run) -> Bed:
-    """Make a test bed; where that fails nothing is left of it."""
+    """Make a test bed; if that fails, nothing is left of it.
+
+    Args:
+        directory: Where to mount it: an empty directory, or a free name.
+        bandwidth: Of its device, in bytes/s or as text with a unit.
+        size: Of its image, in bytes or as text with a unit.
+        run: Runs the system's programs.
+
+    Raises:
+        InputError: If an argument is wrong, or the machine cannot have a test bed.
+    """
     rate, length = int(parse_units.bandwidth(bandwidth, "bandwidth")), int(parse_units.volume(size, "size"))
     if rate < SLOWEST:
         raise InputError("bandwidth", f"{bandwidth!r} is too slow; expected {SLOWEST:,} bytes/s or more")
@@ -98,7 +109,7 @@ def up(directory: Path, bandwidth: object, size: object, run: Runner = system.ru
 
 
 def down(directory: Path, run: Runner = system.run) -> bool:
-    """Remove all that `up` made at the directory, also if it did not get to its end; False if there is nothing."""
+    """Remove all that `up` made at the directory, even if it did not finish; whether there was anything."""
     _refuse_no_root()
     folder = record.folder_of_beds()
     if not folder.is_dir():
@@ -117,7 +128,7 @@ def down(directory: Path, run: Runner = system.run) -> bool:
 
 
 def find(directory: Path) -> Bed:
-    """The test bed that a directory is in."""
+    """The test bed that contains a directory; InputError if there is none."""
     _refuse_no_root()
     place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
     if not place.is_dir():
@@ -136,7 +147,7 @@ def find(directory: Path) -> Bed:
 
 
 def condition(known: BedRecord) -> str:
-    """How a test bed is: up, unfinished, or gone (after a restart of the machine)."""
+    """The condition of a test bed: up, unfinished, or gone (after a restart of the machine)."""
     if not known.complete:
         return "unfinished"
     loops = system.loops_of(Path(known.image))
@@ -144,7 +155,7 @@ def condition(known: BedRecord) -> str:
 
 
 def _steps(made: BedRecord, run: Runner) -> list[tuple[str, Callable[[], object]]]:
-    """What is done, one after the other; the directory only if it is not there."""
+    """The steps in order; the directory only if it does not exist."""
     directory, image = Path(made.directory), Path(made.image)
     fresh = [] if directory.exists() else [("directory", lambda: directory.mkdir())]
     return [
@@ -178,7 +189,7 @@ def _loop(made: BedRecord) -> system.Loop:
 
 
 def _roll_back(made: BedRecord, folder: Path, run: Runner, error: BaseException) -> None:
-    """Undo what was begun; where that fails, the state is kept, and the error says so."""
+    """Undo the steps that were started; if that fails, keep the record and say so in the error."""
     try:
         _undo(made, run)
     except (InputError, OSError) as second:
@@ -188,7 +199,7 @@ def _roll_back(made: BedRecord, folder: Path, run: Runner, error: BaseException)
 
 
 def _undo(made: BedRecord, run: Runner) -> None:
-    """Undo the steps that were begun, the last one first; what is not there, or not ours, is left alone."""
+    """Undo the steps that were started, last one first; leave what does not exist or is not ours."""
     undo: dict[str, Callable[[], object]] = {
         "mount": lambda: _unmount(made, run),
         "group": lambda: _remove_group(made),
@@ -202,7 +213,7 @@ def _undo(made: BedRecord, run: Runner) -> None:
 
 
 def _mounted(made: BedRecord, loops: Sequence[system.Loop]) -> system.Mount | None:
-    """The mount at the directory, if it is ours and no other is over it."""
+    """The mount at the directory, if it is ours and not covered by another."""
     over = [mount for mount in system.mounts() if mount.at == made.directory]
     return over[-1] if over and over[-1].device in {loop.device for loop in loops} else None
 
@@ -234,12 +245,12 @@ def _detach(made: BedRecord, run: Runner) -> None:
 
 
 def _remove_directory(made: BedRecord) -> None:
-    with suppress(OSError):  # somebody has put something into it: not ours
+    with suppress(OSError):  # it is not empty: others use it
         Path(made.directory).rmdir()
 
 
 def _needs() -> Path:
-    """Refuse a machine that cannot have a test bed; where its blkio controller is."""
+    """The folder of the blkio controller; InputError if this machine cannot have a test bed."""
     _refuse_no_root()
     lacking = [program for program in PROGRAMS if shutil.which(program) is None]
     if lacking:

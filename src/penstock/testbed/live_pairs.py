@@ -1,8 +1,8 @@
 """Two live applications on a test bed, A at 0 and B at dt, with and without a coordinator: points of a Δ-graph (003 §II.C).
 
-Without one both write at once and the device shares. With one a private ``penstock serve`` whose B is the bandwidth of the
-test bed decides by a strategy, and the applications keep to it. An I/O time goes from posting to end on the monotonic clock,
-which all processes of a machine share.
+Without a coordinator both write at once and the device shares its bandwidth. With one, a private ``penstock serve``
+whose B is the bandwidth of the test bed decides by a strategy, and the applications keep to it. An I/O time lasts from
+posting to end on the monotonic clock, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from penstock.testbed.writer import WriterTask
 from penstock.theory.interference import STRATEGIES, Pair, Times, Writer
 
 UNCOORDINATED: Final = "uncoordinated"
-"""No coordinator; what the simulation has for it is interfering."""
+"""No coordinator; simulated as interfering."""
 LIVE_STRATEGIES: Final = (UNCOORDINATED, *STRATEGIES)
 HEAD_START: Final = 0.1
-"""Seconds from the last `ready` to the first posting."""
+"""Seconds from the last ``ready`` to the first posting."""
 TURN_SECONDS: Final = 0.005
-"""Who posts at the same date posts in this order, as in the simulation: A, then B so much later."""
+"""Seconds by which B posts after A where both post at the same date, as the simulation breaks the tie."""
 REQUEST_SECONDS: Final = 0.05
 """What a node hands to the device at once, in seconds of its bandwidth. The kernel grants what a cgroup may move in slices
-of 0.1 s; who is awake takes what it can of a slice. At 40 MiB/s, with requests of half a slice two applications were within
+of 0.1 s, and a process that runs takes what it can of a slice. At 40 MiB/s, with requests of half a slice two
+applications were within
 5 % of equal shares in 6 runs of 6, with an eighth of that (256 KiB) within 28 %."""
 START_SECONDS: Final = 0.7
 SERVE_SECONDS: Final = 3.0
-"""What starting applications, and the coordinator, takes about."""
+"""About the seconds that starting the applications, and the coordinator, takes."""
 PATIENCE: Final = 60.0
-"""Seconds over ten times the expected ones after which an application hangs."""
+"""Seconds, beside ten times the expected ones, after which an application counts as hanging."""
 POLICY_SECONDS: Final = 120.0
-"""For a coordinator that may have to compile a policy."""
+"""Seconds for a coordinator that may have to compile a policy."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +101,15 @@ class LiveDelta:
 
 
 def fitting(pair: Pair, bed: Bed) -> Pair:
-    """The pair as the test bed can have it: its bandwidth, and rounds of whole pages (volumes are rounded up)."""
+    """The pair on this test bed: with its bandwidth, and rounds of complete pages (volumes are rounded up)."""
 
-    def whole(writer: Writer, name: str) -> Writer:
+    def in_pages(writer: Writer, name: str) -> Writer:
         if writer.rounds is None:
             raise InputError(f"{name}.rounds", "none; expected 1 or more: live applications are interrupted between rounds")
         piece = writer.rounds * PAGE
         return replace(writer, volume=float(math.ceil(writer.volume / piece) * piece))
 
-    fit = replace(pair, a=whole(pair.a, "A"), b=whole(pair.b, "B"), bandwidth=bed.bandwidth)
+    fit = replace(pair, a=in_pages(pair.a, "A"), b=in_pages(pair.b, "B"), bandwidth=bed.bandwidth)
     needed = fit.a.volume + fit.b.volume
     if needed > bed.free:
         raise InputError(str(bed.directory), f"is too full: A and B write {needed:,.0f} bytes, {bed.free:,} are free")
@@ -141,7 +142,20 @@ def live_delta(
     program: Sequence[str] = WRITER,
     say: Callable[[str], None] = lambda _: None,
 ) -> LiveDelta:
-    """Run the pair `repeat` times for each dt under each strategy; `say` is told what comes next."""
+    """Run the pair live, for each dt under each strategy.
+
+    Args:
+        bed: The test bed.
+        pair: The two applications, made to fit by `fitting`.
+        dts: Seconds from A's posting to B's.
+        strategies: Some of `LIVE_STRATEGIES`.
+        repeat: How often each point is measured.
+        program: The command of the applications.
+        say: Is told what runs next.
+
+    Raises:
+        InputError: If an application fails, or an argument is wrong.
+    """
     if not len(dts) or not np.all(np.isfinite(dts)):
         raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, at least one")
     count(repeat, "repeat", "repetitions")
@@ -178,7 +192,7 @@ def run_pair(
     program: Sequence[str] = WRITER,
     patience: float = PATIENCE,
 ) -> tuple[Posted, Posted]:
-    """Run both once, coordinated if there is a socket; whatever happens, processes and files are gone afterwards."""
+    """Run both once, coordinated if there is a socket. Processes and files are gone afterwards, whatever happens."""
     if names[0] == names[1]:
         raise InputError("names", f"both applications are called {names[0]!r}; expected two names")
     with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:
@@ -192,8 +206,8 @@ def run_pair(
         end = time.monotonic() + patience
         for one in applications:
             one.wait_ready(end)
-        begin = time.monotonic() + HEAD_START - min(0.0, dt)
-        for one, date in zip(applications, (begin, begin + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS)), strict=True):
+        start = time.monotonic() + HEAD_START - min(0.0, dt)
+        for one, date in zip(applications, (start, start + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS)), strict=True):
             one.post_at(date)
         return _reports(applications, end)
 
@@ -203,13 +217,13 @@ def _request(bed: Bed) -> int:
 
 
 def _cap(pair: Pair, writer: Writer) -> float | None:
-    """The most that an application can use, if that is less than the device carries."""
+    """The most that an application can use, in bytes/s; None if the device carries less."""
     cap = writer.application("writer", 0.0).cap(pair.platform)
     return cap if cap < pair.bandwidth else None
 
 
 def _reports(applications: Sequence[Process], end: float) -> tuple[Posted, Posted]:
-    """The reports of both; an application that dies is noticed while the other one is at work."""
+    """The reports of both; an application that dies is noticed while the other one still runs."""
     found: dict[str, Posted] = {}
     while waiting := [one for one in applications if one.name not in found]:
         ready, _, _ = select.select([one.output for one in waiting], [], [], max(0.0, end - time.monotonic()))

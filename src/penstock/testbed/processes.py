@@ -1,6 +1,6 @@
-"""The processes of a live run: applications inside the test bed and a coordinator of their own, gone when the block ends.
+"""The processes of a live run: applications inside the test bed, and a private coordinator. They end with their block.
 
-They end with the process that started them, also should that be killed.
+They also end when the process that started them is killed.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from penstock.testbed.writer import READY, TASK, WriterTask
 
 WRITER: Final = (sys.executable, "-m", "penstock.testbed.writer")
 BOUND: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
-"""Ends a process with the one that started it, should that be killed; where the system has the program for that."""
+"""Kills a process when the one that started it dies; empty where the system lacks the program."""
 KEPT: Final = ("PENSTOCK_CACHE_DIR",)
-"""Variables of ours that a private coordinator and its applications may see."""
+"""Variables of Penstock that the private coordinator and its applications inherit."""
 GRACE_SECONDS: Final = 5.0
-"""For a process that was asked to end."""
+"""Seconds that a process has to end after SIGTERM."""
 NODES: Final = "{nodes}"
-"""Stands for the number of nodes in the command of an application."""
+"""Replaced by the number of nodes in the command of an application."""
 
 
 class Posted(NamedTuple):
-    """What an application reports: dates of the monotonic clock."""
+    """What an application reports: the dates of posting and end, in seconds of the monotonic clock."""
 
     posted: float
     ended: float
 
 
 class Process:
-    """A process of the test bed that was given a task."""
+    """An application of the test bed that has its task."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
         self.name = name
@@ -53,24 +53,24 @@ class Process:
 
     @property
     def output(self) -> IO[bytes]:
-        """What it writes."""
+        """Its standard output."""
         assert self.process.stdout is not None
         return self.process.stdout
 
     def wait_ready(self, end: float) -> None:
-        """Wait for its first line."""
+        """Wait for its first line, which must be ``ready``, until the date `end`."""
         if (line := self._line(end)) != READY:
             raise self._died(f"wrote {short(line)} instead of {READY!r}")
 
     def post_at(self, date: float) -> None:
-        """Tell it when to post."""
+        """Tell it the date at which to post."""
         assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it has died, as its report will show
+        with suppress(BrokenPipeError):  # it has died; `report` will say so
             self.process.stdin.write(f"{date!r}\n".encode())
             self.process.stdin.close()
 
     def report(self, end: float) -> Posted:
-        """Wait for its second line, and its end."""
+        """Wait for its report and its end, until the date `end`."""
         line = self._line(end)
         try:
             document = json.loads(line)
@@ -110,7 +110,7 @@ class Process:
 
 @contextmanager
 def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[str]) -> Iterator[Process]:
-    """An application that was given its task, coordinated if there is a socket."""
+    """Start an application with its task, coordinated if there is a socket, and end it with the block."""
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603
@@ -128,7 +128,7 @@ def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[s
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and those it has started; one that starts others elsewhere, as mpiexec does, may end them first."""
+    """End the process and those it has started. SIGTERM first: mpiexec must end processes outside of its group."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -144,7 +144,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def serving(policy: str, bandwidth: float, node_bandwidth: float | None = None) -> Iterator[Path]:
-    """A coordinator of its own for such a link, in bytes/s; its socket."""
+    """Run a private coordinator for a link of `bandwidth` bytes/s while the block runs; gives its socket."""
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         socket = Path(folder) / "socket"
         rates = {"bandwidth": bandwidth, "node-bandwidth": node_bandwidth}
@@ -167,6 +167,6 @@ def serving(policy: str, bandwidth: float, node_bandwidth: float | None = None) 
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the settings of other coordinators; programs are found as we found them."""
+    """The environment of this process without the settings of other coordinators, and with its module path."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_") or name in KEPT}
     return plain | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,7 +1,7 @@
-"""What a test bed has made, in a file: written before each step, so that all of it can be removed after a crash.
+"""The record of what a test bed has made, written before each step, so that a crash leaves nothing that cannot be removed.
 
-A file for each directory that a test bed is mounted at, in one folder, beside the image. Whoever reads and changes these
-files holds the lock of the folder.
+There is one file for each directory that a test bed is mounted at, in one folder, beside the image. Reading and changing
+these files requires the lock of the folder.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from penstock.model.files import replacing
 
 FOLDER: Final = "/var/lib/penstock-testbeds"
 VARIABLE: Final = "PENSTOCK_TESTBEDS"
-"""Where else images and states are kept."""
+"""The environment variable with another folder for images and records."""
 
 
 def folder_of_beds() -> Path:
-    """Where images and states are kept, as the kernel names it: without links."""
+    """The folder of images and records, without symbolic links, as the kernel names it."""
     return Path(os.path.realpath(os.environ.get(VARIABLE) or FOLDER))
 
 
 @dataclass(frozen=True)
 class BedRecord:
-    """One test bed: what it is to be, and which steps were begun."""
+    """One test bed: what it will be, in bytes and bytes/s, and which steps were started."""
 
     name: str
-    """Nobody else has it: that of the image and of the cgroup."""
+    """The unique name of the image and the cgroup."""
     directory: str
     bandwidth: int
     size: int
@@ -44,7 +44,7 @@ class BedRecord:
     complete: bool = False
 
     def begun(self, step: str) -> BedRecord:
-        """The same once a step is begun."""
+        """The record with one more step started."""
         return replace(self, steps=(*self.steps, step))
 
 
@@ -54,7 +54,7 @@ def path_of(folder: Path, directory: Path) -> Path:
 
 
 def write(folder: Path, state: BedRecord) -> None:
-    """Put the state in the place of what was there, at once."""
+    """Replace the record of a test bed atomically."""
     with replacing(path_of(folder, Path(state.directory))) as temporary:
         temporary.write_text(json.dumps(asdict(state), indent=1) + "\n")
 
@@ -89,7 +89,7 @@ def _read(path: Path) -> BedRecord | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Nobody else changes the test beds of the folder, which is made where it is missing and gone if it stays empty."""
+    """Lock the folder while the block runs. The folder is made if it is missing and removed if it is empty at the end."""
     descriptor = _lock(folder)
     try:
         yield
@@ -113,4 +113,4 @@ def _lock(folder: Path) -> int:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), folder.stat()):
                 return descriptor
-        os.close(descriptor)  # removed by the one who had the lock
+        os.close(descriptor)  # the process that had the lock has removed the folder

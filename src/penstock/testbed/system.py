@@ -1,9 +1,7 @@
-"""Programs of the system that make and remove parts of a test bed.
+"""What the system has and does for a test bed: mounts, loop devices, cgroups, and programs that change them.
 
-What the kernel says of mounts, loop devices and cgroups; nothing is changed here.
-
-Identity comes from here and not from what was written down: a loop device is ours if its backing file is our image, a mount
-if its device is that loop device.
+Whether a thing belongs to a test bed is read from the kernel, not from a record: a loop device is ours if its backing
+file is our image, a mount if its device is that loop device.
 """
 
 from __future__ import annotations
@@ -18,12 +16,12 @@ from typing import Final, NamedTuple
 from penstock.model.errors import InputError
 
 Runner = Callable[[Sequence[str]], str]
-"""Runs a command and returns what it prints; an InputError says why it failed, in one line."""
+"""Runs a command and returns its output; raises InputError with the reason in one line."""
 TIMEOUT_SECONDS: Final = 120.0
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a command to its end."""
+    """Run a command to its end and return its output; InputError if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -41,7 +39,7 @@ MEMBERS: Final = "cgroup.procs"
 
 
 class Mount(NamedTuple):
-    """A mounted file system: the numbers of its device ("7:0"), where it is, its kind and the options of its kind."""
+    """A mounted file system: the numbers of its device ("7:0"), its directory, its type and the options of its type."""
 
     device: str
     at: str
@@ -89,7 +87,7 @@ def blkio_root() -> Path | None:
 
 
 def device_of(path: Path) -> str:
-    """The numbers of the device that the file or folder is on."""
+    """The numbers of the device that has this file or folder."""
     number = path.stat().st_dev
     return f"{os.major(number)}:{os.minor(number)}"
 

@@ -1,15 +1,15 @@
-"""The application of a live run: writes one file in rounds, past the page cache, so that the device is what limits it.
+"""The built-in application of a live run: it writes one file in rounds, past the page cache, so that the device limits it.
 
-What a live run expects of an application, so that any other can take this one's place:
+A live run expects of any application:
 
-- its task is in the environment, under `TASK`, as JSON: see `Task`;
-- it writes ``ready`` to standard output when it could post its operation at once;
+- its task is in the environment, under `TASK`, as JSON (`WriterTask`);
+- it writes ``ready`` to standard output when it can post its operation at once;
 - it reads from standard input the date at which to post, in seconds of the system's monotonic clock;
 - it writes ``{"posted": …, "ended": …}``, dates of the same clock, and ends with code 0.
 
 ``PENSTOCK_SOCKET`` or ``PENSTOCK_DISABLE`` say whether it is coordinated.
 
-Each of its `nodes` is a thread with one request of so many bytes under way; a round is over when all of them are done.
+Each of its `nodes` is a thread that has one request at a time; a round ends when all threads are done.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from typing import Any, Final
 from penstock.live.client import Job
 from penstock.live.client.member import disabled
 from penstock.live.client.transfer import PAGE, Pacer
+from penstock.renamed import old_names
 
 TASK: Final = "PENSTOCK_TASK"
 READY: Final = "ready"
 PATIENCE: Final = 30.0
-"""Seconds for a coordinator that is known to be there."""
+"""Seconds to wait for the coordinator, which is known to run."""
 
 
 @dataclass(frozen=True)
 class WriterTask:
-    """What an application has to write: `volume` bytes in equal rounds of whole pages, at most `bandwidth` bytes/s.
+    """What an application writes: `volume` bytes in equal rounds of complete pages, at most `bandwidth` bytes/s.
 
-    `request` is what a node hands to the device at once, in whole pages too.
+    `request` is the bytes that a node hands to the device at once, complete pages too.
     """
 
     name: str
@@ -50,12 +51,15 @@ class WriterTask:
     bandwidth: float | None = None
 
     def encoded(self) -> str:
-        """The task as the environment has it."""
+        """The task as JSON, for the environment."""
         return json.dumps(asdict(self))
 
 
+__getattr__ = old_names(__name__, Task="WriterTask")
+
+
 class Striped:
-    """A file that `nodes` threads write at once, each its part of the data."""
+    """A file that `nodes` threads write in parallel, each its part of the data."""
 
     def __init__(self, task: WriterTask) -> None:
         self._descriptor = os.open(task.file, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
@@ -75,9 +79,9 @@ class Striped:
         os.close(self._descriptor)
 
     def write(self, data: memoryview) -> int:
-        """Write all of the data, whole pages."""
+        """Write all of the data, which is complete pages."""
         part = -(-len(data) // (PAGE * len(self._pacers))) * PAGE
-        parts = [data[begin : begin + part] for begin in range(0, len(data), part)]
+        parts = [data[first : first + part] for first in range(0, len(data), part)]
         offsets = range(self._at, self._at + len(data), part)
         list(self._threads.map(self._write, parts, offsets, self._pacers))
         self._at += len(data)
@@ -96,13 +100,13 @@ class Striped:
 
 
 def perform(task: WriterTask) -> dict[str, Any]:
-    """Be ready, wait for the date, write; the dates of posting and of the end."""
+    """Get ready, wait for the date, write; the dates of posting and of the end."""
     buffer = memoryview(mmap.mmap(-1, task.volume // task.rounds))
     with Striped(task) as file, Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, patience=PATIENCE) as job:
         _wait_for_coordinator(job)
         print(READY, flush=True)  # noqa: T201
-        begin = float(sys.stdin.readline())
-        time.sleep(max(0.0, begin - time.monotonic()))
+        date = float(sys.stdin.readline())
+        time.sleep(max(0.0, date - time.monotonic()))
         posted = time.monotonic()
         with job.io(task.volume, task.rounds) as io:
             for _ in range(task.rounds):

@@ -126,7 +126,7 @@ def test_a_slice_on_its_way_is_waited_for_and_counted(server: Scripted) -> None:
     async def main() -> None:
         async with AsyncJob("a", address=server.address) as job, job.io(100, rounds=2) as io:
             task = asyncio.create_task(io.write(file, bytes(100)))
-            await until(lambda: job._link.session.operation.flying)  # type: ignore[union-attr]
+            await until(lambda: job._link.session.operation.in_round)  # type: ignore[union-attr]
             await asyncio.sleep(0.05)
             task.cancel()
             await asyncio.sleep(0.01)

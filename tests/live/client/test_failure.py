@@ -56,7 +56,7 @@ def test_without_patience_it_obeys_as_soon_as_it_is_told(server: Scripted) -> No
         server.expect(Inform)
         operation = job._link.session.operation
         assert operation is not None
-        until(lambda: operation.granted and not operation.flying)
+        until(lambda: operation.granted and not operation.in_round)
         moved = file.size()
         time.sleep(0.1)
         assert file.size() == moved < 500  # the round that was under way is ended, and no other begun

@@ -19,7 +19,7 @@ EVENTS = st.lists(st.tuples(GRANTS, GRANTS, st.booleans()), max_size=30)
 def picture(gate: Gate) -> list[Any]:
     operation = gate.session.operation
     assert operation is not None
-    return [gate.moved, operation.moved, operation.boundary, operation.pausing, operation.rate, operation.unanswered]
+    return [gate.moved, operation.moved, operation.boundary, operation.pausing, operation.rate, operation.unacknowledged]
 
 
 def run(short: bool, events: list[tuple[float | None, float | None, bool]]) -> list[list[Any]]:
@@ -81,7 +81,7 @@ def test_a_whole_round_goes_at_once_and_is_paid_for_afterwards() -> None:
     gate = Gate(session)
     assert gate.delay(2.0) <= 0.0
     assert gate.open(1_000_000) == slice_bytes(1e6) < 100_000
-    assert gate.open(1_000_000, whole=True) == 100_000
+    assert gate.open(1_000_000, whole_rounds=True) == 100_000
     assert session.operation is not None
     assert gate.onward(session.operation, 100_000, 2.0, 2.05, 900_000, True) == -1
     assert gate.delay(2.0) == pytest.approx(0.1 - SLACK)

@@ -28,4 +28,4 @@ def test_the_programs_run(server: Scripted, tmp_path: Path, monkeypatch: pytest.
 def test_every_module_is_in_the_reference() -> None:
     reference = (ROOT / "docs/reference/client.md").read_text(encoding="utf-8")
     modules = {path.stem for path in Path(penstock.live.client.__file__).parent.glob("[a-z]*.py")}
-    assert set(re.findall(r"::: penstock\.client\.(\w+)", reference)) == modules
+    assert set(re.findall(r"::: penstock\.live\.client\.(\w+)", reference)) == modules

@@ -99,7 +99,7 @@ def test_beats_come_every_third_of_the_lease_and_not_too_often() -> None:
 def test_less_above_nothing_is_kept_at_once_and_answered_at_once() -> None:
     session = moving(10.0)
     assert session.operation is not None
-    session.operation.flying = True
+    session.operation.in_round = True
     session.receive(Grant(1, 2, 4.0), 2.0)
     assert session.rate(2.0) == 4.0
     assert session.send(1.9) == [Yielded(3, 2)]
@@ -111,7 +111,7 @@ def test_less_above_nothing_is_kept_at_once_and_answered_at_once() -> None:
 def test_a_pause_waits_for_the_end_of_the_round() -> None:
     session = moving(10.0)
     assert session.operation is not None
-    session.operation.flying = True
+    session.operation.in_round = True
     session.operation.moved = 15
     session.receive(Grant(1, 2, 0.0), 1.5)
     assert session.rate(1.5) == 10.0
@@ -134,7 +134,7 @@ def test_a_pause_between_rounds_is_answered_at_once() -> None:
 def test_a_pause_that_is_taken_back_before_it_began() -> None:
     session = moving(10.0)
     assert session.operation is not None
-    session.operation.flying = True
+    session.operation.in_round = True
     session.receive(Grant(1, 2, 0.0), 1.5)
     session.receive(Grant(1, 3, 5.0), 1.6)
     assert session.rate(1.6) == 5.0
@@ -145,7 +145,7 @@ def test_a_pause_that_is_taken_back_before_it_began() -> None:
 def test_a_pause_that_never_began_is_answered_with_the_release() -> None:
     session = moving(10.0)
     assert session.operation is not None
-    session.operation.flying = True
+    session.operation.in_round = True
     session.receive(Grant(1, 2, 0.0), 1.5)
     session.end()
     assert session.send(1.5) == [Yielded(3, 2), Release(4, 1, 0.0)]
@@ -170,10 +170,10 @@ def test_an_absent_coordinator_is_waited_for_once() -> None:
     session.lost("no such file", 0.1)
     session.begin(100, 1, 0.5)
     assert session.rate(1.9) == 0.0
-    assert session.patient_until() == session.due(1.9) == 2.0
+    assert session.outage_from() == session.due(1.9) == 2.0
     assert session.rate(2.0) == math.inf
-    session.look(2.0)
-    session.look(3.0)
+    session.check_patience(2.0)
+    session.check_patience(3.0)
     session.lost("no such file", 4.0)
     assert session.notices == [(logging.WARNING, "penstock: no coordinator at here (no such file); going on uncoordinated")]
     session.end()
@@ -184,7 +184,7 @@ def test_an_absent_coordinator_is_waited_for_once() -> None:
 def test_coordinated_again_only_when_the_operation_is_answered() -> None:
     session = fresh(patience=2.0)
     operation = session.begin(100, 10, 0.5)
-    operation.moved, operation.flying = 15, True
+    operation.moved, operation.in_round = 15, True
     session.lost("gone", 3.0)
     session.connect(4.0)
     session.send(4.0)
@@ -223,7 +223,7 @@ def test_silence_is_an_outage_when_a_sign_of_life_is_owed() -> None:
     assert Beat in kinds(session.send(4.2))
     assert session.rate(5.0) == 0.0
     assert session.rate(5.1) == math.inf  # 2 s after the beat at 3.1
-    session.look(5.1)
+    session.check_patience(5.1)
     assert session.notices == [
         (logging.WARNING, "penstock: no coordinator at here (no answer for 2 s); going on uncoordinated")
     ]
@@ -239,7 +239,7 @@ def test_who_went_on_in_a_pause_ends_its_round() -> None:
     session.receive(Grant(1, 2, 0.0), 1.5)
     session.send(2.0)
     assert session.rate(3.0) == math.inf
-    session.operation.flying = True
+    session.operation.in_round = True
     session.receive(Beat(4), 3.1)
     assert session.rate(3.1) == math.inf
     session.round_ended(3.2)
@@ -249,9 +249,9 @@ def test_who_went_on_in_a_pause_ends_its_round() -> None:
 def test_a_silent_connection_is_given_up() -> None:
     session = registered(patience=1.0)
     session.send(2.0)
-    session.look(6.9)
+    session.check_patience(6.9)
     assert session.hang_up is None
-    session.look(7.0)  # 5 s after the beat
+    session.check_patience(7.0)  # 5 s after the beat
     assert session.hang_up == 0.0
 
 
@@ -429,7 +429,7 @@ def test_a_disabled_one_says_nothing() -> None:
     session = moving(1.0)
     session.disable(2.0)
     assert session.rate(2.0) == math.inf
-    session.look(100.0)
+    session.check_patience(100.0)
     assert session.notices == []
     session.end()
     session.begin(1, 1, 101.0)
@@ -466,7 +466,7 @@ def test_every_decrease_is_answered_once_in_order_and_kept_to(steps: list[tuple[
             rates[number] = rate
             session.receive(Grant(1, number, rate), 1.0)
         elif what == "fly" and session.rate(1.0) > 0.0:
-            operation.flying = True
+            operation.in_round = True
         elif what == "boundary":
             session.round_ended(1.0)
         for message in session.send(1.0):

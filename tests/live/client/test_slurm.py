@@ -37,11 +37,11 @@ def test_a_batch_job_is_known_by_its_name_nodes_and_user(slurm: Slurm, tmp_path:
 
 
 def watch(core, seen) -> None:
-    """Keep every application that registers."""
-    register = core.register
+    """Keep every client that registers."""
+    add = core.registry.add
 
-    def registering(*arguments, **options):
-        seen.append(register(*arguments, **options))
+    def adding(*arguments):
+        seen.append(add(*arguments))
         return seen[-1]
 
-    core.register = registering
+    core.registry.add = adding

@@ -1,10 +1,12 @@
-"""The coordinator's core: in virtual time it is the engine, and whatever happens, what is granted never passes B."""
+"""The coordinator's core: in virtual time it does what the engine does, and grants never exceed B."""
 
 from __future__ import annotations
 
 import doctest
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -62,6 +64,16 @@ def test_every_column_that_is_filled_at_posting_is():
 
 def test_the_example_runs():
     assert doctest.testmod(core_module).failed == 0
+
+
+def test_the_program_on_the_page_runs():
+    page = (Path(__file__).parents[3] / "docs/coordinator.md").read_text(encoding="utf-8")
+    _, program = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(program, names)
+    assert names["first"].rate == 10.0
+    assert [(grant.client.job, grant.rate) for grant in names["told"]] == [("b", 0.0), ("a", 5.0)]
+    assert [(grant.client.job, grant.rate) for grant in names["shared"]] == [("b", 5.0)]
 
 
 def test_refused_events_do_not_keep_others_from_being_handled():
@@ -152,7 +164,7 @@ def told(core: Core, now: float) -> dict[str, float]:
     return {grant.client.job: grant.rate for grant in core.handle(now).grants}
 
 
-def test_who_was_just_told_a_rate_is_spared_small_changes_for_a_moment():
+def test_small_changes_of_a_rate_are_deferred():
     """Six share 60, one after the other, and all yield at once; min_update_interval is 1 s."""
     core = Core("fair-share", 60.0, min_update_interval=1.0)
     members = [core.enter(0.0, RegisterEvent(f"{number}")) for number in range(1, 7)]
@@ -184,7 +196,7 @@ def test_who_was_just_told_a_rate_is_spared_small_changes_for_a_moment():
     assert told(core, 2.15) == {"1": 12.0, "2": 12.0, "3": 12.0, "4": 12.0}
 
 
-def test_nobody_is_spared_a_pause_and_nobody_waits_to_resume():
+def test_a_pause_and_its_end_are_not_deferred():
     core = Core("interrupting", 90.0, min_update_interval=1.0)
     first, second = core.enter(0.0, RegisterEvent("first")), core.enter(0.0, RegisterEvent("second"))
     core.enter(0.0, InformEvent(first, 1, 1e6))

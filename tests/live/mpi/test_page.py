@@ -23,8 +23,8 @@ def test_the_programs_run(mpi, tmp_path, number):
 
 def test_every_module_is_in_the_reference():
     reference = (ROOT / "docs/reference/mpi.md").read_text(encoding="utf-8")
-    modules = {path.stem for path in (ROOT / "src/penstock/mpi").glob("[a-z]*.py")}
-    assert set(re.findall(r"::: penstock\.mpi\.(\w+)", reference)) == modules
+    modules = {path.stem for path in (ROOT / "src/penstock/live/mpi").glob("[a-z]*.py")}
+    assert set(re.findall(r"::: penstock\.live\.mpi\.(\w+)", reference)) == modules
 
 
 def test_every_hint_has_its_line():

@@ -57,6 +57,6 @@ def test_rounds_tile_every_part(told: list[tuple[int, int, int]], rounds: int) -
 def test_grains_are_whole_etypes(buffer: object, etype: int, count: int, grain: int) -> None:
     from penstock.live.mpi.buffer_part import part_of
 
-    told = part_of(buffer, etype, reading=False, whole=False)
+    told = part_of(buffer, etype, reading=False, in_one_piece=False)
     assert (told.count, told.grain) == (count, grain)
-    assert part_of(buffer, etype, reading=False, whole=True).grains == (count > 0)
+    assert part_of(buffer, etype, reading=False, in_one_piece=True).grains == (count > 0)

@@ -1,6 +1,6 @@
-"""Where the coordinator is: a Unix socket, or a TCP port that a token opens.
+"""Where the coordinator is: a Unix socket, or a TCP port that needs a token.
 
-The address is the argument, else the environment's `PENSTOCK_SOCKET`, else `default_socket()`. Written, it is a path or
+The address is the argument, else `PENSTOCK_SOCKET` in the environment, else `default_socket()`. As text it is a path or
 ``host:port`` (``[::1]:7000`` for IPv6).
 """
 
@@ -18,14 +18,14 @@ from penstock.live.client.errors import AddressError
 SOCKET: Final = "PENSTOCK_SOCKET"
 TOKEN_FILE: Final = "PENSTOCK_TOKEN_FILE"  # noqa: S105
 SOCKET_PATH_BYTES: Final = 107
-"""What Linux has room for in the address of a Unix socket."""
+"""The longest path of a Unix socket on Linux."""
 TOKEN_CHARACTERS: Final = 512
 MACHINE_SOCKET: Final = Path("/run/penstock/penstock.sock")
 
 
 @dataclass(frozen=True)
 class Unix:
-    """A socket in the file system; the kernel says who connects."""
+    """A socket in the file system; the kernel tells who connects."""
 
     path: Path
 
@@ -35,7 +35,7 @@ class Unix:
 
 @dataclass(frozen=True)
 class Tcp:
-    """A port, for nodes that share no file system socket with the coordinator."""
+    """A port, for clients on other nodes than the coordinator."""
 
     host: str
     port: int
@@ -48,7 +48,7 @@ Address: TypeAlias = Unix | Tcp
 
 
 def default_socket() -> Path:
-    """Where a client looks when nobody says otherwise: for the user's own coordinator, then for the machine's."""
+    """Where a client looks by default: the user's own coordinator, then the machine's."""
     own = own_socket()
     return MACHINE_SOCKET if MACHINE_SOCKET.exists() and not own.exists() else own
 
@@ -60,19 +60,19 @@ def own_socket() -> Path:
 
 
 def own_folder() -> Path:
-    """Where a user without a runtime folder keeps the socket; in a place where others could have put one first."""
+    """The folder of the socket of a user without a runtime folder. Other users may have made it: see `check_owner`."""
     return Path(f"/tmp/penstock-{os.getuid()}")  # noqa: S108
 
 
 def check_owner(address: Address) -> None:
-    """PermissionError if the socket is in the user's own folder and that is somebody else's."""
+    """PermissionError if the socket is in `own_folder` and that belongs to another user."""
     folder = own_folder()
     if isinstance(address, Unix) and address.path.parent == folder and os.lstat(folder).st_uid != os.getuid():
         raise PermissionError(errno.EPERM, f"{folder} belongs to another user")
 
 
 def parse(text: str) -> Address:
-    """A path, or ``host:port``: what has a slash or no colon is a path, and stays so when the program goes elsewhere."""
+    """Parse a path or ``host:port``. Text with a slash, or without a colon, is a path, which is made absolute."""
     if not text or "\0" in text:
         raise AddressError(f"address {text!r} is no address; expected a path or host:port")
     if "/" in text or ":" not in text:
@@ -91,7 +91,7 @@ def parse(text: str) -> Address:
 
 
 def find(address: str | Path | Address | None = None) -> Address:
-    """The argument over `PENSTOCK_SOCKET` over the default."""
+    """The address to use: the argument, else `PENSTOCK_SOCKET`, else the default."""
     if isinstance(address, Unix | Tcp):
         return address
     if isinstance(address, Path):
@@ -100,7 +100,7 @@ def find(address: str | Path | Address | None = None) -> Address:
 
 
 def read_token(path: str | Path) -> str:
-    """The secret in a file that nobody but its owner may read."""
+    """Read the token in a file, which only its owner may read; AddressError if it cannot be used."""
     try:
         with Path(path).open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -119,7 +119,7 @@ def read_token(path: str | Path) -> str:
 
 
 def find_token(file: str | Path | None, address: Address) -> str:
-    """The token for this address: none on a Unix socket, else from the argument over `PENSTOCK_TOKEN_FILE`."""
+    """The token for this address: empty on a Unix socket, else from the file, else from `PENSTOCK_TOKEN_FILE`."""
     if isinstance(address, Unix):
         return ""
     file = file or os.environ.get(TOKEN_FILE)

@@ -1,7 +1,7 @@
 """The client for asyncio programs: `AsyncJob` and `AsyncIO`, with the surface of `Job` and `IO`.
 
-Turns and pacing are waited for in the event loop, file calls are made in threads. Who is cancelled gives up its operation
-after the slice that is on its way.
+Waiting and pacing happen in the event loop, file calls in threads. A task that is cancelled ends its operation after the
+current slice.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from penstock.live.client import file_calls
 from penstock.live.client.errors import UsageError
 from penstock.live.client.gate import LONGEST_WAIT
 from penstock.live.client.member import Member
-from penstock.live.client.transfer import rounds_of, whole
+from penstock.live.client.transfer import check_integer, rounds_of
 
 
 class AsyncJob(Member):
-    """An application whose I/O is coordinated, from here to `leave`; to be used in one event loop."""
+    """An application whose I/O is coordinated, like `Job`; use it in one event loop. The arguments are those of `Job`."""
 
     async def __aenter__(self) -> AsyncJob:
         return self
@@ -32,11 +32,11 @@ class AsyncJob(Member):
         await self.leave()
 
     def io(self, volume: int, rounds: int | None = None) -> AsyncIO:
-        """Announce an operation of so many bytes, which may be paused between two rounds (of 16 MiB unless told)."""
+        """Announce an operation of `volume` bytes, which can be paused between two rounds (default: of 16 MiB)."""
         return AsyncIO(self, volume, rounds_of(volume, rounds))
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the step that was informed of may access; whether it may, by then."""
+        """Wait until the announced step may access the I/O system, for `timeout` seconds at most; whether it may."""
         self._step("wait")
         link = self._link
         end = None if timeout is None else link.clock() + timeout
@@ -53,7 +53,7 @@ class AsyncJob(Member):
                 await _next(change, delay if end is None else min(delay, end - now))
 
     async def leave(self) -> None:
-        """The application ends; what is under way is released."""
+        """End the application and its operation, if it has one."""
         if self._closed:
             return
         seconds = self._farewell()
@@ -68,7 +68,7 @@ class AsyncJob(Member):
 
     @asynccontextmanager
     async def _changes(self) -> AsyncIterator[asyncio.Event]:
-        """An event of this loop that is set whenever something changes."""
+        """An event of this loop that is set whenever the session changes."""
         loop, change = asyncio.get_running_loop(), asyncio.Event()
 
         def listener() -> None:
@@ -84,7 +84,7 @@ class AsyncJob(Member):
 
 
 async def _next(change: asyncio.Event, seconds: float) -> None:
-    """Wait for the next change, for so long at most."""
+    """Wait for the next change, for `seconds` at most."""
     try:
         async with asyncio.timeout(min(max(seconds, 0.0), LONGEST_WAIT)):
             await change.wait()
@@ -94,7 +94,7 @@ async def _next(change: asyncio.Event, seconds: float) -> None:
 
 
 class AsyncIO:
-    """One operation of a job: what is read and written through it is paced, paused and counted."""
+    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `AsyncJob.io`."""
 
     def __init__(self, job: AsyncJob, volume: int, rounds: int) -> None:
         self._job = job
@@ -110,18 +110,18 @@ class AsyncIO:
         self.close()
 
     def close(self) -> None:
-        """The operation is complete, or given up."""
+        """End the operation, complete or not."""
         if self._job._io is self:
             self._job._end()
 
     async def write(self, file: Any, data: Any) -> int:
-        """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
+        """Write all of the data to a file (an object with `write`, or a file descriptor); returns the number of bytes."""
         view = file_calls.bytes_of(data)
         return await self._move(len(view), file_calls.writer(file, view))
 
     async def read(self, file: Any, size: int) -> bytes:
-        """Read so many bytes, or to the end of the file."""
-        whole("size", size, 0)
+        """Read `size` bytes from a file, or fewer at its end."""
+        check_integer("size", size, 0)
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
@@ -132,12 +132,12 @@ class AsyncIO:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def readinto(self, file: Any, buffer: Any) -> int:
-        """Read into the buffer until it is full or the file ends; how many bytes that is."""
+        """Read into the buffer until it is full or the file ends; returns the number of bytes."""
         view = file_calls.bytes_of(buffer)
         return await self._move(len(view), lambda at, size: file_calls.read_into(file, view[at : at + size]))
 
     async def _move(self, total: int, call: Callable[[int, int], int]) -> int:
-        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file."""
+        """Move `total` bytes slice by slice; `call` is given position and size and returns the bytes moved, 0 at the end."""
         done = 0
         async with self._one:
             while done < total:
@@ -161,7 +161,7 @@ class AsyncIO:
                 job._settle(self)
 
     async def _turn(self, left: int) -> tuple[int, float]:
-        """Wait for the turn of the next slice; how much it is, and when that was."""
+        """Wait until data may move; how many bytes, and the date."""
         job = self._job
         link, gate = job._link, job._gate
         async with job._changes() as change:
@@ -177,7 +177,7 @@ class AsyncIO:
 
 
 async def _ended(work: asyncio.Future[Any]) -> None:
-    """Wait for what cannot be stopped, also while cancelled: its file must not be closed under it."""
+    """Wait for a call that cannot be stopped, even when cancelled: its file must stay open until it returns."""
     while not work.done():
         try:
             await asyncio.wait([work])

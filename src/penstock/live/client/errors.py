@@ -1,20 +1,20 @@
-"""The exceptions of the client, apart from those of the model so that an application need not load numpy.
+"""The exceptions of the client. They are separate from those of `penstock.model`, so that applications need not load numpy.
 
 ::
 
-    ClientError              anything the caller can put right; its text is one line
-    ├── AddressError         where the coordinator is, or the token that opens it
-    ├── UsageError           a wrong argument, or a call out of its order
-    └── CoordinatorError     an order that the coordinator refuses, or that finds none
+    ClientError              anything that the caller can correct; its text is one line
+    ├── AddressError         the coordinator's address, or its token
+    ├── UsageError           a wrong argument, or a call out of order
+    └── CoordinatorError     a command that the coordinator refuses, or no coordinator
 
-To an application, a coordinator that is absent, slow or gone is no error: it goes on without it.
+An absent, slow or dead coordinator is no error for an application: it goes on without it.
 """
 
 from __future__ import annotations
 
 
 class ClientError(Exception):
-    """What went wrong, in one line that the caller can act on."""
+    """What went wrong and what is expected, in one line."""
 
 
 class AddressError(ClientError):
@@ -22,8 +22,8 @@ class AddressError(ClientError):
 
 
 class UsageError(ClientError):
-    """A wrong argument, or a call that does not fit what is under way."""
+    """A wrong argument, or a call out of order."""
 
 
 class CoordinatorError(ClientError):
-    """The coordinator refuses an order, or there is none to take it."""
+    """The coordinator refuses a command, or there is no coordinator."""

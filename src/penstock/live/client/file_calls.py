@@ -1,4 +1,4 @@
-"""One call of a file: any object with `write`, `read` or `readinto`, or the number of an open file."""
+"""Single calls on a file: any object with `write`, `read` or `readinto`, or a file descriptor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def bytes_of(data: Any) -> memoryview:
-    """The data as bytes, not copied."""
+    """The data as bytes, without a copy."""
     try:
         view = memoryview(data)
     except TypeError:
@@ -20,7 +20,7 @@ def bytes_of(data: Any) -> memoryview:
 
 
 def writer(file: Any, data: memoryview) -> Callable[[int, int], int]:
-    """A call that is told from where and how many bytes to write, and says how many it has written; some at least."""
+    """A function that is given position and size, writes, and returns how many bytes it has written, at least one."""
     put = partial(os.write, file) if isinstance(file, int) else file.write
 
     def write(at: int, size: int) -> int:
@@ -35,7 +35,7 @@ def writer(file: Any, data: memoryview) -> Callable[[int, int], int]:
 
 
 def read(file: Any, size: int) -> bytes:
-    """So many bytes at most, and none only at the end of the file."""
+    """Read at most `size` bytes; none only at the end of the file."""
     data = os.read(file, size) if isinstance(file, int) else file.read(size)
     if data is None:
         raise BlockingIOError(errno.EAGAIN, "the file has no data now; expected one that blocks")
@@ -45,7 +45,7 @@ def read(file: Any, size: int) -> bytes:
 
 
 def read_into(file: Any, data: memoryview) -> int:
-    """How much was read, and 0 only at the end of the file."""
+    """Read into the buffer; how many bytes, 0 only at the end of the file."""
     count = os.readv(file, [data]) if isinstance(file, int) else file.readinto(data)
     if count is None:
         raise BlockingIOError(errno.EAGAIN, "the file has no data now; expected one that blocks")

@@ -1,4 +1,4 @@
-"""The client for programs that block: `Job` and its `IO`."""
+"""The client for programs with blocking I/O: `Job` and its operations, `IO`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,35 @@ from typing import Any
 from penstock.live.client import file_calls
 from penstock.live.client.errors import UsageError
 from penstock.live.client.member import Member
-from penstock.live.client.transfer import rounds_of, whole
+from penstock.live.client.transfer import check_integer, rounds_of
 
 
 class Job(Member):
-    """An application whose I/O is coordinated, from here to `leave`.
+    """An application whose I/O is coordinated, from its creation to `leave`.
 
-    Where no coordinator answers within `patience` seconds it goes on as if there were none, and rejoins when one does.
+    If no coordinator answers within `patience` seconds, it goes on without one, and joins again when one answers. A `Job` is
+    a context manager that leaves at the end of its block.
+
+    Args:
+        name: The job, as the coordinator shows it. Default: name and number of the Slurm job, else of the program.
+        nodes: How many nodes it runs on. Default: those of the Slurm job, else 1.
+        bandwidth: The most that it can use, in bytes/s. Default: its nodes times the coordinator's bandwidth of one node.
+        lead: Seconds from now on that belong to no iteration, such as a start-up.
+        whole: Seconds of its complete run with the I/O system to itself, for policies that need it.
+        address: The coordinator's: a path, or host:port. Default: ``PENSTOCK_SOCKET``, else the default socket.
+        token_file: A file with the token that a coordinator over TCP asks for. Default: ``PENSTOCK_TOKEN_FILE``.
+        patience: Seconds to wait for a coordinator that does not answer. Default: ``PENSTOCK_PATIENCE``, else 5.
+
+    Raises:
+        UsageError: If an argument is out of range.
+        AddressError: If the address or the token cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> with Job("climate", nodes=64, patience=0.0) as job, tempfile.TemporaryFile() as file:
+        ...     with job.io(volume=5, rounds=1) as io:
+        ...         io.write(file, b"state")
+        5
     """
 
     def __enter__(self) -> Job:
@@ -26,11 +48,26 @@ class Job(Member):
         self.leave()
 
     def io(self, volume: int, rounds: int | None = None) -> IO:
-        """Announce an operation of so many bytes, which may be paused between two rounds (of 16 MiB unless told)."""
+        """Announce an operation.
+
+        Args:
+            volume: Bytes that it will move.
+            rounds: In how many rounds; it can be paused between two of them. Default: rounds of 16 MiB.
+
+        Returns:
+            The operation, a context manager that ends it.
+        """
         return IO(self, volume, rounds_of(volume, rounds))
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the step that was informed of may access; whether it may, by then."""
+        """Wait until the announced step may access the I/O system.
+
+        Args:
+            timeout: Seconds to wait at most; None for no limit.
+
+        Returns:
+            Whether it may.
+        """
         self._step("wait")
         link = self._link
         end = None if timeout is None else link.clock() + timeout
@@ -49,13 +86,13 @@ class Job(Member):
             link.speak()
 
     def leave(self) -> None:
-        """The application ends; what is under way is released."""
+        """End the application and its operation, if it has one."""
         if not self._closed:
             self._link.leave(self._farewell())
 
 
 class IO:
-    """One operation of a job: what is read and written through it is paced, paused and counted."""
+    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `Job.io`."""
 
     def __init__(self, job: Job, volume: int, rounds: int) -> None:
         self._job = job
@@ -70,18 +107,18 @@ class IO:
         self.close()
 
     def close(self) -> None:
-        """The operation is complete, or given up."""
+        """End the operation, complete or not."""
         if self._job._io is self:
             self._job._end()
 
     def write(self, file: Any, data: Any) -> int:
-        """Write all of the data, to an object with `write` or an open file's number; how many bytes that is."""
+        """Write all of the data to a file (an object with `write`, or a file descriptor); returns the number of bytes."""
         view = file_calls.bytes_of(data)
         return self.move(len(view), file_calls.writer(file, view))
 
     def read(self, file: Any, size: int) -> bytes:
-        """Read so many bytes, or to the end of the file."""
-        whole("size", size, 0)
+        """Read `size` bytes from a file, or fewer at its end."""
+        check_integer("size", size, 0)
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
@@ -92,14 +129,21 @@ class IO:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def readinto(self, file: Any, buffer: Any) -> int:
-        """Read into the buffer until it is full or the file ends; how many bytes that is."""
+        """Read into the buffer until it is full or the file ends; returns the number of bytes."""
         view = file_calls.bytes_of(buffer)
         return self.move(len(view), lambda at, size: file_calls.read_into(file, view[at : at + size]))
 
     def move(self, total: int, call: Callable[[int, int], int], *, whole: bool = False) -> int:
-        """Move so many bytes, slice by slice, by a call that is told from where and how many; 0 is the end of the file.
+        """Move bytes by a function of your own, slice by slice.
 
-        With `whole` a round is not cut into slices: it goes at once, and the next one when the rate allows for it.
+        Args:
+            total: How many bytes to move.
+            call: Is given the position from which and the number of bytes to move, and returns how many it has moved; 0 at
+                the end of the file.
+            whole: Do not cut rounds into slices: each round is one call, and the next one starts when the rate allows.
+
+        Returns:
+            How many bytes were moved.
         """
         if total <= 0:
             return 0
@@ -129,8 +173,8 @@ class IO:
                         self._job._settle(self)
                         size = 0
 
-    def _turn(self, left: int, whole: bool) -> tuple[int, float]:
-        """Wait for the turn of the next slice; how much it is, and when that was."""
+    def _turn(self, left: int, whole_rounds: bool) -> tuple[int, float]:
+        """Wait until data may move; how many bytes, and the date."""
         job, link, gate = self._job, self._link, self._gate
         waited, now = False, link.clock()
         job._settle(self)
@@ -140,7 +184,7 @@ class IO:
                 waited, now = True, link.clock()
             if job._io is not self:
                 raise UsageError("io: the operation is closed; expected job.io(…) anew")
-            size = gate.open(left, whole=whole)
+            size = gate.open(left, whole_rounds=whole_rounds)
         if waited:
             link.speak()
         return size, now

@@ -1,8 +1,8 @@
-"""The connection of an application with its coordinator: a thread that holds the socket, and comes back when it is lost.
+"""The connection of an application to its coordinator: a thread that owns the socket and reconnects when it is lost.
 
-The thread alone reads the socket and looks after time. The application's threads take `lock` for what they do to the
-session, wait for `changed` for what the coordinator does, and `send` when there is something to send: what the socket does
-not take at once, the thread sends.
+Only this thread reads the socket and watches the time. The application's threads take `lock` to change the session, wait on
+`changed` for the coordinator, and call `send` when there is something to send; what the socket does not take at once, the
+thread sends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.live.protocol import Lines, Malformed, Oversized, decode_reply, en
 FIRST_RETRY: Final = 0.05
 LAST_RETRY: Final = 1.0
 CONNECTING: Final = 2.0
-"""Seconds a connection may take."""
+"""Seconds that making a connection may take."""
 CHUNK: Final = 65536
 
 log: Final = logging.getLogger("penstock.client")
@@ -34,7 +34,7 @@ _links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
 
 
 class Link:
-    """Drives a session over a socket from `start` to `leave`."""
+    """Runs a session over a socket, from `start` to `leave`."""
 
     def __init__(self, session: Session, address: Address, clock: Callable[[], float] = time.monotonic) -> None:
         self.session = session
@@ -48,16 +48,16 @@ class Link:
         self._deadline = math.inf
         self._retry = FIRST_RETRY
         self._sockets: list[socket.socket] = []
-        """Bell, ear and, while there is one, the connection."""
+        """The two ends of a socket pair that wakes the thread and, while there is one, the connection."""
         self._out = b""
-        """What the connection has not taken yet."""
+        """Bytes that the connection has not taken yet."""
         self._sending = False
         self._sleeps_until = math.inf
-        """When the thread looks again by itself."""
+        """When the thread wakes up by itself."""
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Start the thread, which connects."""
         self._sockets = list(socket.socketpair())
         for end in self._sockets:
             end.setblocking(False)
@@ -65,9 +65,9 @@ class Link:
         self._thread.start()
 
     def send(self) -> None:
-        """There is something to send: send it at once, as far as can be; wake the thread if it would look too late."""
+        """Send what there is, as far as the socket takes it; wake the thread if it would wake up too late."""
         with self.lock:
-            with suppress(OSError):  # where the connection is lost, the thread will see
+            with suppress(OSError):  # the thread notices that the connection is lost
                 self._send()
             is_late = bool(self._out) or self._over() or self._due() < self._sleeps_until
         if is_late:
@@ -77,7 +77,7 @@ class Link:
         return min(self.session.due(self.clock()), self._deadline)
 
     def _send(self) -> None:
-        """As far as the connection takes it; not from a signal's handler that came in between."""
+        """Send as far as the socket takes it, unless a signal handler has interrupted another `_send`."""
         if self._sending:
             return
         self._sending = True
@@ -91,7 +91,7 @@ class Link:
             return
         except OSError:
             raise
-        except BaseException:  # an interrupt: nobody knows what was sent, so begin anew
+        except BaseException:  # an interrupt: how much was sent is not known, so reconnect
             self.session.hang_up = 0.0
             self._wake()
             raise
@@ -104,7 +104,7 @@ class Link:
                 self._sockets[0].send(b"!")
 
     def leave(self, seconds: float) -> None:
-        """End the operation and the application, waiting no longer than this for the coordinator."""
+        """End the operation and the application; wait for the coordinator for `seconds` at most."""
         if self.session.disabled or self._finished.is_set():
             return
         self.begin_leaving(seconds)
@@ -113,7 +113,7 @@ class Link:
         self.speak()
 
     def begin_leaving(self, seconds: float) -> None:
-        """The same, without waiting."""
+        """End the operation and the application without waiting."""
         with self.lock:
             self.session.leave()
             self._deadline = min(self._deadline, self.clock() + seconds)
@@ -125,14 +125,14 @@ class Link:
         return self.session.disabled or self._finished.is_set()
 
     def speak(self) -> None:
-        """Tell people what there is to tell."""
+        """Log the session's notices."""
         with self.lock:
             notices, self.session.notices = self.session.notices, []
         for level, text in notices:
             log.log(level, text)
 
     def abandon(self) -> None:
-        """In a forked child: the connection is the parent's, and there is no thread."""
+        """Go on without a coordinator. A forked child does: the connection and the thread are its parent's."""
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.session.disable(self.clock())
@@ -163,7 +163,7 @@ class Link:
         return session.leaving and (session.left or not session.connected or self.clock() >= self._deadline)
 
     def _converse_once(self) -> float:
-        """Connect and talk until the connection ends; seconds to stay away, at least."""
+        """Connect and exchange messages until the connection ends; the seconds to wait, at least, before the next one."""
         try:
             with self._connect() as connection:
                 try:
@@ -172,7 +172,7 @@ class Link:
                         self.session.connect(self.clock())
                     wish, why = self._converse(connection), "hung up"
                 finally:
-                    with self.lock:  # nobody sends on a socket that is closed
+                    with self.lock:  # so that no thread sends on a closed socket
                         del self._sockets[2:]
                         self._out = b""
         except (OSError, Malformed, Oversized) as error:
@@ -203,7 +203,7 @@ class Link:
         while True:
             with self.lock:
                 session, now = self.session, self.clock()
-                session.look(now)
+                session.check_patience(now)
                 wish = session.hang_up
                 if wish is None:
                     self._send()
@@ -218,7 +218,7 @@ class Link:
                 self._hear(connection, lines)
 
     def _listen(self, connection: socket.socket | None, writing: bool, seconds: float) -> bool:
-        """Wait for one of: data, room for data (if writing), a call to wake, the time; whether it is data."""
+        """Wait for data, room for data (if writing), a call of `_wake` or the time; whether there are data."""
         ear = self._sockets[1]
         poll = select.poll()
         poll.register(ear, select.POLLIN)
@@ -249,12 +249,12 @@ class Link:
             listener()
 
     def _rest(self, seconds: float) -> None:
-        """Stay away for so long, but see when patience ends."""
+        """Wait before the next connection, but notice when patience ends."""
         until = self.clock() + seconds
         while not self._over():
             with self.lock:
                 now = self.clock()
-                self.session.look(now)
+                self.session.check_patience(now)
                 self._sleeps_until = max(now + 0.001, min(until, self.session.due(now)))
             self.speak()
             if now >= until:

@@ -1,15 +1,15 @@
-"""What the blocking and the asynchronous job have in common: everything that does not wait.
+"""What `Job` and `AsyncJob` have in common: everything that does not wait.
 
-The calls of CALCioM (003 §III.C) on one application:
+The six calls of CALCioM (003 §III.C) for one application:
 
 | call | |
 |---|---|
-| `prepare` | stacks what is known of the I/O to come; inner levels override outer ones |
-| `inform` | announces the operation the stack describes or, once that is done, that its next step is about to begin |
-| `check` | whether it may access now, without waiting |
+| `prepare` | pushes what is known about the next I/O onto a stack; inner levels override outer ones |
+| `inform` | announces the operation that the stack describes or, if it is announced, that its next step starts |
+| `check` | tells whether the step may access the I/O system now |
 | `wait` | waits until it may |
-| `release` | ends a step: reports progress, and is where a pause begins |
-| `complete` | unstacks, and ends the operation that was announced at that level or below |
+| `release` | ends a step and reports progress; a pause starts here |
+| `complete` | pops a level off the stack and ends the operation if it was announced at that level or below |
 
 Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step.
 """
@@ -31,32 +31,32 @@ from penstock.live.client.gate import Gate
 from penstock.live.client.link import Link
 from penstock.live.client.registration import identify
 from penstock.live.client.session import Session
-from penstock.live.client.transfer import Operation, rounds_of, whole
+from penstock.live.client.transfer import Operation, check_integer, rounds_of
 
 DISABLE: Final = "PENSTOCK_DISABLE"
 PATIENCE: Final = "PENSTOCK_PATIENCE"
 DEFAULT_PATIENCE: Final = 5.0
 SHORTLY: Final = 0.2
-"""Seconds that one who ends without leaving spends on a farewell."""
+"""Seconds that a program which ends without `leave` waits for the coordinator."""
 SIX_CALLS: Final = object()
-"""Has the operation that `inform` announced."""
+"""Owns the operation that `inform` announced."""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """A job at one moment, for people."""
+    """How a job is doing at one moment."""
 
     coordinated: bool
     rate: float
-    """bytes/s it may use now: 0 while it waits, infinite when nothing limits it."""
+    """Bytes/s that it may use now: 0 while it waits, infinite if nothing limits it."""
     waited: float
-    """Seconds spent waiting for its turn so far."""
+    """Seconds for which it has waited so far."""
     moved: int
     """Bytes moved so far."""
     application: int | None
     """Its number at the coordinator."""
     policy: str
-    """How the coordinator shares bandwidth; empty before it is registered."""
+    """The coordinator's policy; empty before it is registered."""
 
 
 def _patience(told: float | None) -> float:
@@ -71,12 +71,12 @@ def _patience(told: float | None) -> float:
 
 
 def disabled() -> bool:
-    """Whether the environment wants plain I/O."""
+    """Whether ``PENSTOCK_DISABLE`` switches coordination off."""
     return os.environ.get(DISABLE, "") not in ("", "0")
 
 
 class Member:
-    """An application at its coordinator; `Job` and `AsyncJob` add what waits."""
+    """An application and its coordinator; `Job` and `AsyncJob` add the calls that wait."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Member:
         self._gate = Gate(session)
         self._levels: list[dict[str, Any]] = []
         self._level: int | None = None
-        """How deep the stack was when the operation of the six calls was announced."""
+        """How deep the stack was when `inform` announced the operation."""
         self._stepping = False
         self._io: object | None = None
         self._closed = False
@@ -113,7 +113,7 @@ class Member:
 
     @property
     def state(self) -> Membership:
-        """How it is doing."""
+        """How the job is doing now."""
         with self._link.lock:
             session, now = self._link.session, self._link.clock()
             return Membership(
@@ -126,13 +126,13 @@ class Member:
             )
 
     def prepare(self, **information: Any) -> None:
-        """Stack what is known of the I/O to come: `volume` (bytes), `rounds`, `files`, or anything else."""
+        """Push what is known about the next I/O: `volume` (bytes), `rounds`, `files`, or anything else."""
         self._open("prepare")
         self._described(ChainMap(information, *reversed(self._levels)), needed=False)
         self._levels.append(information)
 
     def inform(self, **information: Any) -> None:
-        """Announce the operation that the stack and these values describe, or that its next step is about to begin."""
+        """Announce the operation that the stack and these values describe, or that its next step starts."""
         self._open("inform")
         if self._stepping:
             raise UsageError("inform: the step informed of before is not released; expected release() first")
@@ -143,7 +143,7 @@ class Member:
         self._stepping = True
 
     def check(self) -> bool:
-        """Whether the step that was informed of may access now."""
+        """Whether the announced step may access the I/O system now."""
         self._step("check")
         with self._link.lock:
             turn = self._turn()
@@ -151,7 +151,7 @@ class Member:
             return turn
 
     def release(self, moved: int | None = None) -> None:
-        """The step is over and has moved so many bytes: by default a round, or all if it is the only step."""
+        """End the step, which has moved `moved` bytes. Default: a round, or everything if it is the only step."""
         self._step("release")
         with self._link.lock:
             operation, now = self._link.session.operation, self._link.clock()
@@ -159,7 +159,7 @@ class Member:
             if moved is None:
                 rest = max(0, operation.volume - operation.moved)
                 moved = rest if self._level == 0 else int(min(operation.boundary - operation.moved, rest))
-            whole("moved", moved, 0)
+            check_integer("moved", moved, 0)
             self._gate.stop_waiting(now)
             operation.advance(moved)
             self._gate.moved += moved
@@ -170,7 +170,7 @@ class Member:
         self._link.send()
 
     def complete(self) -> None:
-        """Unstack, and end the operation if it was announced at this level or below."""
+        """Pop a level off the stack, and end the operation if it was announced at this level or below."""
         self._open("complete")
         if not self._levels:
             raise UsageError("complete: nothing is prepared; expected prepare(…) first")
@@ -179,11 +179,11 @@ class Member:
         self._levels.pop()
 
     def _turn(self) -> bool:
-        """Whether it may access now; if so the step is under way. To be called with the lock."""
+        """Whether the step may access now; if so it is in a round. Call with the lock."""
         operation = self._link.session.operation
         turn = self._gate.turn(self._link.clock())
         if turn and operation is not None:
-            operation.flying = True
+            operation.in_round = True
         return turn
 
     def _described(self, told: ChainMap[str, Any], *, needed: bool) -> tuple[int, int]:
@@ -214,14 +214,14 @@ class Member:
         return operation
 
     def _settle(self, by: object) -> None:
-        """Between two moves of an operation: begin the pause that has waited for that, if any."""
+        """Between two moves of an operation: start a pause that waits for that."""
         link = self._link
         with link.lock:
             if self._io is by and self._gate.settle(link.clock()):
                 link.send()
 
     def _end(self) -> None:
-        """The operation, if any, is over."""
+        """End the operation, if there is one."""
         with self._link.lock:
             self._io = self._level = None
             self._stepping = False
@@ -230,7 +230,7 @@ class Member:
         self._link.send()
 
     def _farewell(self) -> float:
-        """End what is under way; seconds that leaving may take."""
+        """Close the job; the seconds that leaving may take."""
         self._closed = True
         self._end()
         return max(SHORTLY, min(self._patience, 1.0))

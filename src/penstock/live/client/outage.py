@@ -1,8 +1,8 @@
-"""Whether the coordinator can be relied on, and for how long an application waits to know.
+"""When a client stops waiting for its coordinator and goes on without it.
 
-The coordinator is *doubted* from the moment it owes a sign of life or the connection is lost, until the application is in
-step with it again: registered and, if an operation is under way, answered. Doubt of `patience` seconds is an outage: the
-application goes on uncoordinated and says so, once. Whoever is refused need not wait.
+A client waits for its coordinator from the moment the coordinator owes it a reply or the connection is lost, until both
+are in step again: the client is registered and, if it has an operation, has a grant for it. Waiting for `patience`
+seconds is an outage: the client goes on uncoordinated and logs that once. A client that is refused does not wait.
 """
 
 from __future__ import annotations
@@ -11,74 +11,81 @@ import logging
 import math
 from typing import Final
 
-HICCUP: Final = 0.5
-"""Seconds of silence on a connection that are no outage yet, whatever the patience."""
-DEAD: Final = 5.0
-"""Seconds of silence, at least, after which a connection is given up."""
+SHORTEST_OUTAGE: Final = 0.5
+"""Seconds of silence on an open connection that are no outage yet, whatever the patience."""
+DEAD_SECONDS: Final = 5.0
+"""Seconds of silence, at least, after which a connection is closed."""
 
 
 class OutageTimer:
-    """Kept by the session, which tells it what happens; `where` is the coordinator's address for messages to people."""
+    """Tells the session from when on there is an outage, and what to log.
+
+    Args:
+        patience: Seconds to wait for the coordinator.
+        where: Its address, for messages to people.
+        now: The present date, in seconds; the client waits from now on.
+    """
 
     def __init__(self, patience: float, where: str, now: float) -> None:
         self.patience = patience
         self.where = where
         self.refused = False
+        """The coordinator does not accept this client."""
         self._since: float | None = now
         self._why: str | None = None
-        self._said = False
+        self._announced = False
         self._complained = False
 
-    def begin(self, now: float) -> None:
-        """The coordinator owes something."""
+    def start(self, now: float) -> None:
+        """Start waiting, unless the client waits already: the coordinator owes a reply."""
         if self._since is None:
             self._since = now
 
-    def because(self, why: str, now: float) -> None:
+    def failed(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made."""
-        self.begin(now)
+        self.start(now)
         self._why = " ".join(why.split())[:200]
 
     def connected(self) -> None:
-        """There is a connection; what it is good for is not known."""
+        """There is a connection; whether anybody answers on it is not known yet."""
         self._why = None
 
-    def end(self) -> list[tuple[int, str]]:
-        """The application is in step; what to say."""
-        said, self._said, self._since, self.refused = self._said, False, None, False
-        return [(logging.INFO, f"penstock: coordinated by {self.where} again")] if said else []
+    def in_step(self) -> list[tuple[int, str]]:
+        """Stop waiting: the client is in step with the coordinator. Returns what to log."""
+        announced, self._announced, self._since, self.refused = self._announced, False, None, False
+        return [(logging.INFO, f"penstock: coordinated by {self.where} again")] if announced else []
 
-    def complain(self, text: str) -> list[tuple[int, str]]:
-        """An operation is refused; what to say, once until one is granted (`content`)."""
+    def operation_refused(self, text: str) -> list[tuple[int, str]]:
+        """The coordinator refuses an operation. Returns what to log: nothing more until it grants one."""
         complained, self._complained = self._complained, True
-        told = f"penstock: the coordinator at {self.where} refuses I/O ({text}); going on uncoordinated"
-        return [] if complained else [(logging.WARNING, told)]
+        message = f"penstock: the coordinator at {self.where} refuses I/O ({text}); going on uncoordinated"
+        return [] if complained else [(logging.WARNING, message)]
 
-    def content(self) -> None:
-        """An operation is granted."""
+    def operation_granted(self) -> None:
+        """The coordinator grants an operation."""
         self._complained = False
 
-    def until(self, in_step: bool) -> float:
-        """The date at which doubt becomes an outage, never before `HICCUP` where only a sign of life is owed."""
+    def outage_from(self, in_step: bool) -> float:
+        """The date from which there is an outage; while in step, never before `SHORTEST_OUTAGE`."""
         if self.refused:
             return -math.inf
         if self._since is None:
             return math.inf
-        return self._since + (max(self.patience, HICCUP) if in_step else self.patience)
+        return self._since + (max(self.patience, SHORTEST_OUTAGE) if in_step else self.patience)
 
-    def dead_from(self, heard: float) -> float:
-        """The date at which a connection, last heard of then, is given up."""
-        return math.inf if self._since is None else max(self._since, heard) + max(DEAD, 2.0 * self.patience)
+    def close_from(self, last_heard: float) -> float:
+        """The date from which to close a connection on which the coordinator was last heard at `last_heard`."""
+        return math.inf if self._since is None else max(self._since, last_heard) + max(DEAD_SECONDS, 2.0 * self.patience)
 
-    def say_from(self, in_step: bool) -> float:
-        """The date at which people are told, if they are not yet."""
-        if self._said:
+    def announce_from(self, in_step: bool) -> float:
+        """The date from which to log the outage; infinite if it is logged."""
+        if self._announced:
             return math.inf
-        until = self.until(in_step)
-        return until if self._since is None or self._why is not None else max(until, self._since + HICCUP)
+        date = self.outage_from(in_step)
+        return date if self._since is None or self._why is not None else max(date, self._since + SHORTEST_OUTAGE)
 
-    def say(self) -> tuple[int, str]:
-        """What to tell people."""
-        self._said = True
-        why = self._why or f"no answer for {max(self.patience, HICCUP):g} s"
+    def announce(self) -> tuple[int, str]:
+        """What to log about the outage."""
+        self._announced = True
+        why = self._why or f"no answer for {max(self.patience, SHORTEST_OUTAGE):g} s"
         return logging.WARNING, f"penstock: no coordinator at {self.where} ({why}); going on uncoordinated"

@@ -1,4 +1,4 @@
-"""Questions and orders of whoever runs the coordinator, over its Unix socket."""
+"""The operator's questions and commands to a coordinator, over its Unix socket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,20 @@ TIMEOUT_SECONDS: Final = 10.0
 
 
 def ask(path: Path, command: str, argument: str = "", timeout: float = TIMEOUT_SECONDS) -> Any:
-    """What the coordinator answers; CoordinatorError if there is none, or it refuses."""
+    """Send a command to the coordinator.
+
+    Args:
+        path: Its Unix socket.
+        command: The command, such as ``state`` (`penstock.live.server.control.COMMANDS`).
+        argument: The argument of the command.
+        timeout: Seconds to wait for the answer.
+
+    Returns:
+        The answer, as JSON gives it.
+
+    Raises:
+        CoordinatorError: If no coordinator answers, or it refuses.
+    """
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout)

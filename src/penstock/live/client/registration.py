@@ -1,4 +1,4 @@
-"""Who the application is: what it was told, else what Slurm says of its job, else the running program."""
+"""What an application registers with: arguments, else what Slurm says about its job, else the name of the program."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ MOST: Final = 2**53
 
 @dataclass(frozen=True)
 class Identity:
-    """What an application says of itself when it registers, at the moment it was made."""
+    """What an application says about itself when it registers. Dates are relative to the creation of this object."""
 
     job: str
     nodes: int = 1
     user: str = ""
     bandwidth: float | None = None
-    """bytes/s, the most it can use."""
+    """The most that it can use, in bytes/s."""
     elapsed: float = 0.0
-    """Seconds it has been running."""
+    """Seconds for which it has been running."""
     lead: float = 0.0
     """Seconds from now on that belong to no iteration."""
     whole: float | None = None
-    """Seconds of its whole dedicated run."""
+    """Seconds of its complete dedicated run."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.job) <= NAME_CHARACTERS:
@@ -47,7 +47,7 @@ class Identity:
                 raise UsageError(f"{field} {value!r} is out of range; expected a finite number, 0 or more")
 
     def register(self, passed: float, token: str) -> partial[Register]:
-        """The message it presents itself with, so many seconds later; it lacks its number."""
+        """The registration, `passed` seconds after this object was made; it lacks its `seq`."""
         return partial(
             Register,
             version=VERSION,
@@ -71,7 +71,7 @@ def identify(
     whole: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Identity:
-    """Arguments first; a job of Slurm has name, number, nodes, user and start in its environment."""
+    """Make an identity. What the arguments leave out comes from Slurm's variables in the environment, if there are any."""
     told = os.environ if environment is None else environment
     return Identity(
         job=_printable(name if name is not None else _name(told)),
@@ -85,7 +85,7 @@ def identify(
 
 
 def _printable(text: str) -> str:
-    """The text with a question mark for what a terminal could take for an order, or UTF-8 has no way to write."""
+    """The text with a question mark for each character that is not printable, such as a control code."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

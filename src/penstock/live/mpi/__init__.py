@@ -1,4 +1,4 @@
-"""MPI-IO that is coordinated. Its public name is `penstock.mpi`."""
+"""Coordinated MPI-IO. Its public name is `penstock.mpi`."""
 
 from penstock.live.mpi.file import File
 

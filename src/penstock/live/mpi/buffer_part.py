@@ -1,8 +1,9 @@
-"""One rank's part of an operation: a buffer as mpi4py takes it, of which ranges are moved.
+"""One rank's part of an operation: a buffer as mpi4py takes it, moved range by range.
 
-An operation of all ranks has V bytes. Where m of them are moved, this rank's part of n elements has passed ⌊n·m/V⌋ of its
-elements, rounded down to whole *grains*: the least number of elements that is a whole number of the view's etypes, in which
-MPI counts places in a file. At m = V it has passed all. So every rank knows its range of each round without being told.
+An operation of all ranks has V bytes. When m of them are moved, a rank with n elements has moved ⌊n·m/V⌋ of them,
+rounded down to complete *grains*. A grain is the smallest number of elements that makes a whole number of the view's
+etypes, the unit of positions in an MPI file. At m = V all elements are moved. So every rank knows its range of each
+round without a message.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class BufferPart:
     size: int
     """Bytes of data in an element."""
     grain: int
-    """Elements that are not separated."""
+    """Elements that are always moved together."""
 
     @property
     def volume(self) -> int:
@@ -36,11 +37,11 @@ class BufferPart:
 
     @property
     def grains(self) -> int:
-        """Into how many pieces it could be cut."""
+        """The largest number of pieces that the part can be cut into."""
         return -(-self.count // self.grain)
 
     def passed(self, moved: int, volume: int) -> int:
-        """How many elements are moved when so much of the volume of all ranks is."""
+        """Elements that are moved when `moved` of the `volume` bytes of all ranks are."""
         return self.count if moved >= volume else self.count * moved // volume // self.grain * self.grain
 
     def message(self, first: int, last: int) -> list[Any]:
@@ -48,10 +49,17 @@ class BufferPart:
         return [self.data, (last - first, self.displacement + first), self.datatype]
 
 
-def part_of(buffer: Any, etype: int, *, reading: bool, whole: bool) -> BufferPart:
-    """The part that a buffer describes, in a view whose etype has so many bytes; a `whole` one is not cut.
+def part_of(buffer: Any, etype: int, *, reading: bool, in_one_piece: bool) -> BufferPart:
+    """The part that a buffer describes.
 
-    A buffer without a datatype of MPI goes as bytes, of which those of an item are not separated.
+    Args:
+        buffer: What mpi4py accepts. Without an MPI datatype it is moved as bytes, those of an item always together.
+        etype: Bytes of the view's etype.
+        reading: The buffer must be writable.
+        in_one_piece: The part must not be cut.
+
+    Raises:
+        UsageError: If the buffer cannot be used.
     """
     data, count, displacement, datatype = _unpacked(buffer)
     item = 1
@@ -66,12 +74,12 @@ def part_of(buffer: Any, etype: int, *, reading: bool, whole: bool) -> BufferPar
     count, displacement = _number("count", count) if size else 0, _number("displacement", displacement)
     if count * size % etype:
         raise UsageError(f"buffer: {count * size} bytes; expected a whole number of the view's etypes of {etype} bytes")
-    grain = max(1, count) if whole or not count else math.lcm(size * item, etype) // size
+    grain = max(1, count) if in_one_piece or not count else math.lcm(size * item, etype) // size
     return BufferPart(data, count, displacement, datatype, size, grain)
 
 
 def _unpacked(buffer: Any) -> tuple[Any, Any, Any, MPI.Datatype | None]:
-    """Data, count, displacement and datatype, where the first is told: mpi4py's rules."""
+    """Data, count, displacement and datatype by mpi4py's rules; None for what the buffer does not say."""
     if not isinstance(buffer, list | tuple):
         return buffer, None, 0, None
     match list(buffer):

@@ -1,4 +1,4 @@
-"""An ``MPI.File`` whose reads and writes are coordinated."""
+"""`File`: an ``MPI.File`` whose reads and writes are coordinated."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ Result = TypeVar("Result")
 
 
 class File(MPI.File):
-    """``MPI.File``, with collective and independent reads and writes that pass the coordinator.
+    """``MPI.File`` with coordinated reads and writes, collective and independent.
 
-    Every rank calls what it would call of ``MPI.File``. What is not defined here is as it is there, and not coordinated.
+    Every rank makes the calls that it would make on an ``MPI.File``. Calls that this class does not define are those of
+    ``MPI.File`` and are not coordinated.
     """
 
     _ranks: Ranks
     _hints: Hints
     _job: Job | None
-    """Rank 0's, and another one's once it does independent I/O."""
+    """Rank 0 has one, another rank once it does independent I/O."""
     _name: str
-    """Of the application; empty where nothing is coordinated."""
+    """The application; empty if nothing is coordinated."""
     _nodes: int
     _etype: int
     """Bytes of an etype of the view."""
@@ -48,7 +49,18 @@ class File(MPI.File):
         *,
         job: Job | None = None,
     ) -> File:
-        """Open the file on all ranks; `job`, of rank 0, is the application it belongs to, else the hints say who it is."""
+        """Open the file on all ranks.
+
+        Args:
+            comm: The ranks.
+            filename: The file.
+            amode: ``MPI.MODE_…``
+            info: Hints of Penstock and of the MPI library; those of rank 0 count.
+            job: The application that the file belongs to, given on rank 0. Default: the one that the hints describe.
+
+        Raises:
+            UsageError: On all ranks, if an argument of one is wrong.
+        """
         ranks = Ranks(comm)
         try:
             told, failure = _tried(lambda: _checked(filename, amode, info, job))
@@ -58,13 +70,13 @@ class File(MPI.File):
             ranks.agree("Open", failure)
             assert file is not None
         except BaseException:
-            ranks.free()  # a file that only some ranks could open stays so: to close it takes all of them
+            ranks.free()  # only some ranks may have opened the file, and closing it takes all ranks: it stays open
             raise
         file._present(ranks, told, job)
         return file
 
     def _present(self, ranks: Ranks, told: Hints, job: Job | None) -> None:
-        """Rank 0 presents the application, by its own hints and environment; the others learn how."""
+        """Make the application on rank 0, from its hints and environment, and tell the other ranks."""
         self._ranks, self._job = ranks, None
         self._etype, self._native = 1, True
         nodes, failure = ranks.nodes(), None
@@ -85,10 +97,10 @@ class File(MPI.File):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.Close()
 
-    # Calls of all ranks that move no data.
+    # Calls of all ranks that move no data
 
     def Close(self) -> None:
-        """Close the file; the application stays known to the coordinator until the program ends."""
+        """Close the file; the application stays registered until the program ends."""
         self._alike("Close", super().Close)
         self._ranks.free()
 
@@ -100,21 +112,21 @@ class File(MPI.File):
         datarep: str = "native",
         info: MPI.Info = MPI.INFO_NULL,
     ) -> None:
-        """What of the file this rank sees; places are counted in etypes from here on."""
+        """Set which part of the file this rank sees; positions count in etypes from now on."""
         call = partial(super().Set_view, disp, etype, filetype, datarep, info)
         self._alike("Set_view", call, lambda: _check_view(disp, etype, filetype, datarep))
         self._etype, self._native = etype.Get_size(), datarep == "native"
 
     def Set_size(self, size: int) -> None:
-        """Make the file so many bytes long."""
+        """Set the length of the file, in bytes."""
         self._alike("Set_size", partial(super().Set_size, size), lambda: _check_size(size))
 
     def Preallocate(self, size: int) -> None:
-        """See that so many bytes have their place on the disk."""
+        """Reserve `size` bytes on the disk."""
         self._alike("Preallocate", partial(super().Preallocate, size), lambda: _check_size(size))
 
     def Sync(self) -> None:
-        """See that what was written is on the disk."""
+        """Flush what was written to the disk."""
         self._alike("Sync", super().Sync)
 
     def Get_info(self) -> MPI.Info:
@@ -124,40 +136,40 @@ class File(MPI.File):
             info.Set(key, text)
         return info
 
-    # Collective transfers.
+    # Collective transfers
 
     def Write_at_all(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """All ranks write, each at its place."""
+        """Write on all ranks, each at its offset."""
         self._together("Write_at_all", offset, buf, status, super().Write_at_all, super().Write_at)
 
     def Read_at_all(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """All ranks read, each from its place."""
+        """Read on all ranks, each from its offset."""
         self._together("Read_at_all", offset, buf, status, super().Read_at_all, super().Read_at)
 
     def Write_all(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """All ranks write, each where its pointer is."""
+        """Write on all ranks, each at its file pointer."""
         self._together("Write_all", None, buf, status, super().Write_all, super().Write)
 
     def Read_all(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """All ranks read, each from where its pointer is."""
+        """Read on all ranks, each from its file pointer."""
         self._together("Read_all", None, buf, status, super().Read_all, super().Read)
 
-    # Independent transfers.
+    # Independent transfers
 
     def Write_at(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Only this rank writes, at its place."""
+        """Write on this rank alone, at its offset."""
         self._alone("Write_at", offset, buf, status, super().Write_at)
 
     def Read_at(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Only this rank reads, from its place."""
+        """Read on this rank alone, from its offset."""
         self._alone("Read_at", offset, buf, status, super().Read_at)
 
     def Write(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Only this rank writes, where its pointer is."""
+        """Write on this rank alone, at its file pointer."""
         self._alone("Write", None, buf, status, super().Write)
 
     def Read(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Only this rank reads, from where its pointer is."""
+        """Read on this rank alone, from its file pointer."""
         self._alone("Read", None, buf, status, super().Read)
 
     def _together(
@@ -207,26 +219,26 @@ class File(MPI.File):
             status.Set_elements(MPI.BYTE, moved)
 
     def _part(self, name: str, offset: int | None, buf: Any, own: Callable[..., None]) -> BufferPart:
-        """The part of this rank, tried without data: what MPI refuses of it, it refuses before other ranks wait for it."""
-        whole = not self._native or self.Get_atomicity()
-        part = part_of(buf, self._etype, reading=name.startswith("Read"), whole=whole)
+        """The part of this rank. A call without data shows what MPI refuses, before other ranks wait for this one."""
+        in_one_piece = not self._native or self.Get_atomicity()
+        part = part_of(buf, self._etype, reading=name.startswith("Read"), in_one_piece=in_one_piece)
         own(*_at(offset), part.message(0, 0))
         return part
 
     def _mover(self, offset: int | None, call: Callable[..., None]) -> Move:
         if offset is None:
             return lambda part, first, last, status: call(part.message(first, last), status)
-        etype, begin = self._etype, offset
-        return lambda part, first, last, status: call(begin + first * part.size // etype, part.message(first, last), status)
+        etype, start = self._etype, offset
+        return lambda part, first, last, status: call(start + first * part.size // etype, part.message(first, last), status)
 
     def _rounds(self, volume: int) -> int:
-        """How many rounds an operation has: as told, else such that each fills the buffers of collective I/O once."""
+        """How many rounds an operation has: as the hints say, else so many that each fills the collective buffers once."""
         if self._hints.rounds is not None:
             return self._hints.rounds
         return -(-volume // (self._hints.round_bytes or self._buffers()))
 
     def _buffers(self) -> int:
-        """Bytes that the aggregators of collective I/O hold at a time, if the MPI library tells (ROMIO does)."""
+        """Bytes of the collective buffers of all aggregators, if the MPI library tells (ROMIO does)."""
         info = super().Get_info()
         told = [info.Get(key) or "" for key in ("cb_nodes", "cb_buffer_size")]
         info.Free()
@@ -235,7 +247,7 @@ class File(MPI.File):
         return int(told[0]) * int(told[1])
 
     def _alike(self, name: str, call: Callable[[], None], check: Callable[[], None] = lambda: None) -> None:
-        """A call of all ranks, which fails on all or on none."""
+        """Make a call of all ranks, which fails on all or on none."""
         if not self._name:
             call()
             return
@@ -246,7 +258,7 @@ class File(MPI.File):
 
 
 def _tried(call: Callable[[], Result]) -> tuple[Result | None, Exception | None]:
-    """What the call gives, or its error."""
+    """The result of the call, or its error."""
     try:
         return call(), None
     except Exception as failure:
@@ -258,7 +270,7 @@ def _at(offset: int | None) -> tuple[int, ...]:
 
 
 def _checked(filename: Any, amode: Any, info: Any, job: Any) -> Hints:
-    """The hints of this rank, if its arguments are such as they should be."""
+    """The hints of this rank; UsageError if an argument is wrong."""
     if not isinstance(filename, PathLike | str | bytes):
         raise UsageError(f"filename {filename!r} is none; expected a path")
     try:

@@ -1,22 +1,22 @@
-"""mpi4py, which only this package loads.
+"""The applications that an MPI program registers, and the hints of an ``MPI.Info`` that describe them.
 
-What an ``MPI.Info`` says to Penstock: its hints begin with ``penstock_``, all others are the MPI library's.
+A communicator is one application, and rank 0 has its `Job` (003 §III.C: one process of each application speaks). All files
+that are opened with the same hints share this job, from the first `Open` to the end of the program, since progress and yield
+are those of an application and not of a file.
+
+Hints for Penstock begin with ``penstock_``; all others go to the MPI library.
 
 | hint | |
 |---|---|
 | `penstock_job` | the name of the application |
-| `penstock_nodes` | its nodes; otherwise those of the communicator |
-| `penstock_bandwidth` | bytes/s, the most it can use |
-| `penstock_patience` | seconds it waits for a coordinator that does not answer |
+| `penstock_nodes` | its nodes; default: those of the communicator |
+| `penstock_bandwidth` | the most that it can use, in bytes/s |
+| `penstock_patience` | seconds to wait for a coordinator that does not answer |
 | `penstock_socket` | where the coordinator is: a path, or host:port |
 | `penstock_rounds` | how many rounds a collective operation has |
 | `penstock_round_bytes` | or how many bytes a round has, of all ranks together |
 
-The applications that this process presents to the coordinator.
-
-A communicator is one application, and rank 0 has its `Job` (003 §III.C: one process in each application speaks). It is
-the same for all files that are opened with the same hints, from the first of them to the end of the program: progress and
-yield are those of the application and not of a file.
+Only this package imports mpi4py, and this module is the one that does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PREFIX: Final = "penstock_"
 
 @dataclass(frozen=True)
 class Hints:
-    """The hints that were given; None is one that was not."""
+    """Penstock's hints; None for a hint that was not given. Rates in bytes/s, times in seconds."""
 
     job: str | None = None
     nodes: int | None = None
@@ -54,7 +54,7 @@ class Hints:
     round_bytes: int | None = None
 
     def given(self) -> dict[str, str]:
-        """As they are written in an info."""
+        """The hints as an ``MPI.Info`` has them."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {PREFIX + name: str(value) for name, value in values.items() if value is not None}
 
@@ -85,7 +85,7 @@ _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 
 
 def read(info: MPI.Info | None) -> Hints:
-    """Penstock's hints in this info."""
+    """Read Penstock's hints; UsageError if one is unknown or out of range."""
     if not isinstance(info, MPI.Info | None):
         raise UsageError(f"info {info!r} is no MPI.Info; expected one, or None")
     told: dict[str, Any] = {}
@@ -106,13 +106,13 @@ def read(info: MPI.Info | None) -> Hints:
 
 
 def without(info: MPI.Info | None) -> MPI.Info:
-    """A copy for the MPI library, which has none of Penstock's hints; to be freed."""
+    """A copy without Penstock's hints, for the MPI library; the caller frees it."""
     return MPI.Info.Create({key: text for key, text in (info or {}).items() if not key.startswith(PREFIX)})
 
 
 @dataclass(frozen=True)
 class Presented:
-    """What a job is made with."""
+    """What a job is made with; equal ones share a job."""
 
     name: str | None
     nodes: int
@@ -121,7 +121,7 @@ class Presented:
     socket: str | None
 
     def job(self) -> Job:
-        """The job, which is made once."""
+        """The job of this process; made by the first call."""
         if (self, os.getpid()) not in _jobs:
             _jobs[self, os.getpid()] = Job(
                 self.name, nodes=self.nodes, bandwidth=self.bandwidth, patience=self.patience, address=self.socket
@@ -139,6 +139,6 @@ def of_all(hints: Hints, nodes: int) -> Job:
 
 
 def of_rank(hints: Hints, name: str, nodes: int, rank: int) -> Job:
-    """The job of a rank other than 0, for its independent I/O: one node's part of the whole."""
+    """The job of a rank other than 0, for its independent I/O; it has one node's part of the bandwidth."""
     part = hints.bandwidth / nodes if hints.bandwidth is not None else None
     return Presented(f"{name}.{rank}"[-NAME_CHARACTERS:], 1, part, hints.patience, hints.socket).job()

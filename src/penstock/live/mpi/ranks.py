@@ -1,12 +1,11 @@
-"""What the ranks of a file tell each other: that all do the same, what went wrong, what rank 0 decided.
+"""How the ranks of a file work together: they agree on each call, and move a collective operation round by round.
 
-Every collective call of a file begins with `agree`. A rank that cannot take part says so there, before anybody is inside a
-call of MPI that would wait for it, and all ranks raise the same error. So do ranks that are in different calls.
+Every collective call of a file starts with `Ranks.agree`. A rank that cannot take part says so there, before the others are
+inside an MPI call that would wait for it, and all ranks raise the same error. So do ranks that are in different calls.
 
-A collective operation in rounds: rank 0 waits for the turn of each, all move their range of it.
-
-Round k of R goes from ⌊(k−1)·V/R⌋ to ⌊k·V/R⌋ of the V bytes of all ranks (003 §III.C: rounds of collective buffering). A
-rank with less to move, or nothing, takes part in every round, as MPI requires of a collective call.
+A collective operation of V bytes of all ranks has R rounds; round k goes from ⌊(k−1)·V/R⌋ to ⌊k·V/R⌋ (003 §III.C: rounds of
+collective buffering). Rank 0 waits for the turn of each round, then all ranks move their range of it. A rank with less to
+move, or nothing, takes part in every round, as MPI requires of a collective call.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from penstock.live.mpi.buffer_part import BufferPart
 from penstock.live.mpi.jobs import MPI
 
 AWAKE: Final = 0.001
-"""Seconds for which one who waits for rank 0 keeps its core."""
+"""Seconds for which a rank that waits for rank 0 polls without sleeping."""
 ASLEEP: Final = 0.002
-"""Seconds for which it then gives the core away at a time, at most,"""
+"""Longest sleep between two polls after that, in seconds."""
 PART: Final = 0.1
-"""and of the time it has waited: so much later than it could it goes on."""
+"""Longest sleep as a part of the time waited so far, which bounds the delay."""
 
 
 class Ranks:
-    """A communicator of the file's own."""
+    """The ranks of a file, on a communicator of its own."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self._comm = comm.Dup()
@@ -41,11 +40,11 @@ class Ranks:
         self.size = comm.Get_size()
 
     def free(self) -> None:
-        """The file is closed."""
+        """Free the communicator: the file is closed."""
         self._comm.Free()
 
     def agree(self, call: str, failure: BaseException | None = None, number: int = 0) -> int:
-        """All ranks are in this call and none has failed; otherwise all raise. The largest of their numbers."""
+        """Check that all ranks are in this call and none has failed; otherwise all raise. Returns their largest number."""
         code = zlib.crc32(call.encode())
         failed, greatest, least, largest = self.largest(failure is not None, code, -code, number)
         if failed:
@@ -59,33 +58,33 @@ class Ranks:
         return self._reduced(MPI.MAX, numbers)
 
     def largest_to_first(self, *numbers: int) -> list[int]:
-        """The same for rank 0 alone, so that the others do not wait for each other."""
+        """The same for rank 0 alone; the other ranks do not wait for each other."""
         mine = array("q", numbers)
         theirs = array("q", mine)
         self._comm.Reduce(mine, theirs, MPI.MAX)
         return theirs.tolist()
 
     def total(self, number: int) -> int:
-        """The sum of their numbers."""
+        """The sum of a number over all ranks."""
         return self._reduced(MPI.SUM, [number])[0]
 
     def from_first(self, value: Any) -> Any:
-        """What rank 0 has."""
+        """The value that rank 0 has."""
         return self._comm.bcast(value)
 
     def nodes(self) -> int:
-        """On how many nodes they are: those that share memory are on one."""
+        """The number of nodes: ranks that share memory are on one node."""
         node = self._comm.Split_type(MPI.COMM_TYPE_SHARED)
         first = node.Get_rank() == 0
         node.Free()
         return self.total(first)
 
     def tell(self, at: int, to: int) -> None:
-        """Rank 0: what all do next."""
+        """Rank 0: tell the others which range all move next."""
         self._comm.Ibcast(array("q", [at, to])).Wait()
 
     def hear(self) -> tuple[int, int]:
-        """The others: what all do next. Rank 0 may be waiting for its turn, so this is not a time to keep a core busy."""
+        """The others: wait for the range that all move next. Rank 0 may wait for its turn: do not keep a core busy."""
         told = array("q", [0, 0])
         request, begun = self._comm.Ibcast(told), time.monotonic()
         while not request.Test():
@@ -103,7 +102,7 @@ class Ranks:
         return theirs.tolist()
 
     def _raise(self, failure: BaseException | None) -> None:
-        """The error of the first rank that knows what is wrong, on all ranks that do not."""
+        """Raise this rank's error, or the one of the first rank that knows what is wrong."""
         known = failure is not None and not _vague(failure)
         mine = 0 if failure is None else self.size - self.rank + self.size * known
         first = -self.largest(mine)[0] % self.size
@@ -115,12 +114,12 @@ class Ranks:
 
 
 def _vague(failure: BaseException) -> bool:
-    """Whether MPI says nothing but that there is an error; MPICH does where it was told of another rank's."""
+    """Whether an error of MPI says only that there is one; MPICH raises such on ranks that hear of another's error."""
     return isinstance(failure, MPI.Exception) and failure.Get_error_class() in (MPI.ERR_OTHER, MPI.ERR_UNKNOWN)
 
 
 def _packed(failure: BaseException) -> tuple[int, bytes]:
-    """An error's class in MPI or itself, if it can be sent, else what it says."""
+    """An error for sending: its MPI class, the error itself if it can be pickled, else its text."""
     if isinstance(failure, MPI.Exception):
         return failure.Get_error_class(), b""
     try:
@@ -137,28 +136,28 @@ def _unpacked(code: int, sent: bytes) -> BaseException:
 
 
 Move: TypeAlias = Callable[[BufferPart, int, int, MPI.Status], None]
-"""Moves a part's elements from the first number to before the second."""
+"""Moves the elements of a part from the first number up to, but not including, the second."""
 STOP: Final = -1
 
 
 class Rounds:
-    """One rank's share of an operation of `volume` bytes in all."""
+    """One rank's part in an operation that moves `volume` bytes of all ranks."""
 
     def __init__(self, ranks: Ranks, part: BufferPart, move: Move, volume: int) -> None:
         self.moved = 0
-        """Bytes that this rank has moved."""
+        """Bytes that this rank has moved so far."""
         self.failure: BaseException | None = None
         """What went wrong on this rank."""
         self._ranks, self._part, self._move, self._volume = ranks, part, move, volume
         self._at_end = False
 
     def once(self) -> None:
-        """There is nothing to move, and nobody to ask."""
+        """Make the MPI call once: there is nothing to move on any rank."""
         self._round(0, 0)
 
     def lead(self, job: Job, rounds: int) -> None:
-        """Rank 0: announce the operation, and begin each round when it may."""
-        waiting = True  # the others, to be told
+        """Rank 0: announce the operation, and start each round when the coordinator allows it."""
+        waiting = True  # the other ranks wait for a range
 
         def one(at: int, size: int) -> int:
             nonlocal waiting
@@ -184,7 +183,7 @@ class Rounds:
                 self._ranks.tell(STOP, STOP)
 
     def follow(self) -> None:
-        """The others: do as rank 0 says."""
+        """The others: move the ranges that rank 0 tells."""
         while True:
             at, to = self._ranks.hear()
             if at == STOP:
@@ -195,7 +194,7 @@ class Rounds:
             self._ranks.largest_to_first(self.failure is not None, left)
 
     def _round(self, at: int, to: int) -> bool:
-        """Move what is between these places, or learn why not; whether anything is left after it."""
+        """Move this rank's part of the range, or note the failure; whether anything is left after it."""
         part = self._part
         first, last = part.passed(at, self._volume), part.passed(to, self._volume)
         if self._at_end:

@@ -1,6 +1,6 @@
-"""What a coordinator is told: on the command line, over ``PENSTOCK_…`` variables, over a file, over defaults.
+"""The settings of a coordinator. The command line wins over ``PENSTOCK_…`` variables, these over a file, that over defaults.
 
-The file is TOML with the names below as keys. Every value knows where it came from, and ``--print-config`` shows it.
+The file is TOML with the names below as keys. The origin of every value is kept, and ``--print-config`` shows it.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class ServerSettings:
     message_rate: int = _setting(1_000, _count)
     message_rate_per_user: int = _setting(10_000, _count)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Where each value that is no default came from."""
+    """The origin of each value that is not a default."""
 
     def as_toml(self) -> str:
-        """The settings as a file that gives the same again."""
+        """The settings as a TOML file that gives the same settings again."""
         lines = []
         for name in NAMES:
             value = getattr(self, name)
@@ -94,7 +94,16 @@ READERS: Final = {setting.name: setting.metadata["read"] for setting in fields(S
 
 
 def load(options: Mapping[str, object], environment: Mapping[str, str], file: str | None) -> ServerSettings:
-    """The settings from the command line's options (None: not given), the environment and the file."""
+    """Read the settings.
+
+    Args:
+        options: Those of the command line; None for one that was not given.
+        environment: Variables, of which those with `PREFIX` count.
+        file: A TOML file; None for ``PENSTOCK_CONFIG``, if that is set.
+
+    Raises:
+        InputError: If a value cannot be used, or the file has an unknown key.
+    """
     file = file or environment.get(f"{PREFIX}CONFIG") or None
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -129,7 +138,7 @@ def _from_file(path: str | None) -> dict[str, Any]:
 
 
 def _state_folder(environment: Mapping[str, str]) -> Path:
-    """systemd's, else the user's folder for state."""
+    """The state folder that systemd gives, else the user's."""
     by_systemd = environment.get("STATE_DIRECTORY", "").split(":")[0]
     if by_systemd:
         return Path(by_systemd)
