@@ -17,7 +17,7 @@ LONG_FROM = 200
 
 
 def examples(count: int) -> settings:
-    """Settings of a test that draws `count` examples in a long run, a quarter otherwise; a tenth with NUMBA_DISABLE_JIT=1."""
+    """Settings of a test that draws `count` examples in a long run, else a quarter; a tenth with NUMBA_DISABLE_JIT=1."""
     drawn = count if LONG else max(10, count // 4)
     return settings(
         max_examples=drawn if JIT else max(10, count // 10),

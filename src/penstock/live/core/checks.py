@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from penstock.live.core.clients import Client, PendingOperation
 from penstock.live.core.events import InformEvent, Refused, RegisterEvent
 from penstock.live.core.planned_order import PlannedOrder
 from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
-
-SMALLEST_CAP: Final = 1e-12
-"""A client must be able to use more than this part of B; with less, times overflow."""
-SMALLEST_VOLUME: Final = 1e-9
-"""Bytes that an operation must have at least; with less, the remaining volume loses its precision."""
+from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES
 
 
 def check_registration(
@@ -36,9 +30,9 @@ def check_registration(
     if order.only_planned and order.position(job) is None:
         raise Refused(INVALID, f"{job!r} is not in the workload that the policy {policy} plans for")
     max_rate = event.bandwidth if event.bandwidth is not None else event.nodes * node_bandwidth
-    if not max_rate > SMALLEST_CAP * bandwidth:
+    if not max_rate > LEAST_CAP * bandwidth:
         raise Refused(INVALID, f"bandwidth {event.bandwidth} of {job!r} is next to none; expected bytes/s above 0")
-    if progress is not None and not progress <= elapsed * (1.0 + 1e-9):
+    if progress is not None and not progress <= elapsed * (1.0 + INVARIANT):
         raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
     return max_rate
 
@@ -48,7 +42,7 @@ def check_new_operation(event: InformEvent, order: PlannedOrder, policy: str) ->
     client, number, last = event.client, event.operation, event.client.last_operation
     if number <= last:
         raise Refused(OUT_OF_ORDER, f"operation {number} comes after {last}; expected a higher number")
-    if not event.volume >= SMALLEST_VOLUME:
+    if not event.volume >= LEAST_VOLUME_BYTES:
         raise Refused(INVALID, f"operation {number} has no volume; expected bytes above 0")
     ahead = client.operations + (client.operation is not None)
     if order.only_planned and order.turn(client.job, ahead) < 0:

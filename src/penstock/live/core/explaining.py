@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
+from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View
 
@@ -67,7 +68,7 @@ def _reason(core: Core, client: Client, target: float, rate: float) -> str:
     if not client.connected:
         left = max(0.0, client.last_heard + core.leases.lease - core.now)
         return f"{who} has no connection; unless it comes back, its place is free in {left:.1f} s"
-    if rate >= client.cap * (1.0 - 1e-9):
+    if rate >= client.cap * (1.0 - RATE_SLACK):
         return f"{who} has all it can use, {rate:.4g} bytes/s"
     if rate > 0.0 and client.unacknowledged:
         return f"{who} is to slow down from {rate:.4g} to {target:.4g} bytes/s, and has not said yet that it does"

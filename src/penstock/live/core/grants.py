@@ -20,8 +20,9 @@ from typing import Final
 from penstock.live.core.clients import NO_PLACE, Client, Reduction
 from penstock.live.core.events import GrantInstruction
 from penstock.live.core.leases import Leases
-from penstock.live.core.pending import EQUAL, PendingOperations
+from penstock.live.core.pending import PendingOperations
 from penstock.live.core.registry import Registry
+from penstock.numeric.tolerances import SAME_AMOUNT
 
 SMALLEST_PART: Final = 1 / 8
 GROWTH: Final = 2.0
@@ -118,7 +119,7 @@ class Grants:
         free = max(0.0, self._bandwidth - in_force)
         for client, sent, target in increases:
             rate = min(target, sent + free)
-            reaches_target = rate >= target * (1.0 - EQUAL)
+            reaches_target = rate >= target * (1.0 - SAME_AMOUNT)
             if client.connected and (reaches_target or rate >= max(SMALLEST_PART * target, GROWTH * sent)):
                 self._send(now, client, rate, grants)
                 free -= rate - sent

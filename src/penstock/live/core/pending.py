@@ -20,13 +20,12 @@ from numba import types
 
 from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
-from penstock.engine.terms import SLACK
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined
+from penstock.numeric.tolerances import LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, TIME_GRAIN
 from penstock.policies import view
-from penstock.policies.order import TIME_GRAIN
 from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, View, view_at
 
@@ -43,10 +42,6 @@ ORDER: Final = view.ROW["order"]
 
 OVERRUN: Final = 1.05
 """A client overruns when it has moved more than this times what its grants allowed, and a round."""
-SMALLEST_REMAINING: Final = 1e-9
-"""The part of its volume that an operation is shown to have left until the client ends it."""
-EQUAL: Final = 1e-12
-"""Rates that differ by no more than this part are the same."""
 SMALL_CHANGE: Final = 0.25
 """A change of a rate by less than this part is small and may be deferred."""
 
@@ -95,7 +90,7 @@ def _move(floats: Floats, size: int, seconds: float) -> None:
         rate, volume = floats[RATE, place], floats[VOLUME, place]
         if rate > 0.0:
             moved = rate * seconds
-            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, SMALLEST_REMAINING * volume)
+            floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST_LEFT * volume)
             remaining, done = floats[REMAINING, place], floats[DONE, place]
             floats[PROGRESS, place] = compiled_progress_during(done, volume, remaining, floats[CAP, place])
             floats[TRANSFERRING, place] += seconds
@@ -133,11 +128,11 @@ def _ask(
     total = 0.0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
-        if not 0.0 <= target <= cap * (1.0 + SLACK):
+        if not 0.0 <= target <= cap * (1.0 + RATE_SLACK):
             return False
         total += target
         floats[TARGET, place] = min(target, cap)
-    return bool(total <= moment[BANDWIDTH] * (1.0 + SLACK))
+    return bool(total <= moment[BANDWIDTH] * (1.0 + RATE_SLACK))
 
 
 @inlined
@@ -155,7 +150,7 @@ def _to_reduce(floats: Floats, integers: Ints, size: int, now: float, min_update
     """
     count, due = 0, math.inf
     for place in range(size):
-        if floats[TARGET, place] < floats[SENT, place] * (1.0 - EQUAL):
+        if floats[TARGET, place] < floats[SENT, place] * (1.0 - SAME_AMOUNT):
             date = deferred_until(floats, place, min_update_interval)
             if date > now:
                 due = min(due, date)
@@ -178,7 +173,7 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, min_update_
         pausing = pausing or (floats[TARGET, place] <= 0.0 < floats[RATE, place])
     for place in range(size):
         sent = floats[SENT, place]
-        if floats[TARGET, place] > sent * (1.0 + EQUAL) and floats[RATE, place] <= sent * (1.0 + EQUAL):
+        if floats[TARGET, place] > sent * (1.0 + SAME_AMOUNT) and floats[RATE, place] <= sent * (1.0 + SAME_AMOUNT):
             date = deferred_until(floats, place, min_update_interval)
             if date > now:
                 due = min(due, date)
@@ -328,7 +323,7 @@ class PendingOperations:
         """The client has moved so many bytes of the operation."""
         floats = self._floats
         volume = floats[VOLUME, place]
-        remaining = max(SMALLEST_REMAINING * volume, volume - moved)
+        remaining = max(LEAST_LEFT * volume, volume - moved)
         floats[REMAINING, place] = remaining
         floats[PROGRESS, place] = progress_during(floats[DONE, place], volume, remaining, floats[CAP, place])
 
