@@ -141,8 +141,8 @@ def test_load_above_1_is_told_and_sized():
     assert plan.size == pytest.approx(40.0)
     assert plan.demand.load == pytest.approx(2.0)
     assert plan.warnings == (
-        "those who run together move 2.000 of the bandwidth on average: the file system cannot keep up, and the buffer "
-        "holds all that it is behind",
+        "applications that run together move 2.000 of the bandwidth on average: the file system cannot keep up, and the "
+        "buffer must hold the difference",
     )
     assert size(applications(write()), "static").warnings == ()
 

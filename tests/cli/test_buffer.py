@@ -103,7 +103,7 @@ def test_more_than_the_file_system_can_take(tmp_path: Path, capsys: Capture) -> 
     assert main(["buffer", file, "--dynamic"]) == 0
     text = capsys.readouterr().out
     assert "optimal" in text
-    assert "note: those who run together move" in text
+    assert "note: applications that run together move" in text
 
 
 def test_one_that_never_writes(tmp_path: Path, capsys: Capture) -> None:

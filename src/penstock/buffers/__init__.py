@@ -1,23 +1,23 @@
 """Burst buffers: how large, and who gets which part (004).
 
-::
+`size` finds the smallest buffer with which no application is slowed down. `check_plan` and `execute_plan` verify its plan
+without the code that made it. `penstock.buffers.advice` answers the questions of an operator.
 
-    from penstock import read
-    from penstock.buffers import check, replay, size
-
-    plan = size(read("workload.json"), "static")
-    print(plan.size, plan.shares)
-    assert check(plan).holds
-    assert replay(plan).max_stretch < 1.0 + 1e-9
+Example:
+    >>> from penstock.buffers import check_plan, execute_plan, size
+    >>> from penstock.model import Application, Platform, Workload
+    >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+    >>> plan = size(Workload(Platform(2.0), (writer,)), "static")
+    >>> plan.shares.round(6).tolist(), check_plan(plan).holds, round(execute_plan(plan).max_stretch, 6)
+    ([4.0], True, 1.0)
 """
 
 from penstock.buffers.check import PlanCheck, check_plan
 from penstock.buffers.execute import Replay, execute_plan
 from penstock.buffers.lower_bounds import Backlog, largest_backlog, size_bound, stretch_bound
 from penstock.buffers.plan import DYNAMIC, INFEASIBLE, OPTIMAL, STATIC, BufferPlan, Effort, Filling, Obstacle
-from penstock.buffers.single import Single, alone, alone_by_program, least_written, most_read
 from penstock.buffers.sizing import size
-from penstock.buffers.theorems import averaged, wandering
+from penstock.buffers.theorems import Single, alone, alone_by_program, averaged, least_written, most_read, wandering
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, full_speed_timeline
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""How large a burst buffer, and who gets which part: what `penstock buffer` says.
+"""Advice on burst buffers: how large, and who gets which part. This is what `penstock buffer` prints.
 
-Without a size or a stretch, the smallest buffer with which nobody is slowed down. With a size, the smallest stretch that the
-search finds; with a stretch, the smallest size. Beside each: what one more terabyte would buy, by fair sharing.
+Without a size or a stretch: the smallest buffer with which no application is slowed down. With a size, the smallest stretch
+that the search finds; with a stretch, the smallest size. Beside each: what one more terabyte would gain with fair sharing.
 """
 
 from __future__ import annotations
@@ -14,60 +14,69 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.buffers.check import check_plan
-from penstock.buffers.execute import execute_plan as carried_out
+from penstock.buffers.execute import execute_plan
 from penstock.buffers.lower_bounds import Backlog, largest_backlog, size_bound, stretch_bound
 from penstock.buffers.plan import DYNAMIC, OPTIMAL, STATIC, BufferPlan
-from penstock.buffers.search import BufferStrategy, Found, measures, parts_of, smallest_size, smallest_stretch, strategies
+from penstock.buffers.search import (
+    BufferStrategy,
+    BufferTrial,
+    measures,
+    parts_of,
+    smallest_size,
+    smallest_stretch,
+    strategies,
+    trial,
+)
 from penstock.buffers.sizing import size as smallest_buffer
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
 
 MORE: Final = 1e12
-"""One more terabyte, in bytes."""
+"""Bytes of one more terabyte."""
 LARGEST: Final = 3.0
-"""Sizes are tried up to this many times the one with which nobody is slowed down (004 §7)."""
+"""Sizes are tried up to this multiple of the one for a stretch of 1 (004 §7)."""
 
 Shown = Callable[[Iterable[BufferStrategy]], Iterable[BufferStrategy]]
 
 
 @dataclass(frozen=True)
 class Verified:
-    """A plan held against its workload, by other code than made it, and carried out event by event."""
+    """The verdict on a plan, by other code than made it: its constraints checked, and the plan executed event by event."""
 
     holds: bool
-    """Whether all constraints are kept."""
+    """Whether all constraints hold."""
     worst: str
-    """The constraint that is nearest to its limit or past it."""
+    """The constraint that is nearest to its allowance, or furthest beyond it."""
     excess: float
-    """By how much it is passed, over what rounding allows: above 1 it is broken."""
+    """Violation of that constraint divided by its allowance: above 1 it is broken."""
     stretch: float
-    """The largest stretch of the plan carried out."""
+    """Largest stretch of the executed plan."""
 
     @classmethod
     def of(cls, plan: BufferPlan) -> Verified:
-        """Check and carry out the plan."""
+        """Check and execute a plan."""
         checked = check_plan(plan)
         worst = checked.worst
-        return cls(checked.holds, worst.constraint, worst.amount / worst.allowed, carried_out(plan).max_stretch)
+        return cls(checked.holds, worst.constraint, worst.amount / worst.allowed, execute_plan(plan).max_stretch)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What is known of a workload's buffer."""
+    """The answer to: how large a buffer, and who gets which part of it?"""
 
     workload: Workload
     plans: dict[str, BufferPlan]
     """The smallest buffer for a stretch of 1, by mode."""
     verified: dict[str, Verified]
-    """By mode: the plan held against the workload, and carried out; for those that there are."""
+    """By mode: the verdict on the plan, if there is one."""
     asked_size: float | None = None
     asked_stretch: float | None = None
-    found: tuple[Found, ...] = ()
-    """What the search found, the best first; nothing without a size or a stretch."""
+    found: tuple[BufferTrial, ...] = ()
+    """Trials of the search, the best first; empty unless a size or a stretch was asked for."""
     bound: float | None = None
-    """No strategy has a smaller stretch with the asked size, or a smaller size with the asked stretch."""
-    fair: dict[str, tuple[Found, Found]] = field(default_factory=dict)
-    """By mode: fair sharing with the size of `size_of`, and with one terabyte more."""
+    """Lower bound for any strategy: on the stretch with the asked size, or on the size with the asked stretch."""
+    fair: dict[str, tuple[BufferTrial, BufferTrial]] = field(default_factory=dict)
+    """By mode: runs with fair sharing, with the size of `size_of` and with one terabyte more."""
 
     @property
     def searches(self) -> bool:
@@ -76,12 +85,13 @@ class Advice:
 
     @property
     def feasible(self) -> bool:
-        """Whether there is a buffer with which nobody is slowed down."""
+        """Whether a stretch of 1 is possible with some buffer."""
         return all(plan.status == OPTIMAL for plan in self.plans.values())
 
     def size_of(self, mode: str) -> float | None:
-        """The size that is spoken of: the asked one, the one found for the asked stretch, or that of a stretch of 1; None if
-        there is none.
+        """The size that the advice is about, in bytes; None if there is none.
+
+        The asked size, the size found for the asked stretch, or the smallest size for a stretch of 1.
         """
         if self.asked_size is not None:
             return self.asked_size
@@ -90,7 +100,7 @@ class Advice:
         return self.plans[mode].size
 
     def shares(self) -> Floats | None:
-        """Who gets how many bytes of a static buffer of that size, in proportion to the plan's shares."""
+        """Bytes of each application in a static buffer of that size, in proportion to the plan's shares."""
         plan = self.plans.get(STATIC)
         size = self.size_of(STATIC) if plan is not None else None
         if plan is None or size is None or plan.status != OPTIMAL:
@@ -98,12 +108,12 @@ class Advice:
         return size * parts_of(plan)
 
     def backlog(self) -> Backlog | None:
-        """Where applications only write: the most that piles up, which is the size of a dynamic buffer (004 §6.3)."""
-        asked = next(iter(self.plans.values())).demand
-        return largest_backlog(asked) if self.feasible and len(asked.writes) and not len(asked.reads) else None
+        """The largest backlog, which is the size of a dynamic buffer (004 §6.3); None if applications also read."""
+        demand = next(iter(self.plans.values())).demand
+        return largest_backlog(demand) if self.feasible and len(demand.writes) and not len(demand.reads) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """The advice as ``--json`` prints it."""
+        """The advice for JSON, as `penstock buffer --json` prints it."""
         return {
             "plans": {mode: plan.to_dict(rates=False) for mode, plan in self.plans.items()},
             "verified": {mode: asdict(verified) for mode, verified in self.verified.items()},
@@ -129,7 +139,32 @@ def advise(
     capped: bool = False,
     shown: Shown = iter,
 ) -> Advice:
-    """The advice for the modes. `tried` are the strategies of a search; `shown` goes over them, for a progress display."""
+    """Advise on the buffer of a workload: the smallest for a stretch of 1, and what a given size or stretch takes.
+
+    Args:
+        workload: Applications and platform.
+        modes: Which of `static` and `dynamic`.
+        size: Bytes of a given buffer: search the strategy with the smallest stretch.
+        stretch: A given stretch, 1 or more: search the smallest size.
+        tried: The strategies of the search; by default all of `penstock.buffers.search.strategies`.
+        capped: Take speeds as min(b_k, B).
+        shown: Iterates over the strategies, for a progress display.
+
+    Returns:
+        Plans with the verdicts on them, the trials of the search beside a lower bound, and runs with fair sharing.
+
+    Raises:
+        InputError: Both a size and a stretch are given, or one is out of range.
+
+    Example:
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 10.0), ("write", 40.0)], bandwidth=5.0)
+        >>> advice = advise(Workload(Platform(2.0), (writer,)), size=10.0)
+        >>> round(advice.plans["static"].size, 6)
+        24.0
+        >>> round(advice.found[0].stretch, 4), round(advice.bound, 4)
+        (1.3889, 1.3889)
+    """
     if size is not None and stretch is not None:
         raise InputError("size", "a stretch is given too; expected one of them")
     if size is not None and not 0.0 <= size < math.inf:
@@ -152,18 +187,21 @@ def advise(
         bound = size_bound(workload, advice.asked_stretch, capped=capped)
         advice = replace(advice, found=tuple(reached), bound=bound)
     sizes = {mode: size for mode in modes if (size := advice.size_of(mode)) is not None}
-    return replace(advice, fair={mode: _fair(workload, mode, sizes[mode], parts, capped=capped) for mode in sizes})
+    fair = {
+        mode: stretch_by_size(workload, [mode], [size, size + MORE], parts, capped=capped) for mode, size in sizes.items()
+    }
+    return replace(advice, fair={mode: (at, more) for mode, runs in fair.items() for at, more in runs.values()})
 
 
 def _ceiling(plan: BufferPlan) -> float:
-    """The largest size that is tried for a stretch: some times that of a stretch of 1, all data where there is none."""
+    """Largest size that a search tries: a multiple of that for a stretch of 1, or all data where there is none."""
     if plan.size is not None:
         return LARGEST * plan.size
     return float(plan.demand.writes.volume.sum() + plan.demand.reads.volume.sum())
 
 
 def parts_for(workload: Workload, plans: dict[str, BufferPlan], *, capped: bool = False) -> Floats:
-    """Who gets which part of a static buffer: in proportion to the plan's shares (004 §7.1), equal where there is none."""
+    """Parts of a static buffer: in proportion to the plan's shares (004 §7.1), equal where there is no plan."""
     plan = plans.get(STATIC) or smallest_buffer(workload, STATIC, capped=capped)
     if plan.status != OPTIMAL:
         return np.full(len(workload.applications), 1.0 / len(workload.applications))
@@ -172,16 +210,6 @@ def parts_for(workload: Workload, plans: dict[str, BufferPlan], *, capped: bool 
 
 def stretch_by_size(
     workload: Workload, modes: Sequence[str], sizes: Sequence[float], parts: Floats, *, capped: bool = False
-) -> dict[str, list[Found]]:
-    """Fair sharing with buffers of these sizes, by mode (004 Figure 8)."""
-    return {
-        mode: [Found(fair, size, fair.run(workload, size, parts, capped=capped)) for size in sizes]
-        for mode in modes
-        for fair in (BufferStrategy(mode),)
-    }
-
-
-def _fair(workload: Workload, mode: str, size: float, parts: Floats, *, capped: bool) -> tuple[Found, Found]:
-    fair = BufferStrategy(mode)
-    at, more = (Found(fair, one, fair.run(workload, one, parts, capped=capped)) for one in (size, size + MORE))
-    return at, more
+) -> dict[str, list[BufferTrial]]:
+    """Runs with fair sharing and buffers of these sizes, by mode (004 Figure 8)."""
+    return {mode: [trial(workload, BufferStrategy(mode), parts, capped, size) for size in sizes] for mode in modes}

@@ -1,12 +1,14 @@
-"""A plan held against its workload: every constraint of 004 §6 anew, from the phases of the applications and nothing else.
+"""An independent check of a plan: every constraint of 004 §6 again, from the phases of the applications and nothing else.
 
-Errors are in bytes, so that a rate that is off for a moment weighs what it moves. Allowed is ten times what HiGHS allows
-itself, and what moves in a microsecond, since dates that close are one event; what lasts no longer is not looked at.
+Shares nothing with the code that makes plans but the data type: it walks along the phases itself. Errors are in bytes, so
+that a rate that is off for a moment weighs what it moves. The allowance is ten times HiGHS' tolerance, plus what moves in
+a microsecond, since dates that close are one event.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -15,12 +17,16 @@ from penstock.buffers.timeline import Flow
 from penstock.model import Application, InputError, Platform
 from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats
-from penstock.numeric.tolerances import PLAN_DATE_S, PLAN_SLACK
+
+PART: Final = 1e-8
+"""Part of the largest operation by which a constraint may be violated."""
+MOMENT: Final = 1e-6
+"""Seconds by which dates of one event may differ; what lasts no longer is not checked."""
 
 
 @dataclass(frozen=True)
 class Excess:
-    """By how much a constraint is passed at most, and by how much it may be, in bytes."""
+    """The most by which a constraint is violated, and by how much it may be, in bytes."""
 
     constraint: str
     amount: float
@@ -28,13 +34,13 @@ class Excess:
 
     @property
     def holds(self) -> bool:
-        """Whether it is within what is allowed."""
+        """Whether the violation is within the allowance."""
         return self.amount <= self.allowed
 
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """What was found: the excess of each constraint, and the `size` that flows and shares take, in bytes."""
+    """The result of a check: the excess of each constraint, and the `size` that flows and shares take, in bytes."""
 
     size: float
     excesses: tuple[Excess, ...]
@@ -51,7 +57,29 @@ class PlanCheck:
 
 
 def check_plan(plan: BufferPlan) -> PlanCheck:
-    """All constraints of a plan that has a size."""
+    """Check every constraint of 004 §6 on a plan, from the phases of its applications alone.
+
+    Args:
+        plan: A plan with a size.
+
+    Returns:
+        For each constraint the largest violation beside the allowance, and the size that the plan really takes.
+
+    Raises:
+        InputError: The plan is infeasible.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from penstock.buffers import size
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> plan = size(Workload(Platform(2.0), (writer,)))
+        >>> check_plan(plan).holds
+        True
+        >>> found = check_plan(replace(plan, shares=plan.shares / 2.0))
+        >>> found.holds, found.worst.constraint
+        (False, 'more content than S_k')
+    """
     if plan.size is None:
         raise InputError("plan", f"is {plan.status}; expected one with a size")
     return _Checker(plan).check()
@@ -59,7 +87,7 @@ def check_plan(plan: BufferPlan) -> PlanCheck:
 
 @dataclass(frozen=True, eq=False)
 class _Own:
-    """One application at full speed: its dates, what it writes and reads, and how fast."""
+    """One application at full speed: its dates, the data it writes and reads, and its speeds."""
 
     release: float
     end: float
@@ -82,7 +110,7 @@ class _Own:
 
 
 class _Checker:
-    """Goes through the applications one by one and adds up what they do together, from each date of the grid to the next."""
+    """Goes through the applications one by one and adds up their transfers from each date of the grid to the next."""
 
     def __init__(self, plan: BufferPlan) -> None:
         self.plan, self.platform = plan, plan.workload.platform
@@ -106,7 +134,7 @@ class _Checker:
         self._together("all move more than B", self.moved_out + self.moved_in - platform.bandwidth * seconds)
         if platform.buffer and platform.buffer.bandwidth is not None:
             self._together("more flows in than B_BB", self.inflow - platform.buffer.bandwidth * seconds)
-        size = float(self.taken[:, seconds > PLAN_DATE_S].max(initial=0.0))
+        size = float(self.taken[:, seconds > MOMENT].max(initial=0.0))
         self._together("more is taken than S", np.array([size - (self.plan.size or 0.0)]))
         return PlanCheck(size, tuple(self.excesses.values()))
 
@@ -150,20 +178,20 @@ class _Checker:
 
     @property
     def _most_speed(self) -> float:
-        """Bytes/s of all that live at one time, at most."""
+        """Highest sum of the speeds of applications that live at one time, in bytes/s."""
         changes = [(own.release, own.write_speed + own.read_speed) for own in self.own]
-        changes += [(own.end + 2.0 * PLAN_DATE_S, -own.write_speed - own.read_speed) for own in self.own]
+        changes += [(own.end + 2.0 * MOMENT, -own.write_speed - own.read_speed) for own in self.own]
         return float(np.cumsum([speed for _, speed in sorted(changes)]).max())
 
     def _excess(self, name: str, amounts: Floats, speed: float) -> None:
-        """Keep the largest excess of a constraint, in parts of what is allowed."""
-        found = Excess(name, float(amounts.max(initial=0.0)), PLAN_SLACK * self.unit + 2.0 * PLAN_DATE_S * speed)
+        """Keep the largest excess of a constraint, in parts of the allowance."""
+        found = Excess(name, float(amounts.max(initial=0.0)), PART * self.unit + 2.0 * MOMENT * speed)
         before = self.excesses.setdefault(name, found)
         if found.amount * before.allowed > before.amount * found.allowed:
             self.excesses[name] = found
 
 
 def _begins(flow: Flow) -> float:
-    """The date at which it begins to rise."""
+    """The date at which a flow begins to rise."""
     rising = np.flatnonzero(flow.amounts > 0.0)
     return float(flow.dates[max(0, rising[0] - 1)]) if len(rising) else np.inf

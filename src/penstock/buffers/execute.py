@@ -1,22 +1,22 @@
-"""A plan carried out: applications run as they are, and the file system moves what the plan says (004 §6, claim B1).
+"""Execution of a plan: applications run as they are, and the file system moves what the plan says (004 §6, claim B1).
 
-An application emits what it writes at b_w, and takes what it reads at b_r, as long as its share has room and its data are
-there. Where its share is full it emits what the file system takes, and where nothing of what it reads is in the buffer it
-takes what the file system gives; for those held up in this way that is as much as it can. If it is not full speed they are
-slowed down, and all that follows comes later. A full share is not prefetched into faster than data leave it, and not at all
-while its application writes. That is the engine's run with buffers, with the plan in place of a policy
-(`penstock.engine.planned`).
+An application writes at b_w and reads at b_r while its share has room and its data are in the buffer. If its share is
+full it writes at the rate at which the file system takes its data; if nothing of its read is in the buffer it reads at
+the rate at which the file system gives them. The file system serves such blocked applications as fast as it can. Below
+full speed they are slowed down, and all that follows comes later. Data are not prefetched into a full share faster than
+data leave it, and not at all while its application writes. This is the engine's run with buffers, with the plan in place
+of a policy (`penstock.engine.planned`).
 
-Shares have a slack of 1e-8 of themselves and of the largest operation, and data may be read that much before they are
-there, and what moves in the microseconds by which dates and events are apart: else a rounding error would delay somebody,
-and delays grow. For the same reason B_BB is a millionth larger. A dynamic buffer has no shares; that its pool is large
-enough is seen from the `peak`.
+Rounding errors must not delay an application, since delays grow. So shares are larger by 1e-8 of themselves and of the
+largest operation; data may be read that much before they are there, plus what moves in the microseconds by which dates
+and events differ; and B_BB is larger by a millionth. A dynamic buffer has no shares: its `peak` shows whether the pool is
+large enough.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,12 +25,18 @@ from penstock.engine import Buffering, Fill, Result, Run
 from penstock.engine.planned import Targets
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.tolerances import BUFFER_INFLOW, PLAN_DATE_S, PLAN_SLACK
+
+SLACK: Final = 1e-8
+"""Part of itself and of the largest operation by which a share is larger."""
+FASTER: Final = 1e-6
+"""Part by which B_BB is larger."""
+MOMENT: Final = 1e-6
+"""Peaks that last no longer are ignored: an application may start a rounding error before another ends."""
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What became of a plan; arrays have one entry an application."""
+    """The outcome of a plan that was executed; arrays have one entry an application."""
 
     end: Floats
     """C_k, a date."""
@@ -39,12 +45,13 @@ class Replay:
     duration_stretch: Floats
     """(C_k − r_k) / (C_min − r_k); 1 for an application that takes no time."""
     peaks: Floats
-    """The most it had in the buffer, in bytes."""
+    """Largest content of each application, in bytes."""
     peak: float
-    """The most that was taken of the buffer: the shares of the living and the contents of the others, in bytes."""
+    """Largest space taken in the buffer: the shares of the living and the contents of the others, in bytes."""
     drained: float
-    """The date at which all was in the file system."""
+    """The date at which all data are in the file system."""
     events: int
+    """Events of the simulation."""
 
     @property
     def max_stretch(self) -> float:
@@ -53,14 +60,36 @@ class Replay:
 
 
 def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool = False) -> Replay:
-    """Carry out a plan; a static one also with other shares than its own. `check` the engine's invariants at every event."""
+    """Execute a plan in the engine, event by event (004 §6, claim B1).
+
+    Args:
+        plan: A plan with a size.
+        shares: Bytes of each application, instead of the shares of a static plan.
+        check: Check the engine's invariants at every event.
+
+    Returns:
+        Ends, stretches and peaks. A correct plan has a stretch of 1 for every application.
+
+    Raises:
+        InputError: The plan is infeasible, or the shares do not fit it.
+
+    Example:
+        >>> from penstock.buffers import size
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> plan = size(Workload(Platform(2.0), (writer,)))
+        >>> round(execute_plan(plan).max_stretch, 6)
+        1.0
+        >>> round(execute_plan(plan, shares=plan.shares / 2.0).max_stretch, 6)  # ends at 7 instead of 6
+        1.166667
+    """
     if plan.size is None:
         raise InputError("plan", f"is {plan.status}; expected one with a size")
     if shares is None:
         shares = plan.shares
     elif plan.shares is None or shares.shape != plan.shares.shape:
         raise InputError("shares", "do not fit the plan; expected one an application, for a static buffer")
-    result = _carried_out(plan, shares, check)
+    result = _run(plan, shares, check)
     assert result.buffer is not None
     assert result.buffer.fill is not None
     if shares is None:
@@ -78,16 +107,14 @@ def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool 
     )
 
 
-def _carried_out(plan: BufferPlan, shares: Floats | None, check: bool) -> Result:
-    """The engine's run of the workload in which the plan says what moves."""
+def _run(plan: BufferPlan, shares: Floats | None, check: bool) -> Result:
+    """The engine's run of the workload, with the plan in place of a policy."""
     asked, bandwidth = plan.demand, plan.workload.platform.bandwidth
-    lent = PLAN_SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
+    lent = SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
     if shares is None:
         buffer = Buffering(pool=np.inf, capped=asked.capped)
     else:
-        slack = PLAN_SLACK * (asked.unit + shares) + 2.0 * asked.rounding * (
-            bandwidth + asked.write_speed + asked.read_speed
-        )
+        slack = SLACK * (asked.unit + shares) + 2.0 * asked.rounding * (bandwidth + asked.write_speed + asked.read_speed)
         buffer = Buffering(shares=shares + slack, capped=asked.capped)
     written, read = ([(flow.dates, flow.amounts) for flow in flows] for flows in (plan.written, plan.read))
     targets = Targets.of(written, read, asked.origin)
@@ -99,19 +126,19 @@ def _with_faster_buffer(workload: Workload) -> Workload:
     buffer = workload.platform.buffer
     if buffer is None or buffer.bandwidth is None:
         return workload
-    faster = replace(buffer, bandwidth=(1.0 + BUFFER_INFLOW) * buffer.bandwidth)
+    faster = replace(buffer, bandwidth=(1.0 + FASTER) * buffer.bandwidth)
     return replace(workload, platform=replace(workload.platform, buffer=faster))
 
 
 def _peaks(fill: Fill, count: int) -> Floats:
-    """The most of each application in the buffer: contents are lines from row to row."""
+    """Largest content of each application; contents are linear from row to row."""
     peaks = np.zeros(count)
     np.maximum.at(peaks, fill.application, fill.outgoing + fill.incoming)
     return peaks
 
 
 def _peak(fill: Fill, shares: Floats, release: Floats, end: Floats) -> float:
-    """The most that is taken for longer than a moment, of shares from release to end and contents before and after."""
+    """Largest space taken for longer than a moment: shares from release to end, contents before and after."""
     rows = _rows_outside(fill, release, end)
     owner, date, content = fill.application[rows], fill.date[rows], fill.outgoing[rows] + fill.incoming[rows]
     goes_on = (owner[1:] == owner[:-1]) & (date[1:] > date[:-1])
@@ -151,4 +178,4 @@ def _highest(begin: Floats, until: Floats, value: Floats, slope: Floats) -> floa
     seconds = np.diff(dates)
     rise = np.cumsum(change(slope, slope))[:-1] * seconds
     after = np.cumsum(change(value, value + slope * (until - begin)) + np.concatenate([[0.0], rise]))[:-1]
-    return float(np.maximum(after, after + rise)[seconds > PLAN_DATE_S].max(initial=0.0))
+    return float(np.maximum(after, after + rise)[seconds > MOMENT].max(initial=0.0))

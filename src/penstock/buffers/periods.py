@@ -1,25 +1,24 @@
-"""Busy periods: when a buffer can be in use at all, which cuts the linear programs of 004 §6 into small ones.
+"""Busy periods: the times in which a buffer can be in use. They cut the linear programs of 004 §6 into small ones.
 
-Measure data in seconds: an operation of v bytes takes v / min(b, B) of the file system if it has it for itself. While it
-goes on at full speed it asks for max(1, b / B) seconds a second. (B is B_r or B_w, by the direction.)
+Measure data in seconds of the file system: an operation of v bytes takes v / min(b, B) seconds if it has the file system
+for itself. At full speed it asks for max(1, b / B) seconds a second. (B is B_r or B_w, by the direction.)
 
-Take any schedule of stretch 1, cut it at a date t, and on both sides forget what crosses t. Before t nothing is prefetched
-for later then, and what can be written earlier is; after t nothing is left to be written from before, and what can be read
-later is. That only lowers contents, of all applications at all times. Now let a be the last date before t without any
-write content; something is being written then. From a to t the file system is full, or someone writes as fast as it can: in
-seconds, it does at least one second a second, of what is asked for in (a, t). So the write content at t, in seconds, is no
-more than what is asked for in (a, t) less t − a. Where that is at most 0 for every such a, no write content crosses t. In
-the same way, backwards in time, no read content does where what is asked for in (t, c) is c − t at most for every c at which
-something is being read. Where both hold the buffer is empty at t in some best schedule, and the problem falls into a part
-before t and a part after it.
+Why the buffer is empty between the periods. Take any schedule of stretch 1, cut it at a date t, and on both sides forget
+the data that cross t. Before t, prefetch nothing that is read later, and write as early as possible. After t, nothing
+from before is left to write, and reads come as late as possible. This only lowers contents, of all applications at all
+times. Now let a be the last date before t without any write content; something is being written then. From a to t the
+file system is full, or someone writes as fast as it can: it does at least one second of work a second, of what is asked
+for in (a, t). So the write content at t, in seconds, is at most what is asked for in (a, t) less t − a. Where that is at
+most 0 for every such a, no write content crosses t. Likewise, backwards in time, no read content crosses t where what is
+asked for in (t, c) is at most c − t for every c at which something is being read. Where both hold, the buffer is empty at
+t in some best schedule, and the problem falls into a part before t and a part after it.
 
-This does not hold if the bandwidth of the buffer itself is limited: to delay a write may then be what keeps the inflow low.
+This does not hold if the bandwidth of the buffer itself is limited: delaying a write may then be what keeps the inflow low.
 
-Strands: the use that one application makes of the buffer in one direction during one busy period.
-
-What an application writes can be in the buffer from the begin of its first write in the period to the end of the period;
-what it reads from the begin of the period to the end of its last read in it. Only there the linear programs need to decide
-how much moves to or from the file system from one event to the next; elsewhere data go straight through.
+A *strand* is the use that one application makes of the buffer in one direction during one busy period. Written data can
+be in the buffer from the begin of the first write in the period to the end of the period, read data from the begin of the
+period to the end of the last read in it. Only there must the linear programs decide how much moves to or from the file
+system from one event to the next; elsewhere data go straight through.
 """
 
 from __future__ import annotations
@@ -27,17 +26,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.buffers.timeline import FullSpeedTimeline, Operations, left_over
+from penstock.buffers.timeline import RESOLUTION, FullSpeedTimeline, Operations, backlog_after
 from penstock.numeric.arrays import Floats, Ints, spread
-from penstock.numeric.tolerances import PLAN_DATE_S, SAME_TIME_S
+
+ROUNDING: Final = 1e-9
+"""Seconds of backlog that are rounding errors."""
 
 
 def busy_periods(demand: FullSpeedTimeline) -> Ints:
-    """The periods, a row each: the events at which it begins and ends. Outside the buffer is empty. Linear time."""
+    """The busy periods: a row each, with the events at which it begins and ends. Outside them the buffer is empty.
+
+    Linear time.
+    """
     writing, reading = _asked(demand.writes, demand.write_cap), _asked(demand.reads, demand.read_cap)
     net = (writing + reading - 1.0) * demand.lengths
     in_use = _in_use(net, writing > 0.0) | _in_use(net[::-1], reading[::-1] > 0.0)[::-1]
@@ -45,18 +50,19 @@ def busy_periods(demand: FullSpeedTimeline) -> Ints:
 
 
 def one_period(demand: FullSpeedTimeline) -> Ints:
-    """All of the time as one period."""
+    """The whole time as one period."""
     return np.array([[0, len(demand.events) - 1]])
 
 
 def _asked(operations: Operations, cap: Floats) -> Floats:
-    """Seconds of the file system that the operations ask for, a second, from each event to the next.
+    """Seconds of the file system that the operations ask for each second, from each event to the next.
 
-    Operations that alone fit the file system ask for exactly 1: they are counted, so that one alone leaves no backlog.
+    An operation that just fits the file system asks for exactly 1. These are counted apart, so that rounding leaves no
+    backlog where one runs alone.
     """
     span = operations.events[operations.stop] - operations.events[operations.start]
     alone = operations.volume / cap[operations.owner]
-    fits = np.abs(alone - span) <= 3.0 * PLAN_DATE_S
+    fits = np.abs(alone - span) <= 3.0 * RESOLUTION
     asked = np.zeros(len(operations.events) - 1)
     for chosen, pace in ((fits, np.ones(len(span))), (~fits, alone / span)):
         change, count = np.zeros(len(operations.events)), np.zeros(len(operations.events), np.int64)
@@ -68,8 +74,9 @@ def _asked(operations: Operations, cap: Floats) -> Floats:
 
 
 def _in_use(net: Floats, active: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """At which events something may be left of what is asked for less what is done (`net` of an interval), if that begins
-    where the direction is `active`.
+    """Events at which a backlog may be left, if it begins in an interval in which the direction is `active`.
+
+    `net` is what an interval asks for less what the file system does in it.
     """
 
     def step(left: float, interval: tuple[float, bool]) -> float:
@@ -78,11 +85,11 @@ def _in_use(net: Floats, active: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     intervals = zip(net.tolist(), active.tolist(), strict=True)
     left: Floats = np.fromiter(accumulate(intervals, step, initial=-math.inf), np.float64)
-    return left > SAME_TIME_S
+    return left > ROUNDING
 
 
 def _periods(busy: NDArray[np.bool_], empty: NDArray[np.bool_]) -> Ints:
-    """Runs of `busy` intervals, cut at the events where the buffer is `empty`: a row (first event, last event) each."""
+    """Runs of `busy` intervals, cut at the events where the buffer is `empty`: a row (first, last event) each."""
     edge = empty.copy()
     edge[0] = edge[-1] = True
     edge[1:-1] |= busy[1:] != busy[:-1]
@@ -93,15 +100,15 @@ def _periods(busy: NDArray[np.bool_], empty: NDArray[np.bool_]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Strands:
-    """An entry of each array a strand; in the order of direction (writes first), period and owner."""
+    """The strands, sorted by direction (writes first), period and owner; arrays have one entry a strand."""
 
     period: Ints
     owner: Ints
     reading: NDArray[np.bool_]
     first: Ints
-    """The event at which its content may begin to rise from 0."""
+    """Event at which its content may begin to rise from 0."""
     last: Ints
-    """The event at which its content is back at 0; not so for writes at the last event of all, which drain after it."""
+    """Event at which its content is back at 0; writes may leave content at the last event of all, which drains later."""
 
     def __len__(self) -> int:
         return len(self.period)
@@ -109,10 +116,6 @@ class Strands:
     def chosen(self, which: NDArray[np.bool_]) -> Strands:
         """Some of them."""
         return replace(self, **{field.name: getattr(self, field.name)[which] for field in fields(self)})
-
-    def steps(self) -> tuple[Ints, Ints]:
-        """All intervals of all strands, strand by strand: the strand, and the event at which the interval begins."""
-        return spread(self.first, self.last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,11 +157,11 @@ def _one_direction(demand: FullSpeedTimeline, operations: Operations, periods: I
     return Strands(period, owner, np.full(len(keys), reading), first, last), StrandParts(strand, start, stop)
 
 
-def lone(demand: FullSpeedTimeline, strands: Strands, periods: int) -> NDArray[np.bool_]:
+def undisputed(demand: FullSpeedTimeline, strands: Strands, periods: int) -> NDArray[np.bool_]:
     """Which strands have their period for themselves, and lie within the life of their application.
 
-    Nothing is to be decided there: written as soon as possible and read as late as possible, the content is at every moment
-    the least possible (004 §5.2). Nine in ten periods of the workloads of 004 §7 are of this kind.
+    They need no decision: with writes as early and reads as late as possible, the content is lowest at every moment (004
+    §5.2). Nine in ten periods of the workloads of 004 §7 are of this kind.
     """
     alone = np.bincount(strands.period, minlength=periods)[strands.period] == 1
     writes = ~strands.reading & (strands.last <= demand.end[strands.owner])
@@ -169,9 +172,9 @@ def lone(demand: FullSpeedTimeline, strands: Strands, periods: int) -> NDArray[n
 
 @dataclass(frozen=True, eq=False)
 class StrandSteps:
-    """The intervals of strands: for each the `strand`, the event `at` which it begins, and the amounts in bytes.
+    """The intervals of strands, strand by strand: in each, `strand` begins a step at the event `at`.
 
-    `asked` is what the application moves at full speed, `most` what the file system can move for it in that time.
+    `asked` are the bytes that the application moves at full speed, `most` those that the file system can move for it.
     """
 
     strand: Ints
@@ -182,26 +185,24 @@ class StrandSteps:
     @classmethod
     def of(cls, demand: FullSpeedTimeline, strands: Strands) -> StrandSteps:
         """The intervals of the strands."""
-        strand, at = strands.steps()
+        strand, at = spread(strands.first, strands.last)
         owner, reading = strands.owner[strand], strands.reading[strand]
-        asked, cap = np.zeros(len(strand)), np.where(reading, demand.read_cap[owner], demand.write_cap[owner])
-        for operations, mine in ((demand.writes, ~reading), (demand.reads, reading)):
-            who, when = owner[mine], at[mine]
-            asked[mine] = operations.cumulated(who, when + 1) - operations.cumulated(who, when)
+        asked = demand.cumulated(reading, owner, at + 1) - demand.cumulated(reading, owner, at)
+        cap = np.where(reading, demand.read_cap[owner], demand.write_cap[owner])
         return cls(strand, at, asked, cap * demand.spans[at])
 
 
 def moved_alone(strands: Strands, steps: StrandSteps) -> Floats:
-    """What lone strands move in each of their steps: written as soon as possible, read as late as possible."""
+    """Bytes that undisputed strands move in each of their steps: written as soon as possible, read as late as possible."""
     moved = np.zeros(len(steps.strand))
     for mine, order in ((~strands.reading, 1), (strands.reading, -1)):
         chosen = np.flatnonzero(mine[steps.strand])[::order]
         new = np.ones(len(chosen), np.bool_)
         new[1:] = np.diff(steps.strand[chosen]) != 0
-        # Every strand begins empty: in front of its first step goes one that takes all that is left.
+        # Every strand begins empty: before its first step goes one that takes all that is left.
         place = np.arange(len(chosen)) + np.cumsum(new)
         net = np.full(len(chosen) + int(new.sum()), -np.inf)
         net[place] = steps.asked[chosen] - steps.most[chosen]
-        content = left_over(net)
+        content = backlog_after(net)
         moved[chosen] = steps.asked[chosen] + content[place] - content[place + 1]
     return moved

@@ -1,8 +1,8 @@
-"""What a buffer of a given size can do, and which size a given stretch takes, as far as a search finds (004 §3.3).
+"""Search for the stretch that a buffer of a given size allows, and for the size that a given stretch takes (004 §3.3).
 
-X-Stretch(S) and X-Buffer-Size(ρ) for ρ > 1 are NP-hard (004 Theorems 2, 3). The search runs strategies, each a way to divide
-the buffer and a policy that shares the file system, and keeps the best: an upper bound. The lower bound of
-`penstock.buffers.lower_bounds` is put beside it.
+X-Stretch(S) and X-Buffer-Size(ρ) for ρ > 1 are NP-hard (004 Theorems 2, 3). The search runs strategies, each a way to
+divide the buffer and a policy that shares the file system, and keeps the best. The result is an upper bound;
+`lower_bounds` has the bound on the other side.
 """
 
 from __future__ import annotations
@@ -19,23 +19,30 @@ from penstock.engine import Result
 from penstock.engine.scenarios import replay
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.numeric.tolerances import STRETCH_PRECISION
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, Found="BufferTrial")
 
 POLICIES: Final = ("best-effort", "fair-share", "fcfs", "set-10", "greedy-yield", "greedy-com", "due-yield")
-"""What shares the file system in a search: the paper's fair sharing first."""
+"""Policies that share the file system in a search, the paper's fair sharing first."""
 THRESHOLDS: Final = (0.0, 0.5)
+"""Parts of its space that output fills before it is drained."""
 PRECISION: Final = 0.01
-"""A size is found to this part of it."""
+"""Relative precision of a size."""
 DIGITS: Final = 9
-"""Of a stretch: those behind the point that count when strategies are compared."""
+"""Decimals of a stretch that count when strategies are compared."""
 STEPS: Final = 16
-"""Sizes that are tried at first, from 0 to the largest; a stretch need not fall as the size grows."""
+"""Sizes that are tried at first, from 0 to the largest: a stretch need not fall as the size grows."""
 
 
 @dataclass(frozen=True)
 class BufferStrategy:
-    """`mode` is static, shares in proportion to given ones, or dynamic, one pool; `policy` shares the file system; output is
-    drained once it fills the part `threshold` of its space.
+    """How a buffer is divided and drained.
+
+    Attributes:
+        mode: `static` (shares in proportion to given ones) or `dynamic` (one pool).
+        policy: The policy that shares the file system.
+        threshold: Output is drained once it fills this part of its space.
     """
 
     mode: str
@@ -49,14 +56,14 @@ class BufferStrategy:
         return f"{self.mode}, {self.policy}{waiting}"
 
     def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Result:
-        """The workload with a buffer of this size; `parts` are the shares of a buffer of size 1."""
+        """Simulate the workload with a buffer of `size` bytes; `parts` are the shares of a buffer of size 1."""
         space: dict[str, Any] = {"shares": size * parts} if self.mode == STATIC else {"pool": size}
         return replay(workload, policy=self.policy, threshold=self.threshold, capped=capped, trace=trace, **space)
 
 
 @dataclass(frozen=True)
-class Found:
-    """A strategy with a buffer of this size, and the largest stretch it has."""
+class BufferTrial:
+    """The run of a strategy with a buffer of `size` bytes."""
 
     strategy: BufferStrategy
     size: float
@@ -64,11 +71,11 @@ class Found:
 
     @property
     def stretch(self) -> float:
-        """The largest stretch, by dates."""
+        """Largest stretch, by dates."""
         return self.replay.max_stretch
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON has it."""
+        """The trial for JSON."""
         return {
             "strategy": self.strategy.label,
             "mode": self.strategy.mode,
@@ -80,7 +87,7 @@ class Found:
 
 
 def measures(one: Result) -> dict[str, float]:
-    """The stretches of a replay: by dates, which the paper's claims are about, and by durations."""
+    """The stretches of a run: by dates, as in the paper's claims, and by durations."""
     return {
         "max_stretch": one.max_stretch,
         "mean_stretch": one.mean_stretch,
@@ -94,14 +101,14 @@ def strategies(
     policies: Sequence[str] = POLICIES,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> tuple[BufferStrategy, ...]:
-    """All combinations, those of the first threshold and policy first."""
+    """All combinations, those with the first threshold and policy first."""
     return tuple(
         BufferStrategy(mode, policy, threshold) for threshold in thresholds for policy in policies for mode in modes
     )
 
 
 def parts_of(plan: BufferPlan) -> Floats:
-    """The shares of a static plan as parts of its size; nothing for everyone where nobody needs a buffer."""
+    """The shares of a static plan as parts of its size; all 0 where no application needs a buffer."""
     if plan.shares is None or plan.size is None:
         raise InputError("plan", f"it is {plan.mode} and {plan.status}; expected a static one with shares")
     return plan.shares / plan.size if plan.size > 0.0 else np.zeros(len(plan.shares))
@@ -114,9 +121,20 @@ def smallest_stretch(
     tried: Iterable[BufferStrategy],
     *,
     capped: bool = False,
-) -> list[Found]:
-    """The strategies with a buffer of this size, the smallest stretch first; where only roundings differ, as tried."""
-    found = [_found(workload, strategy, parts, capped, size) for strategy in tried]
+) -> list[BufferTrial]:
+    """Run strategies with a buffer of a given size: X-Stretch(S) of 004 §3.3.
+
+    Args:
+        workload: Applications and platform.
+        size: Bytes.
+        parts: Shares of a buffer of size 1, one an application (see `parts_of`).
+        tried: The strategies.
+        capped: Take speeds as min(b_k, B).
+
+    Returns:
+        One trial a strategy, smallest stretch first; strategies whose stretches differ only by rounding stay in order.
+    """
+    found = [trial(workload, strategy, parts, capped, size) for strategy in tried]
     return sorted(found, key=lambda one: round(one.stretch, DIGITS))
 
 
@@ -128,27 +146,49 @@ def smallest_size(
     tried: Iterable[BufferStrategy],
     *,
     capped: bool = False,
-) -> list[Found]:
-    """The strategies that reach the stretch with a buffer up to the `largest`, with the smallest size found, that one first.
+) -> list[BufferTrial]:
+    """Find the smallest buffer with which each strategy reaches a stretch: X-Buffer-Size(ρ) of 004 §3.3.
 
-    A few sizes from 0 on are tried, and the first one that does is made smaller by bisection towards the one before.
+    A few sizes from 0 to the largest are tried. Between the first that reaches the stretch and the one before it, bisection
+    finds the size.
+
+    Args:
+        workload: Applications and platform.
+        stretch: Largest stretch allowed, by dates.
+        largest: Bytes of the largest buffer that is tried.
+        parts: Shares of a buffer of size 1, one an application (see `parts_of`).
+        tried: The strategies.
+        capped: Take speeds as min(b_k, B).
+
+    Returns:
+        One trial for each strategy that reaches the stretch, smallest size first.
+
+    Example:
+        10 s of work, then 40 bytes at 5 bytes/s on a file system of 2 bytes/s: full speed takes 18 s and 24 bytes of
+        buffer. With a stretch of 1.2 the application may end at 21.6 s, and 23.2 bytes have left by then.
+
+        >>> from penstock.buffers import size
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 10.0), ("write", 40.0)], bandwidth=5.0)
+        >>> workload = Workload(Platform(2.0), (writer,))
+        >>> plan = size(workload)
+        >>> best = smallest_size(workload, 1.2, 2.0 * plan.size, parts_of(plan), [BufferStrategy("static")])[0]
+        >>> best.strategy.label, 16.8 <= best.size <= 1.01 * 16.8
+        ('static, best-effort', True)
     """
-    found = []
-    for strategy in tried:
-        run = partial(_found, workload, strategy, parts, capped)
-        reached = _reached(run, stretch, largest)
-        if reached is not None:
-            found.append(reached)
+    runs = (partial(trial, workload, strategy, parts, capped) for strategy in tried)
+    found = [reached for run in runs if (reached := _reached(run, stretch, largest)) is not None]
     return sorted(found, key=lambda one: one.size)
 
 
-def _found(workload: Workload, strategy: BufferStrategy, parts: Floats, capped: bool, size: float) -> Found:
-    return Found(strategy, size, strategy.run(workload, size, parts, capped=capped))
+def trial(workload: Workload, strategy: BufferStrategy, parts: Floats, capped: bool, size: float) -> BufferTrial:
+    """Run one strategy with a buffer of `size` bytes."""
+    return BufferTrial(strategy, size, strategy.run(workload, size, parts, capped=capped))
 
 
-def _reached(run: Callable[[float], Found], stretch: float, largest: float) -> Found | None:
-    """The smallest size found with which the stretch is reached."""
-    wanted = stretch * (1.0 + STRETCH_PRECISION)
+def _reached(run: Callable[[float], BufferTrial], stretch: float, largest: float) -> BufferTrial | None:
+    """The run with the smallest size found that reaches the stretch; None if none does."""
+    wanted = stretch * (1.0 + 1e-9)
     below = 0.0
     for size in np.linspace(0.0, largest, STEPS + 1):
         best = run(float(size))

@@ -1,17 +1,19 @@
-"""Bytes over time as broken lines: what an application has moved, or wants to have moved, since the clock's 0.
+"""The applications at full speed: what they ask of the buffer and the file system when nothing slows them down (004 §5.1).
 
-What the applications ask of the buffer and the file system when nothing slows them down (004 §5.1).
+At full speed application A_k reads at b_r and writes at b_w bytes/s. Both may be more than the file system gives: the
+buffer makes up for the difference. Its operations then have fixed dates, it ends at C_min (eq. 2), and W∞(t) and R∞(t)
+are the bytes that it has written and read until t: piecewise linear functions that rise at b_w or b_r during its
+operations and are level between them. With a buffer that is large enough every application runs like this (a stretch of
+1). All sizing starts from these dates.
 
-At full speed application A_k reads at b_r and writes at b_w, which may be more than the file system gives: the buffer makes
-up for it. Its operations then have dates of their own, it ends at C_min (eq. 2), and W∞(t), R∞(t) are the bytes that it
-has written and read until t: broken lines that rise at b_w or b_r during its operations and are level between them. A buffer
-that is large enough makes that happen for all (a stretch of 1), and all of the sizing starts from these dates.
+The clock starts at date 0, or with the window if the workload has one (applications still run to their ends), with an empty
+buffer. `io` phases count as writes, `lead` as work before the first phase. Operations of volume 0 do not count.
 
-The clock starts at date 0, or with the window if the workload has one (applications then still run to their ends), with an
-empty buffer. `io` phases count as writes, `lead` as work before the first phase. Operations of volume 0 do not count.
+Dates within 1 µs of each other are one *event*: rounding errors do not separate the end of a job from the start of the
+next. An operation that begins and ends at one event moves its volume until the next event.
 
-Dates within 1 µs of each other are one *event*: a job that starts when another ends does so at the same event, in spite of
-roundings. An operation that begins and ends at one event moves its volume until the next one.
+`Flow` is a piecewise linear function of time. `full_speed_timeline` walks along the phases and returns a
+`FullSpeedTimeline`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +29,20 @@ from numpy.typing import NDArray
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats, Ints, summed
-from penstock.numeric.tolerances import PLAN_DATE_S
+
+RESOLUTION: Final = 1e-6
+"""Dates within so many seconds of each other are one event."""
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """`amounts` bytes at the `dates`, which increase; linear between them, level before the first and after the last."""
+    """Bytes over time: `amounts` at increasing `dates`, linear between them, constant before and after."""
 
     dates: Floats
     amounts: Floats
 
     def at(self, dates: Floats) -> Floats:
-        """Bytes until each of the dates."""
+        """Bytes moved until each of the dates."""
         return np.interp(dates, self.dates, self.amounts)
 
     @property
@@ -48,58 +52,59 @@ class Flow:
 
     @property
     def total(self) -> float:
-        """Bytes in the end."""
+        """Bytes moved in the end."""
         return float(self.amounts[-1])
 
     def throttled(self, rate: float) -> Flow:
-        """The same data as soon as possible at `rate` bytes/s at most: the highest line below this one that rises no faster.
+        """The same data as early as possible at `rate` bytes/s at most: the highest such flow below this one.
 
-        It begins with 0 at the first date and goes on until all is through.
+        It starts with 0 at the first date and lasts until all data are through.
         """
-        behind = left_over(np.diff(self.amounts) - rate * np.diff(self.dates), float(self.amounts[0]))
+        behind = backlog_after(np.diff(self.amounts) - rate * np.diff(self.dates), float(self.amounts[0]))
         slack = rate - self.rates
         # It catches up between two dates, or after the last one.
         caught = (behind[:-1] > 0.0) & (behind[1:] == 0.0) & (behind[:-1] < slack * np.diff(self.dates))
         moments = self.dates[:-1][caught] + behind[:-1][caught] / slack[caught]
         if behind[-1] > 0.0:
             moments = np.append(moments, self.dates[-1] + behind[-1] / rate)
-        return _in_order([self.dates, moments], [self.amounts - behind, self.at(moments)])
+        return _through_points([self.dates, moments], [self.amounts - behind, self.at(moments)])
 
     def in_advance(self, rate: float) -> Flow:
-        """The same data as late as possible at `rate` bytes/s at most: the lowest line above this one that rises no faster.
+        """The same data as late as possible at `rate` bytes/s at most: the lowest such flow above this one.
 
-        It begins before the first date if it must.
+        It starts before the first date where it must.
         """
         mirrored = Flow(-self.dates[::-1], self.total - self.amounts[::-1]).throttled(rate)
         return Flow(-mirrored.dates[::-1], self.total - mirrored.amounts[::-1])
 
     def clipped(self, low: float, high: float) -> Flow:
-        """The line, which must not fall, raised to `low` where it is below and lowered to `high` where it is above."""
+        """A flow that does not fall, raised to `low` where it is below and lowered to `high` where it is above."""
         crossings = [
             float(np.interp(level, self.amounts[i : i + 2], self.dates[i : i + 2]))
             for level in (low, high)
             for i in np.flatnonzero((self.amounts[:-1] < level) & (level < self.amounts[1:])).tolist()
         ]
         moments = np.array(crossings)
-        return _in_order([self.dates, moments], [np.clip(line, low, high) for line in (self.amounts, self.at(moments))])
+        amounts = [np.clip(amounts, low, high) for amounts in (self.amounts, self.at(moments))]
+        return _through_points([self.dates, moments], amounts)
 
 
-def left_over(net: Floats, first: float = 0.0) -> Floats:
-    """What is left, at first and after each step, of what comes less what can go (`net` of a step): never below 0."""
+def backlog_after(net: Floats, first: float = 0.0) -> Floats:
+    """The backlog at the start and after each step, where `net` arrives less what can leave; it never falls below 0."""
     return np.fromiter(accumulate(net.tolist(), lambda left, change: max(0.0, left + change), initial=first), np.float64)
 
 
-def _in_order(dates: list[Floats], amounts: list[Floats]) -> Flow:
-    """The line through points in any order; of points with the same date the first."""
+def _through_points(dates: list[Floats], amounts: list[Floats]) -> Flow:
+    """The flow through points in any order; of points with the same date the first counts."""
     unique, index = np.unique(np.concatenate(dates), return_index=True)
     return Flow(unique, np.concatenate(amounts)[index])
 
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """The operations of one direction, in the order of applications and dates; an entry of each array an operation.
+    """The operations of one direction, sorted by application and date; arrays have one entry an operation.
 
-    From event `start` to event `stop` the application `owner` moves `volume` bytes in its phase number `phase`.
+    Application `owner` moves `volume` bytes from event `start` to event `stop`, in its phase number `phase`.
     """
 
     owner: Ints
@@ -108,18 +113,16 @@ class Operations:
     start: Ints
     stop: Ints
     events: Floats
-    """The dates of the events."""
+    """Dates of the events."""
 
     def __len__(self) -> int:
         return len(self.owner)
 
     def cumulated(self, owner: Ints, event: Ints) -> Floats:
-        """W∞ or R∞: the bytes that each `owner` has moved until the `event` beside it. Time log n each."""
+        """W∞ or R∞ in bytes: the data that each `owner` has moved until the `event` beside it. Time log n each."""
         if len(self) == 0:
             return np.zeros(len(owner))
-        last = np.searchsorted(self._keys, owner * len(self.events) + event, side="right") - 1
-        begun = (last >= 0) & (self.owner[last] == owner)
-        last = np.where(begun, last, 0)
+        last, begun = self._latest(owner, event)
         begin, end = self.events[self.start[last]], self.events[self.stop[last]]
         part = np.minimum((self.events[event] - begin) / (end - begin), 1.0)
         return np.where(begun, self._before[last] + part * self.volume[last], 0.0)
@@ -128,12 +131,12 @@ class Operations:
         """Whether each `owner` moves data in the interval from the event beside it to the next event."""
         if len(self) == 0:
             return np.zeros(len(owner), np.bool_)
-        last = np.searchsorted(self._keys, owner * len(self.events) + interval, side="right") - 1
-        inside: NDArray[np.bool_] = (last >= 0) & (self.owner[last] == owner) & (interval < self.stop[last])
+        last, begun = self._latest(owner, interval)
+        inside: NDArray[np.bool_] = begun & (interval < self.stop[last])
         return inside
 
     def flows(self, applications: int, owner: Ints, event: Ints, more: Floats) -> tuple[Flow, ...]:
-        """For each application what it has moved, at the events of its operations, and `more` at others of an owner."""
+        """For each application the data it has moved, at the events of its operations, and `more` at others of an owner."""
         count = len(self.events)
         own = owner * count + event
         bounds = (self.owner * count + place for place in (self.start, self.stop))
@@ -144,50 +147,64 @@ class Operations:
         dates = self.events[keys % count]
         return tuple(Flow(dates[first:last], np.maximum.accumulate(amounts[first:last])) for first, last in pairwise(edges))
 
+    def arriving(self) -> Floats:
+        """Bytes moved from each event to the next, by all applications together."""
+        rate = self.volume / (self.events[self.stop] - self.events[self.start])
+        change = np.zeros(len(self.events))
+        np.add.at(change, self.start, rate)
+        np.add.at(change, self.stop, -rate)
+        return np.cumsum(change)[:-1] * np.diff(self.events)
+
+    def total(self, applications: int) -> Floats:
+        """Bytes of each application."""
+        return summed(self.owner, self.volume, applications)
+
+    def _latest(self, owner: Ints, event: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """The last operation that each owner has begun by the event beside it (0 if none), and whether there is one."""
+        last = np.searchsorted(self._keys, owner * len(self.events) + event, side="right") - 1
+        begun = (last >= 0) & (self.owner[last] == owner)
+        return np.where(begun, last, 0), begun
+
     @cached_property
     def _keys(self) -> Ints:
         return self.owner * len(self.events) + self.start
 
     @cached_property
     def _before(self) -> Floats:
-        """The bytes that the owner moves before each operation."""
+        """Bytes that the owner moves before each operation."""
         mine = np.split(self.volume, np.flatnonzero(np.diff(self.owner)) + 1)
         return np.concatenate([np.cumsum(volume) - volume for volume in mine])
-
-    def total(self, applications: int) -> Floats:
-        """The bytes of each application."""
-        return summed(self.owner, self.volume, applications)
 
 
 @dataclass(frozen=True, eq=False)
 class FullSpeedTimeline:
-    """The workload at full speed; arrays with one entry an application unless said otherwise."""
+    """A workload at full speed; arrays have one entry an application unless said otherwise."""
 
     workload: Workload
     capped: bool
-    """Whether speeds are taken as min(b, B) (`demand`)."""
+    """Whether speeds are min(b, B) (see `full_speed_timeline`)."""
     events: Floats
-    """The dates at which operations begin or end, or applications are released or end; the first is the clock's 0."""
+    """Dates at which operations begin or end, or applications are released or end; the first is the clock's 0."""
     shifts: Floats
-    """Seconds by which what happens at an event may come later than it; one entry an event."""
+    """Seconds by which the dates of an event may be later than the event; one entry an event."""
     rounding: float
-    """All of these together, and a microsecond where an operation is over at once."""
+    """Sum of the shifts, and a microsecond where an operation is over at once."""
     begin: Ints
-    """The event of r_k."""
+    """Event of r_k."""
     end: Ints
-    """The event of C_min."""
+    """Event of C_min."""
     least_end: Floats
     """C_min (004 eq. 2), a date."""
     read_speed: Floats
-    """b_r."""
+    """b_r in bytes/s."""
     write_speed: Floats
-    """b_w."""
+    """b_w in bytes/s."""
     reads: Operations
     writes: Operations
 
     @property
     def origin(self) -> float:
-        """The clock's 0."""
+        """Date of the clock's 0."""
         return float(self.events[0])
 
     @cached_property
@@ -197,22 +214,22 @@ class FullSpeedTimeline:
 
     @property
     def spans(self) -> Floats:
-        """The same with the shifts of dates: what just fits between two dates also fits between their events."""
+        """The lengths with the shifts added: data that just fit between two dates also fit between their events."""
         return self.lengths + self.shifts[1:] + self.shifts[:-1]
 
     @property
     def read_cap(self) -> Floats:
-        """The most it can read from the file system: min(b_r, B_r), in bytes/s."""
+        """Highest rate of reading from the file system: min(b_r, B_r), in bytes/s."""
         return np.minimum(self.read_speed, self.workload.platform.read_limit)
 
     @property
     def write_cap(self) -> Floats:
-        """The most it can write to the file system: min(b_w, B_w), in bytes/s."""
+        """Highest rate of writing to the file system: min(b_w, B_w), in bytes/s."""
         return np.minimum(self.write_speed, self.workload.platform.write_limit)
 
     @property
     def unit(self) -> float:
-        """Bytes of the largest operation, to which errors are compared; 1 if there is none."""
+        """Bytes of the largest operation, which errors are compared to; 1 if there is none."""
         volumes = np.concatenate([self.reads.volume, self.writes.volume])
         return float(volumes.max()) if len(volumes) else 1.0
 
@@ -221,11 +238,18 @@ class FullSpeedTimeline:
         none = np.zeros(0, np.int64)
         return operations.flows(len(self.begin), none, none, np.zeros(0))
 
+    def cumulated(self, reading: NDArray[np.bool_], owner: Ints, event: Ints) -> Floats:
+        """R∞ where `reading`, else W∞, in bytes: of each owner until the event beside it."""
+        moved = np.zeros(len(owner))
+        for operations, mine in ((self.writes, ~reading), (self.reads, reading)):
+            moved[mine] = operations.cumulated(owner[mine], event[mine])
+        return moved
+
     @cached_property
     def load(self) -> float:
-        """The largest sum over time, among those that run, of the mean bytes/s of each over its time at full speed, over B.
+        """Largest sum, over time, of the mean bytes/s of the running applications, divided by B.
 
-        Above 1 the file system cannot keep up, and a buffer large enough for all of it is large.
+        Above 1 the file system cannot keep up, and the buffer must hold the growing difference.
         """
         seconds = self.events[self.end] - self.events[self.begin]
         moved = self.reads.total(len(seconds)) + self.writes.total(len(seconds))
@@ -236,25 +260,16 @@ class FullSpeedTimeline:
         return float(np.cumsum(change).max()) / self.workload.platform.bandwidth
 
 
-def _require_plain_link(workload: Workload) -> None:
-    """Refuse degradation and rounds: the linear programs know that a link carries B, at any moment, for anybody (004 §6)."""
-
-    def refuse(place: str, what: str) -> NoReturn:
-        instead = f"penstock simulate, which knows {what} beside a buffer of a given size"
-        raise InputError(place, f"the program that sizes a buffer knows no {what}; expected none, or {instead}")
-
-    if workload.platform.degradation is not None:
-        refuse("platform.degradation", "degradation")
-    for index, application in enumerate(workload.applications):
-        if application.rounds is not None:
-            refuse(f"applications[{index}].rounds", "rounds")
-
-
 def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpeedTimeline:
-    """The workload at full speed.
+    """Compute the dates and flows of a workload at full speed.
 
-    004 lets b_k exceed B. With `capped` speeds are min(b_r, B_r) and min(b_w, B_w): C_min is then what an application
-    reaches alone without a buffer, and only contention asks for one.
+    Args:
+        workload: Applications and platform, without degradation or rounds.
+        capped: 004 lets b_k exceed B. With `capped`, speeds are min(b_r, B_r) and min(b_w, B_w): C_min is then what an
+            application reaches alone without a buffer, and only contention asks for one.
+
+    Raises:
+        InputError: An application is released before the clock's start, or the workload has degradation or rounds.
     """
     _require_plain_link(workload)
     origin = workload.window[0] if workload.window else 0.0
@@ -270,7 +285,7 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
     begin, end, start, stop = np.split(index_of[1:], np.cumsum([len(walks), len(walks), len(starts)]))
     short = start[start == stop]
     if np.any(short == len(events) - 1):
-        events = np.append(events, events[-1] + PLAN_DATE_S)
+        events = np.append(events, events[-1] + RESOLUTION)
     shifts = np.zeros(len(events))
     np.maximum.at(shifts, index_of, dates - events[index_of])
     columns = {
@@ -286,7 +301,7 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
         capped=capped,
         events=events,
         shifts=shifts,
-        rounding=float(shifts.sum()) + (PLAN_DATE_S if len(short) else 0.0),
+        rounding=float(shifts.sum()) + (RESOLUTION if len(short) else 0.0),
         begin=begin,
         end=end,
         least_end=least_end,
@@ -297,9 +312,23 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
     )
 
 
+def _require_plain_link(workload: Workload) -> None:
+    """Refuse degradation and rounds: the linear programs assume a link that always carries B (004 §6)."""
+
+    def refuse(place: str, what: str) -> NoReturn:
+        instead = f"penstock simulate, which knows {what} beside a buffer of a given size"
+        raise InputError(place, f"the program that sizes a buffer knows no {what}; expected none, or {instead}")
+
+    if workload.platform.degradation is not None:
+        refuse("platform.degradation", "degradation")
+    for index, application in enumerate(workload.applications):
+        if application.rounds is not None:
+            refuse(f"applications[{index}].rounds", "rounds")
+
+
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """One application along its phases at full speed; an entry of each array an operation."""
+    """One application along its phases at full speed; arrays have one entry an operation."""
 
     release: float
     end: float
@@ -309,7 +338,7 @@ class _Walk:
     is_read: NDArray[np.bool_]
     volume: Floats
     dates: Floats
-    """Two rows: begins and ends."""
+    """Two rows: when operations begin and end."""
 
 
 def _walk(application: Application, platform: Platform, capped: bool) -> _Walk:
@@ -326,19 +355,19 @@ def _walk(application: Application, platform: Platform, capped: bool) -> _Walk:
 
 
 def _merged(dates: Floats) -> tuple[Floats, Ints]:
-    """The events, and of each date its event; an event is its earliest date and what follows within PLAN_DATE_S."""
+    """The events, and the event of each date; an event is its earliest date and all that follow within RESOLUTION."""
     values, inverse = np.unique(dates, return_inverse=True)
     leads = np.ones(len(values), np.bool_)
     leader = values[0]
-    for index in (np.flatnonzero(np.diff(values) <= PLAN_DATE_S) + 1).tolist():
+    for index in (np.flatnonzero(np.diff(values) <= RESOLUTION) + 1).tolist():
         if leads[index - 1]:
             leader = values[index - 1]
-        leads[index] = values[index] - leader > PLAN_DATE_S
+        leads[index] = values[index] - leader > RESOLUTION
     return values[leads], (np.cumsum(leads) - 1)[inverse]
 
 
 def _operations(columns: dict[str, NDArray[Any]], events: Floats) -> Operations:
-    """The operations; those that are over at once get the interval that follows, together with one that begins there."""
+    """The operations. One that is over at once takes the interval that follows, together with one that begins there."""
     owner, start = columns["owner"], columns["start"]
     volume, stop = columns["volume"], np.where(start == columns["stop"], start + 1, columns["stop"])
     new = np.ones(len(owner), np.bool_)

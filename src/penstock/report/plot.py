@@ -34,7 +34,7 @@ from penstock.report import format_units
 
 if TYPE_CHECKING:
     from penstock.buffers.plan import BufferPlan
-    from penstock.buffers.search import Found
+    from penstock.buffers.search import BufferTrial
 
 
 from typing import TYPE_CHECKING
@@ -125,7 +125,9 @@ HOUR: Final = 3600.0
 MODES: Final = {"static": COLOURS[0], "dynamic": COLOURS[1]}
 
 
-def write_filling(path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[Found]], title: str) -> None:
+def write_filling(
+    path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str
+) -> None:
     """Draw the plans and the stretches by size, both by mode, into a file whose suffix is one of `figures.SUFFIXES`."""
     check_suffix(path)
     with mpl.rc_context(STYLE):
@@ -134,7 +136,7 @@ def write_filling(path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[s
     write_picture(path, picture, Page(printable(title), "burst buffer", "filling", caption))
 
 
-def _draw_filling_figure(plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[Found]], title: str) -> Figure:
+def _draw_filling_figure(plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str) -> Figure:
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     for mode, plan in plans.items():

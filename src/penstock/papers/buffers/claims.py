@@ -12,8 +12,7 @@ import numpy as np
 from penstock.buffers.check import check_plan
 from penstock.buffers.execute import execute_plan
 from penstock.buffers.plan import DYNAMIC, STATIC
-from penstock.buffers.single import alone, alone_by_program
-from penstock.buffers.theorems import averaged, reachable, split, wandering
+from penstock.buffers.theorems import alone, alone_by_program, averaged, reachable, split, wandering
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.tolerances import CLAIM_CLOSE
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, BufferRows, mean_and_error

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.buffers.single import alone, least_written, most_read
+from penstock.buffers.theorems import alone, least_written, most_read
 from penstock.buffers.timeline import Flow, full_speed_timeline
 from penstock.model import Application, Platform, Workload
 from penstock.papers.buffers.experiments import FACTORS, LOADS, MTBF, PRINTED, BufferRows, mean_and_error
