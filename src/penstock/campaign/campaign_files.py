@@ -47,7 +47,10 @@ def read(path: str | os.PathLike[str], *, allocation: str | None = None, placeme
 
 
 def from_document(document: object) -> Campaign:
-    """The campaign that a parsed file describes."""
+    """The campaign that a parsed file describes, or a mapping with the same keys.
+
+    From Python the seeds may also be a range, and the policies functions and `Policy` objects.
+    """
     if not isinstance(document, dict):
         raise InputError("", f"{short(document)} is not a campaign; expected the keys {', '.join(_KEYS)}")
     for key in document:
@@ -64,7 +67,7 @@ def from_document(document: object) -> Campaign:
     if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise InputError("parameters", f"{short(parameters)} is not an object; expected names and values")
     policies = document.get("policies")
-    if policies is not None and not isinstance(policies, list):
+    if policies is not None and not isinstance(policies, list | tuple):
         raise InputError("policies", f"{short(policies)} is not a list; expected a list of names")
     placing = {key: document.get(key) for key in ("allocation", "placement")}
     for key, value in placing.items():
@@ -74,7 +77,7 @@ def from_document(document: object) -> Campaign:
 
 
 def _seeds(value: object) -> Sequence[Any]:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple | range):
         return value
     if not isinstance(value, dict) or set(value) != {"first", "count"}:
         raise InputError("seeds", f"{short(value)} are no seeds; expected a list, or an object with first and count")

@@ -10,16 +10,20 @@ import itertools
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from penstock.campaign.own_policies import OwnPolicy, own_policy_text
 from penstock.campaign.sources import normal_parameters, source
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
 from penstock.planning.placement.runs import Placed, heuristic_of, placed
+from penstock.policies.policy import SHARING, Policy
+from penstock.policies.registry import PolicyLike, expand, find, is_built_in
 
 MOST_CELLS: Final = 10_000_000
 """More would not fit into memory."""
@@ -34,7 +38,8 @@ class Cell:
     """One policy on the workloads that a source makes of the parameters and the seed.
 
     The parameters are kept as the source understands them, defaults included. The policy may also be BOUND: what no schedule
-    passes. `allocation` and `placement` name who uses which I/O resources; without them it is what `simulate` takes.
+    passes. `allocation` and `placement` name who uses which I/O resources; without them it is what `simulate` takes. `own`
+    is the text of a policy that no worker can find by its name, as it was defined in a notebook or a script.
     """
 
     kind: str
@@ -43,6 +48,7 @@ class Cell:
     policy: str
     allocation: str | None = None
     placement: str | None = None
+    own: OwnPolicy | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", normal_parameters(self.kind, self.parameters))
@@ -60,13 +66,24 @@ class Cell:
     def key(self) -> str:
         """The same for the same cell in every campaign: 16 digits."""
         placing = [self.placing] if self.placing else []
-        return digest([self.kind, self.parameters, self.seed, self.policy, *placing])
+        own = [{"policy_text": self.own.digest}] if self.own else []
+        return digest([self.kind, self.parameters, self.seed, self.policy, *placing, *own])
+
+    def find_policy(self) -> Policy | None:
+        """The policy; None for BOUND. Raises InputError where it cannot be found or loaded."""
+        if self.policy == BOUND:
+            return None
+        return self.own.load() if self.own else find(self.policy)
 
     def command(self, window: int = 0) -> str:
-        """The shell command that computes the cell's row of that window by itself."""
+        """The shell command that computes the cell's row of that window by itself.
+
+        A policy of a notebook is a file in the campaign's folder; its command works there.
+        """
         kind = source(self.kind)
         make, file = kind.recipe(kind.parse(self.parameters), self.seed, window)
-        words = ["bound", file] if self.policy == BOUND else ["simulate", file, "--policy", self.policy]
+        policy = self.own.argument if self.own else self.policy
+        words = ["bound", file] if self.policy == BOUND else ["simulate", file, "--policy", policy]
         options = [word for name, value in self.placing.items() for word in (f"--{name}", value)]
         compute = shlex.join(["penstock", *words, *options])
         return f"{make} && {compute}" if make else compute
@@ -113,7 +130,7 @@ class Campaign:
             if cell.key in seen:
                 raise InputError(f"cells[{index}]", f"stands twice ({cell.command()}); expected each cell once")
             seen.add(cell.key)
-        self._find_policies()
+        self._check_policies()
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -147,19 +164,37 @@ class Campaign:
             "campaign": self.name,
             "cells": len(self.cells),
             "digest": digest([cell.key for cell in self.cells]),
-            "policy_files": {policy: stamp for policy in self.policies if (stamp := policy_file_digest(policy))},
+            "policy_files": self._policy_digests(),
             "grids": [{**grid, "seeds": _short_seeds(grid["seeds"])} for grid in grids.values()],
         }
 
-    def _find_policies(self) -> None:
-        for policy in self.policies:
-            require_policy(policy)
+    @property
+    def own_policies(self) -> tuple[OwnPolicy, ...]:
+        """The policies that are given as texts, each once."""
+        return tuple(dict.fromkeys(cell.own for cell in self.cells if cell.own))
+
+    def find_policies(self) -> list[Policy]:
+        """The policies as objects, each once and without BOUND."""
+        first = {cell.policy: cell for cell in reversed(self.cells)}
+        found = (first[name].find_policy() for name in self.policies)
+        return [policy for policy in found if policy is not None]
+
+    def _policy_digests(self) -> dict[str, str]:
+        """Digests of the files and the texts of users' policies, by the policies' names."""
+        own = {policy.name: policy.digest for policy in self.own_policies}
+        files = {policy: stamp for policy in self.policies if (stamp := policy_file_digest(policy))}
+        return {**files, **own}
+
+    def _check_policies(self) -> None:
+        self.find_policies()
+        versions = Counter(policy.name for policy in self.own_policies)
+        for name, count in versions.items():
+            if count > 1:
+                raise InputError(f"policy {name}", "has two different texts; expected another name for one of them")
 
 
 def require_policy(name: str) -> None:
     """Refuse a name that is neither that of a policy nor BOUND."""
-    from penstock.policies.registry import find
-
     if name != BOUND:
         find(name)
 
@@ -212,28 +247,34 @@ def grid(
     kind: str,
     parameters: Mapping[str, Any],
     seeds: Sequence[int] = (0,),
-    policies: Iterable[str] | None = None,
+    policies: Iterable[PolicyLike] | None = None,
     *,
     allocation: str | None = None,
     placement: str | None = None,
 ) -> Campaign:
     """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
 
-    Policies are named as for `penstock compare`, families included; by default those that share the link. `allocation` and
-    `placement` name who uses which I/O resources, as for `penstock place`.
+    Policies are named as for `penstock compare`, families included; by default those that share the link. A function of
+    (view, rates) and a `Policy` of a notebook or a script are policies too: their source goes to the workers. `allocation`
+    and `placement` name who uses which I/O resources, as for `penstock place`.
 
     Parameters vary slowest, the last one first; policies fastest.
-    """
-    from penstock.policies.policy import SHARING
 
-    names = _policies([SHARING] if policies is None else list(policies))
+    Example:
+        >>> campaign = grid("pressure", "synthetic", {"pressure": [0.2, 0.8]}, range(3), ["fcfs", "fair-share"])
+        >>> len(campaign.cells)
+        12
+    """
+    chosen = _policies([SHARING] if policies is None else list(policies))
     axes = [_axis(key, value) for key, value in parameters.items()]
-    require_size(math.prod(map(len, axes)) * len(seeds) * len(names))
+    require_size(math.prod(map(len, axes)) * len(seeds) * len(chosen))
     seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
     cells = []
     for point in itertools.product(*axes):
         values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))
-        cells += [Cell(kind, values, seed, policy, allocation, placement) for seed in seed_list for policy in names]
+        cells += [
+            Cell(kind, values, seed, name, allocation, placement, own) for seed in seed_list for name, own in chosen.items()
+        ]
     return Campaign(name, tuple(cells))
 
 
@@ -242,20 +283,30 @@ def _axis(name: str, value: Any) -> list[Any]:
     return _once(list(value), f"parameters.{name}") if isinstance(value, (list, tuple)) else [value]
 
 
-def _policies(names: Sequence[object]) -> list[str]:
-    from penstock.policies.registry import expand
-
-    texts: list[str] = []
-    for index, name in enumerate(names):
-        if not isinstance(name, str):
-            raise InputError(f"policies[{index}]", f"{short(name)} is no name; expected one that `penstock policies` lists")
+def _policies(given: Sequence[object]) -> dict[str, OwnPolicy | None]:
+    """The policies by name, in their order, with the texts of those that are given as functions or objects."""
+    found: list[tuple[str, OwnPolicy | None]] = []
+    for index, one in enumerate(given):
         try:
-            for member in expand([name]):
-                require_policy(member)
+            found += _members(one)
         except InputError as error:
             raise InputError(f"policies[{index}]", str(error)) from None
-        texts += expand([name])
-    return _once(texts, "policies")
+    _once([name for name, _ in found], "policies")
+    return dict(found)
+
+
+def _members(given: object) -> list[tuple[str, OwnPolicy | None]]:
+    """The policy, or those of the family, that an entry of the list stands for."""
+    if isinstance(given, str):
+        for name in expand([given]):
+            require_policy(name)
+        return [(name, None) for name in expand([given])]
+    if isinstance(given, Policy) and is_built_in(given):
+        return [(given.name, None)]
+    if isinstance(given, Policy) or callable(given):
+        own = own_policy_text(given)
+        return [(own.name, own)]
+    raise InputError("", f"{short(given)} is no name; expected one that `penstock policies` lists")
 
 
 def _once(values: list[T], place: str) -> list[T]:

@@ -12,6 +12,7 @@ from penstock import __version__
 from penstock.model import PenstockError
 
 SOURCES: Final = (
+    "numeric/*",
     "model/*",
     "workloads/*",
     "policies/*",
@@ -19,9 +20,10 @@ SOURCES: Final = (
     "theory/*",
     "planning/placement/*",
     "campaign/cells",
-    "campaign/compute",
+    "campaign/own_policies",
     "campaign/rows",
     "campaign/sources",
+    "campaign/workers",
 )
 """The modules of the package that decide what a row says."""
 

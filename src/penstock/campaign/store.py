@@ -4,6 +4,7 @@
 
     campaign.json     what the campaign is and which program computes it; compared when the campaign goes on
     parts/KEY.parquet the rows of one task, written under a temporary name and renamed: if it is there, it is whole
+    policies/NAME.py  the text of a policy that was defined in a notebook or a script
     results.parquet   all rows in the campaign's order, once all parts are there; gone while a part is computed again
 """
 
@@ -86,9 +87,17 @@ class Store:
         self._require_same(_manifest(manifest))
         with _said(self.parts):
             self.parts.mkdir(exist_ok=True)
+            self._write_policies()
             for folder in (self.folder, self.parts):
                 for leftover in folder.glob(".*.parquet"):  # of a process that was killed while it wrote
                     leftover.unlink(missing_ok=True)
+
+    def _write_policies(self) -> None:
+        """The texts of the policies of a notebook, for the commands of the rows."""
+        for own in self.campaign.own_policies:
+            file = self.folder / own.file
+            file.parent.mkdir(exist_ok=True)
+            _write(file, own.text.encode())
 
     def _part(self, task: Task) -> Path:
         return self.parts / f"{task.key}.parquet"
@@ -101,10 +110,15 @@ class Store:
         ours = self.campaign.definition()
         where, expected = str(self.folder), "expected a new or an empty folder"
         theirs = f"{manifest.get('campaign')!r} of {manifest.get('cells')} cells"
-        if any(manifest.get(key) != ours[key] for key in ("campaign", "cells", "digest")):
+        known = manifest.get("policy_files", {})
+        if any(manifest.get(key) != ours[key] for key in ("campaign", "cells")) or set(known) != set(ours["policy_files"]):
             raise InputError(where, f"holds another campaign, {theirs}; {expected}")
-        if manifest.get("policy_files") != ours["policy_files"]:
-            raise InputError(where, f"the files of its policies {', '.join(ours['policy_files'])} have changed; {expected}")
+        # A text is in the digest too, so what has changed is looked for first.
+        changed = [name for name, stamp in ours["policy_files"].items() if known[name] != stamp]
+        if changed:
+            raise InputError(where, f"the files of its policies {', '.join(changed)} have changed; {expected}")
+        if manifest.get("digest") != ours["digest"]:
+            raise InputError(where, f"holds another campaign, {theirs}; {expected}")
         program: Identity = manifest.get("identity", {})
         different = differences(program, identity())
         if different is not None:

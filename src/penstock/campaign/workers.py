@@ -2,8 +2,8 @@
 
 A local worker process: tasks come in through a connection, parts go out.
 
-Started by `penstock.campaign.workers` as ``python -m penstock.campaign.workers FD``, not by multiprocessing, which would run
-the user's own script again in every worker. It ends when the campaign's process is gone.
+Started as a program of its own and not by multiprocessing, which would run the user's own script again in every worker. It
+ends when the campaign's process is gone.
 
 Local worker processes, one connection each, so that it is known which task a dead worker had.
 """
@@ -40,6 +40,10 @@ from penstock.theory.bounds import bounds, compile_bounds
 LOST_AFTER: Final = 4
 """How often a worker may die with a task before the task is given up; Dask's own default."""
 
+_PROGRAM: Final = "from penstock.campaign.workers import main; main()"
+"""Not ``-m``: the package imports this module, and Python would have it twice."""
+READY: Final = b"ready"
+"""The first message of a worker."""
 _COMPILING: Final = threading.Lock()
 """A Dask worker may have several threads; compiling changes settings of the whole process."""
 
@@ -69,9 +73,10 @@ def warm_up(campaign: Campaign) -> None:
             workload = task.workloads()[0]
             on = task.placed(workload)
             for cell in task.cells:
-                if cell.policy == BOUND:
+                policy = cell.find_policy()
+                if policy is None:
                     compile_bounds()
-                elif (policy := find(cell.policy)).built_in:
+                elif policy.built_in:
                     _ready_run(workload, policy, on)
 
 
@@ -100,7 +105,8 @@ def _row(cell: Cell, window: int, workload: Workload, on: Placed | None) -> dict
                 compile_bounds()
             return bounded(cell, window, workload, bounds(workload, placement=on.resources if on else None), on)
         with _COMPILING:
-            run = _ready_run(workload, _ready(cell.policy, policy_file_digest(cell.policy)), on)
+            policy = cell.own.load() if cell.own else _ready(cell.policy, policy_file_digest(cell.policy))
+            run = _ready_run(workload, policy, on)
         return computed(cell, window, run.finish(), Shape.of(run), on)
     except Exception as error:  # whatever a user's policy raises is the row's error
         return failed(cell, window, _located(cell, error))
@@ -126,6 +132,12 @@ def _ready(name: str, _file_digest: str | None) -> Policy:
     return find(name)
 
 
+def main() -> None:
+    """A worker process, with the number of its connection as the only argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the campaign's process, which ends its workers
+    serve(Connection(int(sys.argv[1])))
+
+
 def serve(connection: Connection) -> None:
     """Say that it is ready, then answer each task with its part, or with the error that refuses this worker."""
     with suppress(EOFError, ConnectionError):
@@ -136,15 +148,6 @@ def serve(connection: Connection) -> None:
                 connection.send(compute(task, campaign))
             except OtherVersion as error:
                 connection.send(error)
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the campaign's process, which ends its workers
-    serve(Connection(int(sys.argv[1])))
-
-
-READY: Final = b"ready"
-"""The first message of a worker."""
 
 
 @dataclass
@@ -187,7 +190,7 @@ class LocalPool:
         idle = sum(worker.task is None for worker in self._workers.values())
         for _ in range(min(wanted - idle, self._count - len(self._workers))):
             ours, theirs = Pipe()
-            command = [sys.executable, "-P", "-m", "penstock.campaign.workers", str(theirs.fileno())]
+            command = [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
             process = subprocess.Popen(  # noqa: S603  (our own module)
                 command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL

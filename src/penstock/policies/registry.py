@@ -3,7 +3,9 @@
 From what a user writes to a policy.
 
 - ``fcfs``: a built-in one; ``periodic-greedy-yield:delta=60`` with a parameter (a time may carry a unit: ``delta=1 min``).
-- ``mypkg.mymod:name`` or ``./mine.py:name``: the user's own function ``name(view, rates)``, or a `Policy` of that name.
+- ``mypkg.mymod:name`` or ``./mine.py:name``: the user's own function ``name(view, rates)``, or a `Policy` of that name,
+  which may have a parameter too: ``./mine.py:NAME:tau=60``.
+- From Python, the function itself or a `Policy` object: see `as_policy`.
 
 Where several can be named, ``sharing``, ``exclusive`` and ``static`` stand for the built-in policies of that family, and
 ``all`` for all of them.
@@ -19,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from penstock.model import InputError
 from penstock.policies.balance import BALANCE
@@ -49,6 +51,7 @@ from penstock.policies.look_ahead import LOOK_AHEAD_GREEDY_YIELD
 from penstock.policies.policy import Policy
 from penstock.policies.set_10 import SET_10, SET_10_BASIC
 from penstock.policies.static_orders import HIERARCHICAL_ROUND_ROBIN, PERIODIC_FIFO, PERIODIC_JOHNSON, PERIODIC_MOST_REMAIN
+from penstock.policies.view import RatesFunction
 
 REGISTRY: Final[dict[str, Policy]] = {
     policy.name: policy
@@ -91,6 +94,9 @@ ALIASES: Final = {"most-remain": "longest-remaining", "serializing": "fifo", "ca
 """Other names in the papers."""
 ALL: Final = "all"
 
+PolicyLike: TypeAlias = Policy | RatesFunction | str
+"""What stands for a policy: its name, a function of (view, rates), or a `Policy`."""
+
 
 def expand(names: Iterable[str]) -> list[str]:
     """The names, with a family's members in its place; each once."""
@@ -107,11 +113,49 @@ def find(text: str) -> Policy:
     name = ALIASES.get(name, name)
     if name in REGISTRY:
         return REGISTRY[name].with_parameters(_parameters(text, rest))
-    if len(rest) == 1 and (name.endswith(".py") or all(part.isidentifier() for part in name.split("."))):
-        return _own(text, name, rest[0])
+    is_module = name.endswith(".py") or all(part.isidentifier() for part in name.split("."))
+    if is_module and rest and all("=" in part for part in rest[1:]):
+        return _from_module(text, name, rest[0]).with_parameters(_parameters(text, rest[1:]))
     raise InputError(
         f"policy {text}", f"unknown; expected one of {', '.join(REGISTRY)}, or your own as module:name or ./file.py:name"
     )
+
+
+def as_policy(given: PolicyLike) -> Policy:
+    """The policy that `given` stands for.
+
+    Args:
+        given: a name as for `find`; a function of (view, rates), whose own name becomes that of the policy; or a `Policy`.
+
+    Returns:
+        The policy. One that is not built in is compiled with bounds checked, and asked at every event.
+
+    Raises:
+        InputError: for an unknown name, and for what is no policy.
+    """
+    if isinstance(given, str):
+        return find(given)
+    if isinstance(given, Policy) and is_built_in(given):
+        return given
+    return own_policy(given, getattr(given, "__name__", repr(given)))
+
+
+def is_built_in(policy: Policy) -> bool:
+    """Whether the policy is one of Penstock's own, with any parameters."""
+    return policy.name.partition(":")[0] in REGISTRY and policy.rates.__module__.startswith("penstock.policies.")
+
+
+def own_policy(thing: Any, name: str) -> Policy:
+    """A user's function, under that name, or a user's `Policy`: it runs as written, and guarded."""
+    if isinstance(thing, Policy):
+        return replace(thing, built_in=False, proportional=False, order=None, _compiled={})
+    function = getattr(thing, "py_func", thing)  # of what numba has compiled already
+    if not inspect.isfunction(function):
+        raise InputError(f"policy {name}", "it is no policy; expected a name, a function of (view, rates) or a Policy")
+    if len(inspect.signature(function).parameters) != 2:
+        raise InputError(f"policy {name}", "it does not take two arguments; expected a function of (view, rates)")
+    summary = (inspect.getdoc(function) or "").split("\n")[0]
+    return Policy(name=name, rates=function, summary=summary, idles=True, built_in=False)
 
 
 def _parameters(text: str, parts: list[str]) -> dict[str, str]:
@@ -124,23 +168,18 @@ def _parameters(text: str, parts: list[str]) -> dict[str, str]:
     return parameters
 
 
-def _own(text: str, module_name: str, name: str) -> Policy:
+def _from_module(text: str, module_name: str, name: str) -> Policy:
     """A policy from a user's file or module."""
-    module = _load_file(text, module_name) if module_name.endswith(".py") else _import(text, module_name)
+    module = load_file(text, module_name) if module_name.endswith(".py") else _import(text, module_name)
     thing = getattr(module, name, None)
-    if isinstance(thing, Policy):
-        # It runs as written, and guarded.
-        return replace(thing, built_in=False, proportional=False, order=None, _compiled={})
-    if not inspect.isfunction(thing):
+    if not (inspect.isfunction(thing) or isinstance(thing, Policy)):
         functions = [key for key, value in vars(module).items() if inspect.isfunction(value) or isinstance(value, Policy)]
         raise InputError(f"policy {text}", f"no function {name!r} there; expected one of {', '.join(functions) or 'none'}")
-    if len(inspect.signature(thing).parameters) != 2:
-        raise InputError(f"policy {text}", "it does not take two arguments; expected a function of (view, rates)")
-    summary = (inspect.getdoc(thing) or "").split("\n")[0]
-    return Policy(name=text, rates=thing, summary=summary, idles=True, built_in=False)
+    return own_policy(thing, f"{module_name}:{name}")
 
 
-def _load_file(text: str, path: str) -> ModuleType:
+def load_file(text: str, path: str) -> ModuleType:
+    """The Python file at the path as a module; `text` is what an error calls the policy."""
     if not Path(path).is_file():
         raise InputError(f"policy {text}", f"there is no file {path}; expected a Python file")
     specification = importlib.util.spec_from_file_location(Path(path).stem, path)
