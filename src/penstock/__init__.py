@@ -8,7 +8,9 @@
     result = penstock.simulate(workload, "greedy-yield")
     print(result.min_yield)
 
-Names are imported when they are first used, so that ``penstock --help`` need not wait for numba.
+Every command is also a function with the words of its options, and returns a result with ``to_dict()``, ``to_pandas()`` and
+a table for notebooks; `penstock.plot` draws them. Names are imported when they are first used, so that ``penstock --help``
+need not wait for numba.
 """
 
 from __future__ import annotations
@@ -19,30 +21,47 @@ from typing import TYPE_CHECKING, Any
 from penstock import renamed
 
 if TYPE_CHECKING:
+    from penstock import plot
+    from penstock.api.campaigns import campaign
+    from penstock.api.comparing import compare
+    from penstock.api.deltas import delta
+    from penstock.api.packing import pack
+    from penstock.api.placing import place
+    from penstock.api.runs import bounds, simulate
+    from penstock.api.sizing import buffer
     from penstock.engine import Result, Run
     from penstock.model import Application, InputError, PenstockError, Phases, Platform, PolicyFault, Workload
     from penstock.model.files import read, write
-    from penstock.planning.placement.runs import bounds, simulate
     from penstock.policies import Need, Policy, View
+    from penstock.policies.policy import Parameter
     from penstock.theory import Bounds
 
 __version__ = "0.2.0"
 
 _HOMES = {
+    "penstock.api.comparing": ("compare",),
+    "penstock.api.deltas": ("delta",),
+    "penstock.api.packing": ("pack",),
+    "penstock.api.placing": ("place",),
+    "penstock.api.runs": ("bounds", "simulate"),
+    "penstock.api.sizing": ("buffer",),
     "penstock.engine": ("Result", "Run"),
     "penstock.model": ("Application", "InputError", "PenstockError", "Phases", "Platform", "PolicyFault", "Workload"),
     "penstock.model.files": ("read", "write"),
-    "penstock.planning.placement.runs": ("bounds", "simulate"),
     "penstock.policies": ("Need", "Policy", "View"),
+    "penstock.policies.policy": ("Parameter",),
     "penstock.theory": ("Bounds",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("campaign", "plot")
+"""Modules that are found without being imported; `penstock.campaign` can also be called."""
 
 __all__ = [
     "Application",
     "Bounds",
     "InputError",
     "Need",
+    "Parameter",
     "PenstockError",
     "Phases",
     "Platform",
@@ -54,6 +73,13 @@ __all__ = [
     "Workload",
     "__version__",
     "bounds",
+    "buffer",
+    "campaign",
+    "compare",
+    "delta",
+    "pack",
+    "place",
+    "plot",
     "read",
     "simulate",
     "write",
@@ -64,6 +90,8 @@ renamed.install()
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"penstock.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -10,6 +10,7 @@ import penstock
 from penstock import read
 from penstock.cli import bound, output
 from penstock.cli.main import main, parser
+from penstock.cli.watching import watch
 from penstock.theory.link_demand import PIECES
 
 Capture = pytest.CaptureFixture[str]
@@ -98,7 +99,7 @@ def test_compare_gives_bounds_and_gaps_as_json(demo: Path, capsys: Capture, know
 
 
 def test_compare_without_a_bound(demo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.cli.compare.find_bounds", lambda *_: pytest.fail("it was computed"))
+    monkeypatch.setattr("penstock.api.comparing.found_bounds", lambda *_, **__: pytest.fail("it was computed"))
     arguments = ["compare", str(demo), "--policy", "fcfs", "--no-bound"]
     assert main([*arguments, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -136,5 +137,5 @@ def test_a_terminal_says_that_the_bound_is_under_way(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert numbers(output.find_bounds(read(demo), None)) == numbers(known)
+    assert numbers(penstock.bounds(demo, watch=watch)) == numbers(known)
     assert "bound …" in capsys.readouterr().err

@@ -172,10 +172,10 @@ def test_a_gantt_is_drawn(jobs: str, tmp_path: Path, capsys: Capture, kind: str)
 def test_a_large_batch_is_drawn_without_its_transfers(
     jobs: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pack, "MOST_TRACED", 3)
+    monkeypatch.setattr("penstock.api.packing.MOST_TRACED", 3)
     asked = []
     monkeypatch.setattr(
-        "penstock.planning.batch.schedule",
+        "penstock.api.packing.schedule",
         lambda *things, **options: asked.append(options["trace"]) or schedule(*things, **options),
     )
     out = tmp_path / "gantt.svg"

@@ -6,14 +6,21 @@
 
     campaign = grid("pressure", "synthetic", {"pressure": [0.2, 0.5, 0.8]}, seeds=range(20), policies=["fcfs", "fair-share"])
     table = run(campaign, "out/pressure")
+
+The module can also be called, as ``penstock.campaign(campaign, "out/pressure")``: see `penstock.api.campaigns.campaign`.
 """
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from penstock.campaign.campaign_files import read
 from penstock.campaign.cells import BOUND, Campaign, Cell, Task, grid
 from penstock.campaign.execute import run
 from penstock.campaign.rows import SCHEMA
 from penstock.campaign.sources import SOURCES, Source
-from penstock.campaign.summary import by_policy, failures, placements
+from penstock.campaign.summary import by_policy, failures, placements, summarise
 
 __all__ = [
     "BOUND",
@@ -29,4 +36,16 @@ __all__ = [
     "placements",
     "read",
     "run",
+    "summarise",
 ]
+
+
+class _CallableModule(ModuleType):
+    """The function `penstock.campaign` has the name of this package, and importing the package must not hide it."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Run a campaign; the function is in a layer above this one and is looked up when it is called."""
+        return import_module("penstock.api.campaigns").campaign(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -5,19 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import (
-    FILE_HELP,
-    add_json,
-    add_placement,
-    bounds_document,
-    console,
-    emit_json,
-    find_bounds,
-    find_placement,
-    placement_document,
-    print_placement,
-)
+from penstock.cli.output import FILE_HELP, add_json, add_placement, console, emit_json, print_placement
 from penstock.cli.used_fields import Case, note_unused
+from penstock.cli.watching import watch
 
 MOST_PIECES = 10_000
 
@@ -46,19 +36,19 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.model.files import read
+    from penstock.api.outputs import check_output
+    from penstock.api.runs import bounds
 
-    workload = read(options.file)
-    placed = find_placement(workload, options)
-    bounds = find_bounds(workload, placed, options.pieces)
-    note_unused("bound", Case.of(workload, (), placed))
+    check_output(options.output)
+    found = bounds(options.file, options.pieces, options.placement, allocation=options.allocation, watch=watch)
+    note_unused("bound", Case.of(found.workload, (), found.placed))
     if options.json or options.output:
-        emit_json({**bounds_document(bounds), **placement_document(placed)}, options.output)
+        emit_json(found.to_dict(), options.output)
         return 0
     from penstock.report import bounds_table
 
-    console().print(bounds_table(bounds))
-    print_placement(placed)
+    console().print(bounds_table(found))
+    print_placement(found.placed)
     return 0
 
 

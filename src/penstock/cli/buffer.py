@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table
 from penstock.cli.used_fields import Case, note_unused
-from penstock.numeric.tolerances import PLAN_ROUNDING
+from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
+    from penstock.api.sizing import SizingResult
     from penstock.buffers.advice import Advice
     from penstock.buffers.plan import BufferPlan
     from penstock.numeric.arrays import Floats
 
 MOST_ROWS = 20
-POINTS = 13
-"""Sizes in the drawing of stretch against size."""
 INFEASIBLE = 1
 
 
@@ -63,16 +60,6 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.buffers.advice import advise
-    from penstock.buffers.plan import DYNAMIC, STATIC
-    from penstock.buffers.search import POLICIES, THRESHOLDS, strategies
-    from penstock.model import parse_units
-    from penstock.model.files import read
-    from penstock.policies.registry import expand, find
-    from penstock.report.pictures import check_suffix
-
-    if options.plot:
-        check_suffix(Path(options.plot))
     for name in ("policy", "threshold"):
         if getattr(options, name) and options.size is None and options.stretch is None:
             options.parser.error(f"--{name} is for a search; expected --size or --stretch too")
@@ -80,83 +67,47 @@ def run(options: argparse.Namespace) -> int:
         options.parser.error("only one thing can go to standard output; expected a file for the others")
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
-    modes = [STATIC] if options.static else [DYNAMIC] if options.dynamic else [STATIC, DYNAMIC]
-    size = None if options.size is None else parse_units.volume(_number(options.size), "size")
-    policies = _without_static(expand(options.policy), options.policy) if options.policy else POLICIES
-    workload = read(options.file)
-    advice = advise(
-        workload,
-        modes,
-        size=size,
+    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.sizing import buffer
+
+    for path in (options.output, options.plan, options.directives):
+        check_output(path)
+    check_picture(options.plot)
+    result = buffer(
+        options.file,
+        static=options.static,
+        dynamic=options.dynamic,
+        size=options.size,
         stretch=options.stretch,
-        tried=strategies(modes, policies, options.threshold or THRESHOLDS),
+        policy=options.policy,
+        threshold=options.threshold,
         capped=options.capped,
-        shown=lambda tried: one_by_one(list(tried), lambda strategy: strategy.label),
+        watch=watch,
     )
-    searching = options.size is not None or options.stretch is not None
-    note_unused("buffer", Case(workload, [find(name) for name in policies] if searching else ()))
-    _write_files(options, advice)
+    note_unused("buffer", Case(result.workload, result.policies))
+    _write_files(options, result)
     if options.json or options.output:
-        emit_json(advice.to_dict(), options.output)
+        emit_json(result.to_dict(), options.output)
     elif "-" not in (options.plan, options.directives):
-        _print(advice)
-    return 0 if advice.feasible or advice.searches else INFEASIBLE
+        _print(result)
+    return 0 if result.feasible or result.advice.searches else INFEASIBLE
 
 
-def _without_static(names: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Static orders, which know no buffer, only where they were named and not as part of a family."""
-    from penstock.policies.policy import STATIC
-    from penstock.policies.registry import find
-
-    return [name for name in names if name in asked or find(name).family != STATIC]
-
-
-def _number(text: str) -> str | float:
-    """A bare number as such, so that an error quotes it as one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _write_files(options: argparse.Namespace, advice: Advice) -> None:
-    from penstock.model import InputError
-
-    plans = list(advice.plans.values())
+def _write_files(options: argparse.Namespace, result: SizingResult) -> None:
     if options.plan:
-        emit_json({"plans": {plan.mode: plan.to_dict() for plan in plans}}, options.plan)
+        emit_json(result.plan_document(), options.plan)
     if options.directives:
-        from penstock.buffers.plan import directives
-
-        shares = advice.shares()
-        if shares is None:
-            raise InputError("directives", "there is no static buffer to divide; expected one that is feasible or reached")
-        emit_text(directives(advice.workload, shares, options.style), options.directives)
+        emit_text(result.to_directives(options.style), options.directives)
     if options.plot:
-        _draw(Path(options.plot), advice, "standard input" if options.file == "-" else Path(options.file).name)
+        result.write_plot(options.plot)
+        sys.stderr.write(f"plot: {options.plot}\n")
 
 
-def _draw(path: Path, advice: Advice, title: str) -> None:
-    import numpy as np
-
-    from penstock.buffers.advice import LARGEST, parts_for, stretch_by_size
-    from penstock.report.plot import write_filling
-
-    sizes = [plan.size for plan in advice.plans.values() if plan.size is not None]
-    curves = {}
-    if sizes:
-        capped = next(iter(advice.plans.values())).demand.capped
-        parts = parts_for(advice.workload, advice.plans, capped=capped)
-        tried = np.linspace(0.0, LARGEST * max(sizes), POINTS).tolist()
-        curves = stretch_by_size(advice.workload, list(advice.plans), tried, parts, capped=capped)
-    write_filling(path, advice.plans, curves, title)
-    sys.stderr.write(f"plot: {path}\n")
-
-
-def _print(advice: Advice) -> None:
+def _print(result: SizingResult) -> None:
     """Print the plans, who gets what, what the search found, and what one more terabyte would buy."""
     from penstock.report.format_units import volume
 
+    advice = result.advice
     _print_plans(advice)
     shares = advice.shares()
     if shares is not None and shares.any():
@@ -165,7 +116,7 @@ def _print(advice: Advice) -> None:
     if advice.found:
         print()
         _print_found(advice)
-    for note in _notes(advice):
+    for note in result.notes():
         print(f"note: {note}")
 
 
@@ -230,27 +181,3 @@ def _print_found(advice: Advice) -> None:
         "mean by durations": [f"{one.replay.mean_duration_stretch:.4f}" for one in shown],
     }
     print_table(columns, ("mean by durations", "by durations"))
-
-
-def _notes(advice: Advice) -> Iterator[str]:
-    """What a reader of the figures must know."""
-    from penstock.report.format_units import duration, volume
-
-    plans = list(advice.plans.values())
-    yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)
-    yield from dict.fromkeys(plan.obstacle.message for plan in plans if plan.obstacle)
-    backlog = advice.backlog()
-    if backlog is not None and backlog.size > PLAN_ROUNDING * next(iter(advice.plans.values())).demand.unit:
-        when = f"from {duration(backlog.begin)} to {duration(backlog.end)}"
-        most = f"{volume(backlog.size)}, {when}"
-        yield f"the most that piles up when all write at full speed is {most}: the size of a dynamic buffer"
-    if advice.asked_size is not None and advice.bound is not None:
-        least, size = f"{advice.bound:.4f}", volume(advice.asked_size)
-        yield f"no strategy has a stretch below {least} with {size}; what the search found is an upper bound"
-    if advice.asked_stretch is not None and advice.bound is not None:
-        best = f"found {volume(advice.found[0].size)}" if advice.found else "found none that reaches it"
-        least, stretch = volume(advice.bound), f"{advice.asked_stretch:g}"
-        yield f"a stretch of {stretch} takes at least {least}; the search {best}, an upper bound"
-    for mode, (at, more) in advice.fair.items():
-        now, then = f"{at.stretch:.4f} with {volume(at.size)}", f"{more.stretch:.4f} with 1 TB more"
-        yield f"{mode}, fair sharing: largest stretch {now}, {then}"

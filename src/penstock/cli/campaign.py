@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import sys
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import add_placement, console, emit_json
+from penstock.cli.output import add_placement, console, emit_json, emit_text, print_table
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
+    from penstock.api.campaigns import CampaignResult, SummaryResult
     from penstock.campaign import Campaign
-    from penstock.planning.placement.runs import Placed
 
 FAILED = 1
 DASK_HELP = (
@@ -39,40 +38,61 @@ def configure(commands: Any) -> None:
     where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
     add_placement(command)
     command.add_argument("--retry", action="store_true", help="also compute the cells again that have failed")
+    command.add_argument(
+        "--summary-by",
+        metavar="NAMES",
+        help="also print mean, standard deviation and standard error for each combination of these, separated by commas: "
+        "parameters, policy, seed, window (with --csv or --plot: the parameters that vary, and the policy)",
+    )
+    command.add_argument(
+        "--measures",
+        metavar="NAMES",
+        default="min_yield,efficiency,utilization",
+        help="columns of the rows that are summarised, separated by commas (min_yield,efficiency,utilization)",
+    )
+    command.add_argument("--csv", metavar="OUT", help="write the summary as comma-separated values (- for standard output)")
+    command.add_argument("--plot", metavar="OUT", help="draw the summary with standard errors: .svg, .png or .html")
     command.add_argument("--json", action="store_true", help="print the summary as JSON instead of a table")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, parser=command)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock import campaign
+    from penstock.api.campaigns import campaign, described_campaign
+    from penstock.api.outputs import check_output, check_picture
 
-    described = campaign.read(options.file, allocation=options.allocation, placement=options.placement)
+    if options.csv == "-" and options.json:
+        options.parser.error("only one thing can go to standard output; expected a file for --csv")
+    check_output(options.csv)
+    check_picture(options.plot)
+    described = described_campaign(options.file, options.allocation, options.placement)
     _note_unused(described)
-    table = campaign.run(described, options.out, workers=options.workers, dask=options.dask, retry=options.retry)
-    policies, failures = campaign.by_policy(table), campaign.failures(table)
-    placements = _placements(described, campaign.placements(table))
-    results = str(Path(options.out) / "results.parquet")
+    result = campaign(described, options.out, workers=options.workers, dask=options.dask, retry=options.retry)
+    wanted = options.summary_by is not None or options.csv or options.plot
+    summary = result.summary(options.summary_by, options.measures) if wanted else None
     if options.json:
-        heading = {"campaign": described.name, "cells": len(described.cells), "rows": len(table), "results": results}
-        told = [{**on.to_dict(), "rows": rows} for on, rows in placements]
-        emit_json({**heading, "policies": policies, "placements": told, "failures": failures}, None)
-    else:
-        _print(policies, failures)
-        for on, rows in placements:
-            print(f"placement: {on.text}{f', {rows:,} rows' if len(placements) > 1 else ''}")
-        print(f"results: {results}")
-    return FAILED if failures else 0
+        emit_json({**result.to_dict(), **({"summary": summary.to_dict()} if summary else {})}, None)
+    elif options.csv != "-":
+        _print(result, summary)
+    if summary is not None:
+        _write_files(options, summary)
+    return FAILED if result.failures else 0
+
+
+def _write_files(options: argparse.Namespace, summary: SummaryResult) -> None:
+    if options.csv:
+        emit_text(summary.to_csv(), options.csv)
+    if options.plot:
+        summary.write_plot(options.plot)
+        sys.stderr.write(f"plot: {options.plot}\n")
 
 
 def _note_unused(described: Campaign) -> None:
     """Name what its workload files say and no run uses; what is wrong with a file is the error of its rows."""
-    from penstock.campaign import BOUND
     from penstock.model import PenstockError
     from penstock.model.files import read
-    from penstock.policies import find
 
-    policies = [find(name) for name in described.policies if name != BOUND]
+    policies = described.find_policies()
     cases = []
     files = {task.cells[0].parameters["path"]: task for task in described.tasks if task.cells[0].kind == "file"}
     for path, task in files.items():
@@ -82,28 +102,42 @@ def _note_unused(described: Campaign) -> None:
     note_unused("campaign", *cases)
 
 
-def _placements(described: Campaign, rows: Mapping[str, int]) -> list[tuple[Placed, int]]:
-    """Where the placements come from, each with its number of rows."""
-    from penstock.planning.placement.heuristics import from_name
-    from penstock.planning.placement.runs import Placed
-
-    asked = any(cell.placing for cell in described.cells)
-    found = {name: None if name == "file" else from_name(name) for name in rows}
-    return [(Placed((), found[name], default=bool(found[name]) and not asked), count) for name, count in rows.items()]
-
-
-def _print(policies: list[dict[str, Any]], failures: list[dict[str, Any]]) -> None:
+def _print(result: CampaignResult, summary: SummaryResult | None) -> None:
     from rich.table import Table
 
     table = Table("policy", box=None, header_style="bold", pad_edge=False)
     for title in ("min yield", "efficiency", "utilization", "rows", "failed"):
         table.add_column(title, justify="right")
-    for row in policies:
+    for row in result.by_policy():
         means = [row[name] for name in ("min_yield", "efficiency", "utilization")]
         numbers = ["–" if mean is None else f"{mean:.4f}" for mean in means]
         table.add_row(row["policy"], *numbers, str(row["rows"]), str(row["failed"]))
     console().print(table)
+    if summary is not None:
+        _print_summary(summary)
+    failures = result.failures
     for failure in failures[:3]:
         print(f"failed: {failure['command']}: {failure['error']}")
     if len(failures) > 3:
         print(f"failed: {len(failures) - 3} more, in the column error")
+    for on, rows in result.placements:
+        print(f"placement: {on.text}{f', {rows:,} rows' if len(result.placements) > 1 else ''}")
+    print(f"results: {result.results}")
+
+
+def _print_summary(summary: SummaryResult) -> None:
+    """One row for each combination: means, standard deviations and standard errors."""
+    rows = summary.rows
+    columns = {name: [_number(row[name]) for row in rows] for name in summary.by}
+    columns["rows"] = [str(row["rows"]) for row in rows]
+    for measure in summary.measures:
+        for suffix, sign in (("mean", ""), ("std", "σ "), ("se", "± ")):
+            columns[f"{sign}{measure}"] = [_number(row[f"{measure}_{suffix}"]) for row in rows]
+    optional = [name for name in columns if name.startswith("σ ")] + [name for name in columns if name.startswith("± ")]
+    print()
+    print_table(columns, optional, "σ standard deviation, ± standard error of the mean", wide=summary.by)
+    print()
+
+
+def _number(value: Any) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

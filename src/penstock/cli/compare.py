@@ -1,10 +1,10 @@
-"""``penstock compare FILE``: one workload under all policies, or some."""
+"""``penstock compare FILE …``: workloads under all policies, or some."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import (
@@ -12,35 +12,29 @@ from penstock.cli.output import (
     POLICY_HELP,
     add_outputs,
     add_placement,
-    bounds_document,
     emit_json,
-    emit_report,
-    find_bounds,
-    find_placement,
-    placement_document,
     print_comparison,
     print_notes,
     print_placement,
-    run_all,
+    print_table,
 )
 from penstock.cli.used_fields import Case, note_unused
+from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
-    from penstock.engine import Result
-    from penstock.model import Workload
-    from penstock.policies import Policy
-    from penstock.theory import Bounds
+    from penstock.api.comparing import ComparisonResult, ComparisonSeries
 
 
 def configure(commands: Any) -> None:
     """Declare the command."""
     command = commands.add_parser(
         "compare",
-        help="run a workload under many policies",
+        help="run workloads under many policies",
         description="Run a workload under all policies that share the link, or under those named, and compare them with "
-        "each other and with what no schedule can pass.",
+        "each other and with upper bounds for any schedule. Of several workloads there is a table each, and means over "
+        "all of them.",
     )
-    command.add_argument("file", metavar="FILE", nargs="?", help=FILE_HELP)
+    command.add_argument("files", metavar="FILE", nargs="*", help=FILE_HELP)
     command.add_argument(
         "--policy",
         metavar="NAME",
@@ -48,7 +42,7 @@ def configure(commands: Any) -> None:
         action="extend",
         help=f"{POLICY_HELP}; can be repeated; a family, as exclusive, or all (default: sharing)",
     )
-    command.add_argument("--no-bound", action="store_true", help="leave out what no schedule can pass, and the gaps to it")
+    command.add_argument("--no-bound", action="store_true", help="leave out the upper bounds, and the gaps to them")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
     add_placement(command)
     add_outputs(command)
@@ -57,53 +51,87 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    names = options.policy or []
-    if options.file is None and len(names) > 1:  # the file stood last, where --policy has taken it for a name
-        options.file = names.pop()
-    if options.file is None:
+    files, policies = _told_apart(options.files, options.policy or [])
+    if not files:
         options.parser.error("the following arguments are required: FILE")
-    from penstock.model.files import read
-    from penstock.policies import expand, find
-    from penstock.policies.policy import SHARING
+    if options.html and len(files) > 1:
+        options.parser.error(f"--html is the report of one workload, and here are {len(files)} files; expected one")
+    from penstock.api.comparing import compare
+    from penstock.api.outputs import check_output
 
-    found = [find(name) for name in expand(names or [SHARING])]
-    workload = read(options.file)
-    policies = _suited(workload, found, names)
-    placed = find_placement(workload, options)
-    results = run_all(workload, policies, placed, trace=options.html is not None, check=options.check)
-    bounds = None if options.no_bound else find_bounds(workload, placed)
-    note_unused("compare", Case.of(workload, policies, placed))
-    _note_left_out([policy.name for policy in found if policy not in policies])
+    for path in (options.output, options.html):
+        check_output(path)
+    series = compare(
+        files,
+        policies or None,
+        allocation=options.allocation,
+        placement=options.placement,
+        bound=not options.no_bound,
+        trace=options.html is not None,
+        check=options.check,
+        watch=watch,
+    )
+    _note(series)
+    result = series if len(files) > 1 else series[0]
     if options.json or options.output:
-        emit_json({**_document(results, bounds), **placement_document(placed)}, options.output)
+        emit_json(result.to_dict(), options.output)
     else:
-        print_comparison(results, bounds)
-        print_placement(placed)
-        print_notes(results)
+        _print(series)
     if options.html:
-        emit_report(options.html, workload, results, options.file, bounds)
+        series[0].write_html(options.html)
+        sys.stderr.write(f"report: {options.html}\n")
     return 0
 
 
-def _suited(workload: Workload, policies: Sequence[Policy], names: Sequence[str]) -> list[Policy]:
-    """The policies that can run it: beside buffers and on I/O resources no static orders that only their family names."""
-    from penstock.policies.policy import STATIC
+def _told_apart(files: list[str], names: list[str]) -> tuple[list[str], list[str]]:
+    """The files and the policies: files that stand last, --policy has taken for names."""
+    from penstock.model.files import SUFFIXES
 
-    buffer = workload.platform.buffer
-    if not workload.on_resources and (buffer is None or buffer.size is None):
-        return list(policies)
-    return [policy for policy in policies if policy.family != STATIC or policy.name in names]
-
-
-def _note_left_out(names: Sequence[str]) -> None:
-    if names:
-        sys.stderr.write(f"note: left out {', '.join(names)}: their orders are those of a link\n")
+    policies = list(names)
+    behind: list[str] = []
+    while len(policies) > 1 and policies[-1].endswith(SUFFIXES):
+        behind.insert(0, policies.pop())
+    if not files and not behind and len(policies) > 1:
+        behind = [policies.pop()]
+    return [*files, *behind], policies
 
 
-def _document(results: Sequence[Result], bounds: Bounds | None) -> dict[str, Any]:
-    from penstock.report.objectives import gaps
+def _note(series: ComparisonSeries) -> None:
+    """Name what files say and no run uses, and the policies that could not run."""
+    cases = []
+    for one in series.comparisons:
+        case = Case.of(one.workload, [run.policy_object for run in one.runs], one.placed)
+        cases.append(replace(case, file=one.opened.path or ""))
+    note_unused("compare", *cases)
+    left_out = list(dict.fromkeys(name for one in series.comparisons for name in one.left_out))
+    if left_out:
+        sys.stderr.write(f"note: left out {', '.join(left_out)}: their orders are those of a link\n")
 
-    return {
-        "bounds": bounds_document(bounds) if bounds else None,
-        "runs": [{**result.to_dict(), "gap": gaps(result, bounds) or None} for result in results],
-    }
+
+def _print(series: ComparisonSeries) -> None:
+    if len(series) == 1:
+        _print_one(series[0])
+        return
+    for one in series.comparisons:
+        print(f"{one.opened.path}:")
+        _print_one(one)
+        print()
+    _print_summary(series)
+
+
+def _print_one(one: ComparisonResult) -> None:
+    print_comparison(one.runs, one.bounds)
+    print_placement(one.placed)
+    print_notes(one.runs)
+
+
+def _print_summary(series: ComparisonSeries) -> None:
+    """Means over the workloads, each with its standard deviation."""
+    from penstock.report.objectives import OBJECTIVES, text
+
+    rows = series.summary()
+    columns = {"policy": [row["policy"] for row in rows], "workloads": [str(row["workloads"]) for row in rows]}
+    for name, heading in OBJECTIVES.items():
+        columns[heading] = [text(row[f"{name}_mean"]) for row in rows]
+        columns[f"± {heading}"] = ["–" if row[f"{name}_std"] is None else text(row[f"{name}_std"]) for row in rows]
+    print_table(columns, ("± utilization", "utilization"), f"means over {len(series)} workloads, ± standard deviation")

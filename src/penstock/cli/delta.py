@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,19 +13,11 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output import POLICY_HELP, add_json, emit_json, print_table, telling
 
 if TYPE_CHECKING:
-    from penstock.testbed.bed import Bed
+    from penstock.api.deltas import DeltaResult
     from penstock.testbed.live_pairs import LiveDelta
-    from penstock.theory.interference import Delta, Pair
+    from penstock.theory.interference import Delta
 
 MOST_ROWS = 25
-MOST_POINTS = 100_000
-POINTS = 101
-LIVE_POINTS = 5
-LIVE_SECONDS = (2.0, 1.0)
-"""What A and B write unless told, in seconds of the test bed's bandwidth."""
-LIVE_ROUNDS = (8, 4)
-BEYOND = 1.25
-"""The range of dt unless given, in I/O times alone of B before and of A after."""
 
 
 def configure(commands: Any) -> None:
@@ -82,79 +73,45 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.model import InputError
-    from penstock.policies.coordinating import METRICS
-    from penstock.report.pictures import check_suffix
+    from penstock.api.outputs import check_output, check_picture
 
+    check_output(options.output)
+    check_picture(options.plot)
+    result = _simulated(options) if options.live is None else _live(options)
     if options.plot:
-        check_suffix(Path(options.plot))
-    if options.metric not in METRICS:
-        raise InputError("metric", f"{options.metric!r} is unknown; expected one of {', '.join(METRICS)}")
-    return _simulate(options) if options.live is None else _live(options)
-
-
-def _simulate(options: argparse.Namespace) -> int:
-    from penstock.theory.interference import STRATEGIES, delta_graph
-
-    pair = _pair(options, options.volume or ("1 GB", "1 GB"), options.rounds or (0, 0), options.bandwidth or "1 GB/s")
-    dts = _dts(options, pair, POINTS)
-    graph = delta_graph(pair, dts, _strategies(options, STRATEGIES))
-    if options.plot:
-        from penstock.report.plot import write_delta
-
-        write_delta(Path(options.plot), graph, _title(pair))
+        result.write_plot(options.plot)
         sys.stderr.write(f"plot: {options.plot}\n")
     if options.json or options.output:
-        emit_json(graph.to_dict(options.metric), options.output)
+        emit_json(result.to_dict(), options.output)
+    elif result.live is not None:
+        _print_live(result.live)
     else:
-        _print(graph, options.metric)
+        _print(result.graph, result.metric)
     return 0
 
 
-def _live(options: argparse.Namespace) -> int:
-    from penstock.model.parse_units import count
-    from penstock.report.format_units import duration
-    from penstock.testbed import bed
-    from penstock.testbed.live_pairs import LIVE_STRATEGIES, expected_seconds, live_delta, simulated_as
-    from penstock.theory.interference import delta_graph
+def _simulated(options: argparse.Namespace, say: Callable[[str], None] | None = None) -> DeltaResult:
+    from penstock.api.deltas import delta
 
-    store = bed.find(options.live)
-    pair = _live_pair(options, store)
-    dts = _dts(options, pair, LIVE_POINTS)
-    strategies = _strategies(options, LIVE_STRATEGIES)
-    program = _program(options.program)
-    graph = delta_graph(pair, dts, list(dict.fromkeys(map(simulated_as, strategies))))
-    runs = count(options.repeat, "repeat", "repetitions") * len(dts) * len(strategies)
-    seconds = expected_seconds(pair, dts, strategies, options.repeat)
-    sys.stderr.write(f"penstock delta: {runs} live runs, about {duration(seconds)}\n")
-    with _term_is_an_interrupt(), telling() as say:
-        live = live_delta(store, pair, dts, strategies, repeat=options.repeat, program=program, say=say)
-    if options.plot:
-        from penstock.report.plot import write_delta
-
-        lines = delta_graph(pair, _spread(dts[0], dts[-1], POINTS), list(graph.times)) if len(dts) > 1 else graph
-        write_delta(Path(options.plot), lines, _title(pair), live)
-        sys.stderr.write(f"plot: {options.plot}\n")
-    if options.json or options.output:
-        emit_json(graph.to_dict(options.metric) | {"live": live.to_dict()}, options.output)
-    else:
-        _print_live(live)
-    return 0
+    names = ("volume", "nodes", "cap", "rounds", "bandwidth", "node_bandwidth", "degradation", "strategy", "metric")
+    more = ("dt", "points", "live", "repeat", "program")
+    return delta(**{name: getattr(options, name) for name in (*names, *more)}, say=say)
 
 
-def _program(text: str | None) -> Sequence[str]:
-    from penstock.model import InputError
-    from penstock.testbed.processes import WRITER
+def _live(options: argparse.Namespace) -> DeltaResult:
+    """Run it live: the first thing that is said is a line of its own, the rest a spinner."""
+    told = False
+    with _term_is_an_interrupt(), telling() as show:
 
-    if text is None:
-        return WRITER
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise InputError("program", f"{text!r} is no command: {error}") from None
-    if not words:
-        raise InputError("program", "is empty; expected a command")
-    return words
+        def say(text: str) -> None:
+            nonlocal told
+            if told:
+                show(text)
+            else:
+                sys.stderr.write(f"penstock delta: {text}\n")
+            told = True
+
+        return _simulated(options, say)
 
 
 @contextmanager
@@ -165,86 +122,6 @@ def _term_is_an_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _live_pair(options: argparse.Namespace, store: Bed) -> Pair:
-    from penstock.model import InputError
-    from penstock.testbed.live_pairs import fitting
-
-    if options.bandwidth is not None:
-        raise InputError("bandwidth", "the test bed has its own; expected --bandwidth without --live")
-    volumes = options.volume or [str(seconds * store.bandwidth) for seconds in LIVE_SECONDS]
-    return fitting(_pair(options, volumes, options.rounds or LIVE_ROUNDS, str(store.bandwidth)), store)
-
-
-def _strategies(options: argparse.Namespace, default: Sequence[str]) -> list[str]:
-    """Those asked for, coordinating with its metric."""
-    from penstock.policies.coordinating import METRICS
-    from penstock.policies.registry import find
-    from penstock.testbed.live_pairs import simulated_as
-    from penstock.theory.interference import COORDINATING
-
-    tuned = COORDINATING if options.metric == METRICS[0] else f"{COORDINATING}:metric={options.metric}"
-    names = dict.fromkeys(options.strategy or default)
-    return [tuned if find(simulated_as(name)).name == COORDINATING else name for name in names]
-
-
-def _dts(options: argparse.Namespace, pair: Pair, default: int) -> list[float]:
-    import numpy as np
-
-    from penstock.model import InputError
-
-    points = default if options.points is None else options.points
-    if not 1 <= points <= MOST_POINTS:
-        raise InputError("points", f"{points} points; expected 1 to {MOST_POINTS:,}")
-    alone = pair.alone()
-    begin, end = options.dt or (-BEYOND * alone.b, BEYOND * alone.a)
-    if not (np.isfinite([begin, end]).all() and (begin < end or (begin == end and points == 1))):
-        raise InputError("dt", f"from {begin:g} to {end:g} s is no range; expected the first below the second, both finite")
-    return _spread(begin, end, points)
-
-
-def _spread(begin: float, end: float, points: int) -> list[float]:
-    import numpy as np
-
-    return [float(dt) for dt in np.linspace(begin, end, points)]
-
-
-def _pair(options: argparse.Namespace, volumes: Sequence[str], rounds: Sequence[int], bandwidth: str) -> Pair:
-    from penstock.model import Degradation, InputError
-    from penstock.theory.interference import Pair, Writer
-
-    def writer(index: int, name: str) -> Writer:
-        try:
-            return Writer(
-                _number(volumes[index]),
-                options.nodes[index],
-                rounds[index] if rounds[index] != 0 else None,
-                _number(options.cap[index]),
-            )
-        except InputError as error:
-            raise error.within(name) from None
-
-    try:
-        degradation = None if options.degradation is None else Degradation.of({2: options.degradation})
-    except InputError as error:
-        raise InputError("degradation", error.message) from None
-    a, b = writer(0, "A"), writer(1, "B")
-    return Pair(a, b, _number(bandwidth), _number(options.node_bandwidth), degradation)
-
-
-def _number(text: str | None) -> Any:
-    """A bare number as such, so that an error quotes it as one."""
-    try:
-        return text if text is None else float(text)
-    except ValueError:
-        return text
-
-
-def _title(pair: Pair) -> str:
-    from penstock.report.format_units import volume
-
-    return f"A: {volume(pair.a.volume)} from {pair.a.nodes} nodes, B: {volume(pair.b.volume)} from {pair.b.nodes} nodes"
 
 
 def _print(graph: Delta, metric: str) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, one_by_one, print_table
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table
 from penstock.cli.used_fields import Case, note_unused
+from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
+    from penstock.api.packing import PackResult
     from penstock.planning.schedule import Schedule
 
 MOST_ROWS = 20
-MOST_TRACED = 500_000
-"""I/O operations whose transfers are drawn; of more only the bandwidth that is used."""
 SETTINGS = ("mapping", "sensibility", "order", "backfill")
 
 
@@ -58,41 +57,31 @@ def configure(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     _refuse_contradictions(options)
-    from penstock.model.files import read
-    from penstock.planning.batch import schedule
-    from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
-    from penstock.policies import find
+    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.packing import pack
+    from penstock.planning.strategy import DEFAULT_POLICY
 
-    depth = DEFAULT_DEPTH if options.depth is None else options.depth
-    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
-    strategies = comparison(options.io_nodes, depth) if options.compare else (BatchStrategy(**given, depth=depth),)
-    if options.gantt:
-        _check_suffix(options.gantt)
-    workload = read(options.file)
-    operations = sum(application.phases.operations for application in workload.applications) if options.gantt else 0
-    schedules = [
-        schedule(
-            workload,
-            strategy,
-            nodes=options.nodes,
-            io_nodes=options.io_nodes,
-            policy=options.policy or DEFAULT_POLICY,
-            trace=options.gantt is not None and operations <= MOST_TRACED,
-        )
-        for strategy in one_by_one(strategies, lambda strategy: strategy.label)
-    ]
-    note_unused("pack", Case(workload, [find(options.policy or DEFAULT_POLICY)]))
+    check_output(options.output)
+    check_picture(options.gantt)
+    result = pack(
+        options.file,
+        nodes=options.nodes,
+        io_nodes=options.io_nodes,
+        **{name: getattr(options, name) for name in SETTINGS},
+        depth=options.depth,
+        policy=options.policy or DEFAULT_POLICY,
+        compare=options.compare,
+        trace=options.gantt is not None,
+        watch=watch,
+    )
+    note_unused("pack", Case(result.workload, [result.policy_object]))
     if options.json or options.output:
-        emit_json(
-            {"runs": [one.to_dict() for one in schedules]} if options.compare else schedules[0].to_dict(), options.output
-        )
-    elif options.compare:
-        _print_comparison(schedules)
-        _print_notes(schedules)
+        emit_json(result.to_dict(), options.output)
     else:
-        _print_one(schedules[0])
+        _print(result)
     if options.gantt:
-        _draw(options.gantt, schedules[0], options.file)
+        result.write_gantt(options.gantt)
+        sys.stderr.write(f"gantt: {options.gantt}\n")
     return 0
 
 
@@ -112,29 +101,16 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
         )
 
 
-def _check_suffix(path: str) -> None:
-    """Refuse a drawing of an unknown kind before anything is run."""
-    from penstock.report.pictures import check_suffix
-
-    check_suffix(Path(path))
-
-
-def _draw(path: str, schedule: Schedule, source: str) -> None:
-    from penstock.report.gantt import write_gantt
-
-    write_gantt(Path(path), schedule, "standard input" if source == "-" else Path(source).name)
-    sys.stderr.write(f"gantt: {path}\n")
-
-
-def _print_one(schedule: Schedule) -> None:
-    """Print the packs, or the jobs of a list, and the measures."""
-    if schedule.plan:
-        _print_packs(schedule)
+def _print(result: PackResult) -> None:
+    """Print the packs, or the jobs of a list, and the measures; of a comparison one row a strategy."""
+    if result.compared:
+        _print_comparison(result.schedules)
     else:
-        _print_jobs(schedule)
-    print()
-    _print_measures(schedule)
-    _print_notes([schedule])
+        (_print_packs if result.schedule.plan else _print_jobs)(result.schedule)
+        print()
+        _print_measures(result.schedule)
+    for note in result.notes():
+        print(f"note: {note}")
 
 
 def _print_packs(schedule: Schedule) -> None:
@@ -228,30 +204,6 @@ def _print_comparison(schedules: Sequence[Schedule]) -> None:
         "time": [duration(one.seconds) for one in schedules],
     }
     print_table(columns, ("time", "predicted", "of packs", "waiting", "delayed", "idle"))
-
-
-def _print_notes(schedules: Sequence[Schedule]) -> None:
-    """Say what a reader of the figures must know."""
-    for note in _notes(schedules):
-        print(f"note: {note}")
-
-
-def _notes(schedules: Sequence[Schedule]) -> Iterator[str]:
-    first = schedules[0]
-    counts = first.jobs.counts()
-    total = f"of {counts['jobs']:,} jobs"
-    if counts["without_io"]:
-        yield f"{counts['without_io']:,} {total} have no I/O"
-    if counts["of_no_length"]:
-        yield f"{counts['of_no_length']:,} {total} take no time; their stretch is 1"
-    if counts["released_later"]:
-        packs = "; a pack waits for the last of its jobs" if any(one.plan for one in schedules) else ""
-        yield f"{counts['released_later']:,} {total} are released later than the first{packs}"
-    alone = sum(pack.load > first.sensibility for pack in first.plan if len(pack.jobs) == 1)
-    if alone:
-        yield f"{alone:,} of {len(first.plan):,} packs are one job with more I/O load than the sensibility"
-    if len(schedules) > 1 and first.machine.io_nodes > 1:
-        yield "list scheduling is left out: it is for one I/O node"
 
 
 def _names(schedule: Schedule, members: Sequence[int], most: int = 3) -> str:

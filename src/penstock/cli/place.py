@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, one_by_one, print_table, seed
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, seed
 from penstock.cli.used_fields import Case, note_unused
+from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
-    from penstock.planning.placement.heuristics import Heuristic
+    from penstock.api.placing import PlaceResult
     from penstock.planning.placement.planner import PlacementPlan
 
 MOST_ROWS = 20
@@ -83,73 +82,60 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.model.files import read
-    from penstock.planning.placement.characteristics import LEVELS, Information
-    from penstock.planning.placement.planner import Planner, with_resources
-    from penstock.policies import find
-    from penstock.report.pictures import check_suffix
+    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.placing import place
+    from penstock.planning.placement.characteristics import LEVELS
 
     if options.knows is not None and options.knows not in LEVELS:
         options.parser.error(f"--knows {options.knows}: unknown; expected one of {', '.join(LEVELS)}")
     if [options.csv, options.setstripe, options.output].count("-") + bool(options.json) > 1:
         options.parser.error("only one thing can go to standard output; expected a file for the others")
-    if options.plot:
-        check_suffix(Path(options.plot))
-    planner = Planner(
-        level=Information(options.knows) if options.knows else None,
+    for path in (options.output, options.csv, options.setstripe):
+        check_output(path)
+    check_picture(options.plot)
+    result = place(
+        options.file,
+        resources=options.resources,
+        allocation=options.allocation,
+        placement=options.placement,
+        knows=options.knows,
         objective=options.objective,
         policy=options.policy,
         horizon=options.horizon,
         interval=options.interval,
-        seed=options.seed,
-    )
-    workload = read(options.file)
-    plan = planner.plan(
-        with_resources(workload, options.resources),
-        _wanted(options),
         oracle=options.oracle,
-        shown=lambda usable: one_by_one(usable, lambda heuristic: heuristic.name),
+        seed=options.seed,
+        watch=watch,
     )
-    _write_files(options, plan)
-    note_unused("place", Case(workload, [find(options.policy)], directories=bool(options.setstripe)))
+    _write_files(options, result)
+    note_unused("place", Case(result.workload, [result.policy_object], directories=bool(options.setstripe)))
     if options.json or options.output:
-        emit_json(plan.to_dict(), options.output)
+        emit_json(result.to_dict(), options.output)
     elif "-" not in (options.csv, options.setstripe):
-        _print(plan)
+        _print(result)
     return 0
 
 
-def _wanted(options: argparse.Namespace) -> Sequence[Heuristic]:
-    """The heuristics that the options name; none if they leave it open."""
-    from penstock.planning.placement.heuristics import named
-
-    return named(options.allocation, options.placement) if options.allocation or options.placement else ()
-
-
-def _write_files(options: argparse.Namespace, plan: PlacementPlan) -> None:
-    from penstock.planning.placement.planner import csv_lines, setstripe_lines
-
-    makers = ((options.csv, csv_lines), (options.setstripe, setstripe_lines))
-    texts = [(make(plan.workload, plan.chosen.placement), path) for path, make in makers if path]
+def _write_files(options: argparse.Namespace, result: PlaceResult) -> None:
+    makers = ((options.csv, result.to_csv), (options.setstripe, result.to_setstripe))
+    texts = [(make(), path) for path, make in makers if path]
     if options.plot:
-        from penstock.report.plot import write_occupancy
-
-        source = "standard input" if options.file == "-" else Path(options.file).name
-        write_occupancy(Path(options.plot), plan.chosen, plan.workload, source)
+        result.write_plot(options.plot)
         sys.stderr.write(f"plot: {options.plot}\n")
     for text, path in texts:
         emit_text(text, path)
 
 
-def _print(plan: PlacementPlan) -> None:
+def _print(result: PlaceResult) -> None:
     """Print the heuristics beside each other, who gets what, and how busy each resource is."""
+    plan = result.plan
     _print_comparison(plan)
     print(f"\n{plan.chosen.name}:")
     _print_applications(plan)
     if plan.chosen.result is not None:
         print()
         _print_occupancy(plan)
-    for note in _notes(plan):
+    for note in result.notes():
         print(f"note: {note}")
 
 
@@ -212,26 +198,6 @@ def _print_occupancy(plan: PlacementPlan) -> None:
     }
     more = f"the {len(shown)} busiest of {len(on):,} I/O resources" if len(shown) < len(on) else None
     print_table(columns, (), more, wide=("of the time",))
-
-
-def _notes(plan: PlacementPlan) -> Iterator[str]:
-    """What a reader of the figures must know."""
-    chosen = plan.chosen
-    if chosen.result is None:
-        yield "without the curves of all applications nothing is measured; the placement is made from what is known"
-        return
-    if chosen.saturated:
-        least = min(one.io_load for one in plan.proposals if one.io_load is not None)
-        also = "every heuristic" if least > 1.0 else "others stay below 1"
-        yield f"the I/O load is {chosen.io_load:.3f}, above 1: the I/O resources are saturated ({also})"
-    if not chosen.result.valid:
-        yield "not every application completed an operation before the first one ended: the slowdowns are of no use"
-    without = sum(application.phases.operations == 0 for application in plan.workload.applications)
-    if without:
-        yield f"{without} of {len(chosen.result.applications)} applications do no I/O and have no slowdown"
-    oracle = [one.result for one in plan.proposals if one.heuristic is None]
-    if oracle and oracle[0] is not None:
-        yield f"{plan.objective} of the best of all placements: {plan.measure(oracle[0]):.4f}"
 
 
 def _or_none(value: float | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import (
     FILE_HELP,
@@ -11,17 +12,17 @@ from penstock.cli.output import (
     add_outputs,
     add_placement,
     emit_json,
-    emit_report,
-    find_placement,
-    placement_document,
     print_applications,
     print_comparison,
     print_measures,
     print_notes,
     print_placement,
-    run_all,
 )
 from penstock.cli.used_fields import Case, note_unused
+from penstock.cli.watching import watch
+
+if TYPE_CHECKING:
+    from penstock.api.runs import SimulationResult
 
 
 def configure(commands: Any) -> None:
@@ -42,26 +43,34 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.model.files import read
-    from penstock.policies import find
+    from penstock.api.outputs import check_output
+    from penstock.api.runs import simulate
 
-    policy = find(options.policy)
-    workload = read(options.file)
-    placed = find_placement(workload, options)
-    (result,) = run_all(workload, [policy], placed, trace=options.html is not None, check=options.check)
-    note_unused("simulate", Case.of(workload, [policy], placed))
+    for path in (options.output, options.html):
+        check_output(path)
+    result = simulate(
+        options.file,
+        options.policy,
+        allocation=options.allocation,
+        placement=options.placement,
+        trace=options.html is not None,
+        check=options.check,
+        watch=watch,
+    )
+    note_unused("simulate", Case.of(result.workload, [result.policy_object], result.placed))
     if options.json or options.output:
-        emit_json({**result.to_dict(), **placement_document(placed)}, options.output)
+        emit_json(result.to_dict(), options.output)
     else:
-        _print(result, placed)
+        _print(result)
     if options.html:
-        emit_report(options.html, workload, [result], options.file)
+        result.write_html(options.html)
+        sys.stderr.write(f"report: {options.html}\n")
     return 0
 
 
-def _print(result: Any, placed: Any) -> None:
+def _print(result: SimulationResult) -> None:
     print_applications(result)
     print_comparison([result])
     print_measures(result)
-    print_placement(placed)
+    print_placement(result.placed)
     print_notes([result])

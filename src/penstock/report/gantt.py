@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
 
 def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
-    """Draw the schedule into a file whose suffix is one of `figures.SUFFIXES`, by way of a temporary file."""
+    """Draw the schedule into a file whose suffix is one of `pictures.SUFFIXES`, by way of a temporary file."""
     check_suffix(path)
     caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
     page = Page(printable(title), _subtitle(schedule), "gantt", caption)
@@ -116,13 +116,13 @@ def _figure(schedule: Schedule, title: str) -> Figure:
     ratios = [*([3.0, 1.0] * shown if schedule.trace is not None else [3.0] * shown), 1.3]
     figure = Figure(figsize=(9.2, 0.6 + 0.62 * sum(ratios) + 0.3 * len(ratios)), layout="constrained")
     panels: list[Axes] = list(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0])
-    size, unit = next(((size, unit) for size, unit in _TIMES if schedule.makespan >= 3.0 * size), _TIMES[-1])
+    size, unit = _scale(schedule)
     rest = schedule.machine.io_nodes - shown
     more = f" (I/O nodes 1 to {shown}, {rest} more not shown)" if rest else ""
     panels[0].set_title(printable(f"{title}: {_subtitle(schedule)}{more}"), loc="left", fontsize=9)
     for io_node in range(shown):
         mine = panels[2 * io_node : 2 * io_node + 2] if schedule.trace is not None else panels[io_node : io_node + 1]
-        _nodes(mine[0], schedule, io_node, size)
+        _draw_nodes(mine[0], schedule, io_node, size)
         if schedule.trace is not None:
             _bandwidth(mine[1], schedule, schedule.trace, io_node, size)
     _utilization(panels[-1], schedule, size)
@@ -132,7 +132,19 @@ def _figure(schedule: Schedule, title: str) -> Figure:
     return figure
 
 
-def _nodes(axes: Axes, schedule: Schedule, io_node: int, size: float) -> None:
+def draw_nodes(axes: Axes, schedule: Schedule, io_node: int = 0) -> None:
+    """The jobs of an I/O node over its compute nodes and over time."""
+    size, unit = _scale(schedule)
+    _draw_nodes(axes, schedule, io_node, size)
+    axes.set(xlabel=f"time ({unit})", xlim=(schedule.begin / size, max(schedule.end, schedule.begin + 1e-9) / size))
+
+
+def _scale(schedule: Schedule) -> tuple[float, str]:
+    """The unit of time for a drawing: its seconds and its name."""
+    return next(((size, unit) for size, unit in _TIMES if schedule.makespan >= 3.0 * size), _TIMES[-1])
+
+
+def _draw_nodes(axes: Axes, schedule: Schedule, io_node: int, size: float) -> None:
     """Jobs over nodes."""
     placed = list(boxes(schedule, io_node))
     hatched = schedule.outcome.backfilled & (len(placed) <= MOST_SHAPES)

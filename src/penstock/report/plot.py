@@ -18,35 +18,21 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
+from penstock.model import InputError, Workload
+from penstock.planning.placement.characteristics import Characteristics
+from penstock.report import format_units
 from penstock.report.pictures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 from penstock.testbed.live_pairs import UNCOORDINATED, simulated_as
 from penstock.theory.interference import STRATEGIES
 
 if TYPE_CHECKING:
-    from penstock.testbed.live_pairs import LiveDelta
-    from penstock.theory.interference import Delta
-
-
-from typing import TYPE_CHECKING
-
-from penstock.report import format_units
-
-if TYPE_CHECKING:
     from penstock.buffers.plan import BufferPlan
     from penstock.buffers.search import BufferTrial
-
-
-from typing import TYPE_CHECKING
-
-from matplotlib.ticker import MaxNLocator
-
-from penstock.model import InputError, Workload
-from penstock.planning.placement.characteristics import Characteristics
-
-if TYPE_CHECKING:
     from penstock.planning.placement.planner import Proposal
-
+    from penstock.testbed.live_pairs import LiveDelta
+    from penstock.theory.interference import Delta
 
 NAMED: Final = dict(zip(STRATEGIES, COLOURS, strict=False))
 LINES: Final = ("-", "--")
@@ -67,7 +53,7 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = None) -> None:
-    """Draw the graph, and live points over it, into a file whose suffix is one of `figures.SUFFIXES`."""
+    """Draw the graph, and live points over it, into a file whose suffix is one of `pictures.SUFFIXES`."""
     check_suffix(path)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12.0, 4.2), layout="constrained")
@@ -125,10 +111,8 @@ HOUR: Final = 3600.0
 MODES: Final = {"static": COLOURS[0], "dynamic": COLOURS[1]}
 
 
-def write_filling(
-    path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str
-) -> None:
-    """Draw the plans and the stretches by size, both by mode, into a file whose suffix is one of `figures.SUFFIXES`."""
+def write_filling(path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str) -> None:
+    """Draw the plans and the stretches by size, both by mode, into a file whose suffix is one of `pictures.SUFFIXES`."""
     check_suffix(path)
     with mpl.rc_context(STYLE):
         picture = encoded(_draw_filling_figure(plans, curves, printable(title)), kind_of(path))
@@ -139,22 +123,34 @@ def write_filling(
 def _draw_filling_figure(plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str) -> Figure:
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for mode, plan in plans.items():
-        draw_filling(left, plan, MODES[mode])
-    left.set(xlabel="hours", ylabel="TB in the buffer", title="the plan for a stretch of 1")
-    left.legend(fontsize=7)
-    for mode, found in curves.items():
-        sizes = [one.size / TB for one in found]
-        right.plot(sizes, [one.stretch for one in found], color=MODES[mode], marker=".", label=f"{mode}, largest")
-        means = [one.replay.mean_stretch for one in found]
-        right.plot(sizes, means, color=MODES[mode], linestyle=":", label=f"{mode}, mean")
-        size = plans[mode].size
-        if size is not None:
-            right.axvline(size / TB, color=MODES[mode], linewidth=0.7, linestyle="--")
-    right.set(xlabel="size of the buffer, TB", ylabel="stretch", title="fair sharing")
-    right.legend(fontsize=7)
+    draw_fillings(left, plans)
+    left.set(title="the plan for a stretch of 1")
+    draw_stretches(right, plans, curves)
+    right.set(title="fair sharing")
     figure.suptitle(title)
     return figure
+
+
+def draw_fillings(axes: Axes, plans: Mapping[str, BufferPlan]) -> None:
+    """The content of the buffer over time in each plan."""
+    for mode, plan in plans.items():
+        draw_filling(axes, plan, MODES[mode])
+    axes.set(xlabel="hours", ylabel="TB in the buffer")
+    axes.legend(fontsize=7)
+
+
+def draw_stretches(axes: Axes, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]]) -> None:
+    """The largest and the mean stretch under fair sharing by size of the buffer; dashed lines are the sizes of the plans."""
+    for mode, found in curves.items():
+        sizes = [one.size / TB for one in found]
+        axes.plot(sizes, [one.stretch for one in found], color=MODES[mode], marker=".", label=f"{mode}, largest")
+        means = [one.replay.mean_stretch for one in found]
+        axes.plot(sizes, means, color=MODES[mode], linestyle=":", label=f"{mode}, mean")
+        size = plans[mode].size
+        if size is not None:
+            axes.axvline(size / TB, color=MODES[mode], linewidth=0.7, linestyle="--")
+    axes.set(xlabel="size of the buffer, TB", ylabel="stretch")
+    axes.legend(fontsize=7)
 
 
 def draw_filling(axes: Axes, plan: BufferPlan, colour: str) -> None:
@@ -177,21 +173,33 @@ MOST_NAMED: Final = 24
 
 
 def write_occupancy(path: Path, proposal: Proposal, workload: Workload, title: str) -> None:
-    """Draw the proposal into a file whose suffix is one of `figures.SUFFIXES`, by way of a temporary file."""
+    """Draw the proposal into a file whose suffix is one of `pictures.SUFFIXES`, by way of a temporary file."""
     check_suffix(path)
-    known = Characteristics.of(workload)
-    if known.curves is None:
-        raise InputError(str(path), "without the curves of all applications there is no occupancy to draw; expected curves")
-    names = [printable(application.name) for application in workload.applications]
+    try:
+        known = _known_curves(workload)
+    except InputError as error:
+        raise error.in_file(str(path)) from None
     with mpl.rc_context(STYLE):
-        picture = encoded(_draw_occupancy(proposal, known, names, printable(title)), kind_of(path))
+        figure = Figure(figsize=(max(7.0, min(24.0, 0.35 * known.resources + 4.0)), 4.0), layout="constrained")
+        axes = figure.subplots()
+        draw_occupancy(axes, proposal, workload)
+        axes.set(title=f"{printable(title)}: {proposal.name}")
+        picture = encoded(figure, kind_of(path))
     caption = "Bars: I/O ratios of the applications on each resource, alone. Line: occupancy in the run."
     write_picture(path, picture, Page(printable(title), proposal.name, "occupancy", caption))
 
 
-def _draw_occupancy(proposal: Proposal, known: Characteristics, names: list[str], title: str) -> Figure:
-    figure = Figure(figsize=(max(7.0, min(24.0, 0.35 * known.resources + 4.0)), 4.0), layout="constrained")
-    axes = figure.subplots()
+def _known_curves(workload: Workload) -> Characteristics:
+    known = Characteristics.of(workload)
+    if known.curves is None:
+        raise InputError("", "without the curves of all applications there is no occupancy to draw; expected curves")
+    return known
+
+
+def draw_occupancy(axes: Axes, proposal: Proposal, workload: Workload) -> None:
+    """The I/O ratios of the applications on each resource, alone, and the occupancy of the resources in the run."""
+    known = _known_curves(workload)
+    names = [printable(application.name) for application in workload.applications]
     counts = np.array([len(used) for used in proposal.placement])
     ratios = known.at(known.io_ratio, counts)
     named = set(np.argsort(-ratios, kind="stable")[:MOST_NAMED].tolist())
@@ -211,9 +219,7 @@ def _draw_occupancy(proposal: Proposal, known: Characteristics, names: list[str]
     axes.set(
         xlabel="I/O resource",
         ylabel="part of the time",
-        title=f"{title}: {proposal.name}",
         xlim=(-0.6, known.resources - 0.4),
     )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7, ncols=1 + len(named) // 18, frameon=False)
-    return figure

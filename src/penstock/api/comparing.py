@@ -1,0 +1,241 @@
+"""`penstock.compare`: workloads under many policies, beside each other and beside upper bounds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, overload
+
+from penstock.api.inputs import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.results import Row, Tables, flat
+from penstock.api.runs import (
+    BoundsResult,
+    PlacementLike,
+    SimulationResult,
+    found_bounds,
+    found_placement,
+    placement_document,
+    watched_run,
+    write_report,
+)
+from penstock.campaign.summary import statistics
+from penstock.engine import Result
+from penstock.model import InputError, Workload
+from penstock.planning.placement.runs import Placed
+from penstock.policies.policy import SHARING, STATIC, Policy
+from penstock.policies.registry import PolicyLike, as_policy, expand
+from penstock.report.objectives import OBJECTIVES, gaps
+
+_BRIEF: Final = (
+    "workload",
+    "policy",
+    "min_yield",
+    "gap_min_yield",
+    "efficiency",
+    "gap_efficiency",
+    "utilization",
+    "mean_slowdown",
+    "events",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class ComparisonResult(Tables):
+    """One workload under several policies.
+
+    ``result["fcfs"]`` is the run under a policy. Tables: ``runs`` (one row a policy) and ``applications`` (one row for each
+    policy and application).
+    """
+
+    _brief: ClassVar[tuple[str, ...]] = _BRIEF
+
+    opened: Opened = field(repr=False)
+    runs: tuple[SimulationResult, ...] = field(repr=False)
+    bounds: BoundsResult | None
+    """Upper bounds for any schedule; None if they were not asked for."""
+    placed: Placed | None = None
+    left_out: tuple[str, ...] = ()
+    """Policies of a family that cannot run the workload: static orders are those of a link."""
+
+    @property
+    def workload(self) -> Workload:
+        """What was run."""
+        return self.opened.workload
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies, in the order of the runs."""
+        return tuple(run.policy for run in self.runs)
+
+    def __getitem__(self, policy: str) -> SimulationResult:
+        """The run under the policy of that name."""
+        for run in self.runs:
+            if run.policy == policy:
+                return run
+        raise KeyError(f"{policy!r} was not run; expected one of {', '.join(self.policies)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as ``penstock compare --json`` prints it."""
+        runs = [{**Result.to_dict(run), "gap": gaps(run, self.bounds) or None} for run in self.runs]
+        known = self.bounds.values() if self.bounds else None
+        return {"bounds": known, "runs": runs, **placement_document(self.placed)}
+
+    def tables(self) -> dict[str, list[Row]]:
+        """The runs, and the applications of all runs."""
+        runs: list[Row] = []
+        applications: list[Row] = []
+        for run in self.runs:
+            tables = run.tables()
+            runs.append({**tables["run"][0], **flat({"gap": gaps(run, self.bounds)})})
+            applications += [{"policy": run.policy, **row} for row in tables["applications"]]
+        return {"runs": runs, "applications": applications}
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report that ``--html`` writes: one HTML file that works offline. The runs must have ``trace=True``."""
+        write_report(path, self.opened, self.runs, self.bounds)
+
+
+@dataclass(frozen=True)
+class ComparisonSeries(Tables):
+    """Several workloads under the same policies.
+
+    ``series[0]`` is the comparison on the first workload. Tables: ``runs`` (one row for each workload and policy),
+    ``summary`` (one row a policy: mean, standard deviation, standard error and count over the workloads) and
+    ``applications``.
+    """
+
+    _shown: ClassVar[str] = "summary"
+
+    comparisons: tuple[ComparisonResult, ...]
+
+    def __getitem__(self, index: int) -> ComparisonResult:
+        """The comparison on the workload at that position."""
+        return self.comparisons[index]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def summary(self) -> list[dict[str, Any]]:
+        """For each policy: on how many workloads it ran, and the statistics of each objective over them."""
+        values: dict[str, list[Result]] = {}
+        for run in (run for comparison in self.comparisons for run in comparison.runs):
+            values.setdefault(run.policy, []).append(run)
+        return [
+            {
+                "policy": policy,
+                "workloads": len(runs),
+                **flat({name: statistics([getattr(run, name) for run in runs]) for name in OBJECTIVES}),
+            }
+            for policy, runs in values.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparisons as ``penstock compare --json`` prints them for several files."""
+        workloads = [
+            {"file": name, **comparison.to_dict()} for name, comparison in zip(self._names(), self.comparisons, strict=True)
+        ]
+        return {"workloads": workloads, "summary": self.summary()}
+
+    def tables(self) -> dict[str, list[Row]]:
+        """All runs, their summary, and the applications of all runs."""
+        found: dict[str, list[Row]] = {"runs": [], "summary": list(self.summary()), "applications": []}
+        for name, comparison in zip(self._names(), self.comparisons, strict=True):
+            for table, rows in comparison.tables().items():
+                found[table] += [{"workload": name, **row} for row in rows]
+        return found
+
+    def _names(self) -> list[str]:
+        """The file of each workload, or its position."""
+        return [one.opened.path or f"workload {index}" for index, one in enumerate(self.comparisons)]
+
+
+@overload
+def compare(
+    workload: WorkloadLike, policy: PolicyLike | Iterable[PolicyLike] | None = ..., **options: Any
+) -> ComparisonResult: ...
+@overload
+def compare(
+    workload: Sequence[WorkloadLike], policy: PolicyLike | Iterable[PolicyLike] | None = ..., **options: Any
+) -> ComparisonSeries: ...
+def compare(
+    workload: WorkloadLike | Sequence[WorkloadLike],
+    policy: PolicyLike | Iterable[PolicyLike] | None = None,
+    *,
+    allocation: str | None = None,
+    placement: PlacementLike = None,
+    bound: bool = True,
+    watch: Watch = nobody,
+    **options: Any,
+) -> ComparisonResult | ComparisonSeries:
+    """Run a workload, or several, under many policies.
+
+    Args:
+        workload: a workload or the name of its file; or a list of them.
+        policy: a policy as for `simulate`, or a list of them; a name may also be that of a family (``exclusive``) or
+            ``all``. By default the policies that share the link.
+        allocation: on I/O resources, as for `simulate`.
+        placement: likewise.
+        bound: whether upper bounds for any schedule are computed, too.
+        watch: makes a watcher that is told how far it is.
+        **options: those of `penstock.Run`, as for `simulate`.
+
+    Returns:
+        A `ComparisonResult`; for a list of workloads a `ComparisonSeries`, which has one for each and a summary by policy.
+
+    Raises:
+        InputError: for what cannot be run so.
+        PolicyFault: for a policy that breaks its contract.
+
+    Example:
+        >>> import penstock
+        >>> applications = [penstock.Application.of(name, [("work", 6.0), ("io", 4.0)]) for name in "ab"]
+        >>> workload = penstock.Workload(penstock.Platform(bandwidth=1.0), tuple(applications))
+        >>> found = penstock.compare(workload, ["fcfs", "fair-share"])
+        >>> [round(run.min_yield, 3) for run in found.runs]
+        [0.714, 0.714]
+    """
+    if isinstance(workload, Workload | str | os.PathLike):
+        sources, several = [opened(workload)], False
+    else:
+        sources, several = [opened(one) for one in workload], True
+    if not sources:
+        raise InputError("workload", "there is none; expected one or more")
+    chosen, named = _policies(policy)
+    settings = {"allocation": allocation, "placement": placement, "bound": bound, "watch": watch}
+    found = tuple(_compared(source, chosen, named, settings, options) for source in sources)
+    return ComparisonSeries(found) if several else found[0]
+
+
+def _policies(given: PolicyLike | Iterable[PolicyLike] | None) -> tuple[list[Policy], set[str]]:
+    """The policies, and the names of those that are asked for by themselves and not by their family."""
+    if given is None:
+        given = SHARING
+    listed = [given] if isinstance(given, str | Policy) or callable(given) else list(given)
+    found: list[Policy] = []
+    for one in listed:
+        members = expand([one]) if isinstance(one, str) else [one]
+        found += [policy for policy in map(as_policy, members) if policy.name not in {other.name for other in found}]
+    return found, {one if isinstance(one, str) else as_policy(one).name for one in listed}
+
+
+def _compared(
+    source: Opened, policies: Sequence[Policy], named: set[str], settings: Mapping[str, Any], options: dict[str, Any]
+) -> ComparisonResult:
+    with source.located():
+        suited = _suited(source.workload, policies, named)
+        where = found_placement(source.workload, settings["allocation"], settings["placement"])
+        with settings["watch"](len(suited)) as watcher:
+            runs = tuple(watched_run(source, policy, where, watcher, options) for policy in suited)
+        known = found_bounds(source, where, watch=settings["watch"]) if settings["bound"] else None
+    left_out = tuple(policy.name for policy in policies if policy not in suited)
+    return ComparisonResult(source, runs, known, where or None, left_out)
+
+
+def _suited(workload: Workload, policies: Sequence[Policy], named: set[str]) -> list[Policy]:
+    """The policies that can run it: beside buffers and on I/O resources no static orders that only their family names."""
+    buffer = workload.platform.buffer
+    if not workload.on_resources and (buffer is None or buffer.size is None):
+        return list(policies)
+    return [policy for policy in policies if policy.family != STATIC or policy.name in named]

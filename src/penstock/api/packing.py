@@ -1,0 +1,169 @@
+"""`penstock.pack`: jobs in packs or from a list, on a machine with I/O nodes (001 chapters III and IV)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from penstock.api.inputs import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.results import Row, Tables
+from penstock.model import InputError, Workload
+from penstock.planning.batch import schedule
+from penstock.planning.schedule import MEASURES, Schedule
+from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
+from penstock.policies.policy import Policy
+from penstock.policies.registry import PolicyLike, as_policy
+
+MOST_TRACED: Final = 500_000
+"""I/O operations whose transfers are recorded for a drawing; of more only the bandwidth that is used is drawn."""
+
+
+@dataclass(frozen=True)
+class PackResult(Tables):
+    """The schedule of one strategy, or the schedules of all that were compared.
+
+    Tables: ``jobs`` (one row each) and ``packs`` of one strategy; ``strategies`` (one row each) of a comparison.
+    """
+
+    _brief: ClassVar[tuple[str, ...]] = (
+        "strategy",
+        "name",
+        "nodes",
+        "start",
+        "end",
+        "waiting",
+        "stretch",
+        "pack",
+        "makespan",
+        "max_stretch",
+        "mean_stretch",
+        "mean_waiting",
+        "utilization",
+    )
+
+    opened: Opened = field(repr=False)
+    schedules: tuple[Schedule, ...] = field(repr=False)
+    compared: bool
+    policy_object: Policy = field(repr=False)
+
+    @property
+    def workload(self) -> Workload:
+        """What was scheduled."""
+        return self.opened.workload
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule, the first one of a comparison."""
+        return self.schedules[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schedule, or the schedules, as ``penstock pack --json`` prints them."""
+        if self.compared:
+            return {"runs": [one.to_dict() for one in self.schedules]}
+        return self.schedule.to_dict()
+
+    def tables(self) -> dict[str, list[Row]]:
+        """The jobs and the packs, or the strategies."""
+        if self.compared:
+            return {"strategies": [_measures(one) for one in self.schedules]}
+        document = self.schedule.to_dict()
+        return {"jobs": document["jobs"], "packs": document["packs"], "strategies": [_measures(self.schedule)]}
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of the figures must know."""
+        first = self.schedule
+        counts = first.jobs.counts()
+        total = f"of {counts['jobs']:,} jobs"
+        if counts["without_io"]:
+            yield f"{counts['without_io']:,} {total} have no I/O"
+        if counts["of_no_length"]:
+            yield f"{counts['of_no_length']:,} {total} take no time; their stretch is 1"
+        if counts["released_later"]:
+            packs = "; a pack waits for the last of its jobs" if any(one.plan for one in self.schedules) else ""
+            yield f"{counts['released_later']:,} {total} are released later than the first{packs}"
+        alone = sum(pack.load > first.sensibility for pack in first.plan if len(pack.jobs) == 1)
+        if alone:
+            yield f"{alone:,} of {len(first.plan):,} packs are one job with more I/O load than the sensibility"
+        if len(self.schedules) > 1 and first.machine.io_nodes > 1:
+            yield "list scheduling is left out: it is for one I/O node"
+
+    def write_gantt(self, path: str | os.PathLike[str]) -> None:
+        """Draw the schedule into an SVG, PNG or HTML file."""
+        from penstock.report.gantt import write_gantt
+
+        write_gantt(Path(path), self.schedule, self.opened.title)
+
+
+def pack(
+    workload: WorkloadLike,
+    *,
+    nodes: int | None = None,
+    io_nodes: int = 1,
+    mapping: str | None = None,
+    sensibility: float | str | None = None,
+    order: str | None = None,
+    backfill: bool | None = None,
+    depth: int | None = None,
+    policy: PolicyLike = DEFAULT_POLICY,
+    compare: bool = False,
+    trace: bool = False,
+    watch: Watch = nobody,
+) -> PackResult:
+    """Schedule the applications of a workload as batch jobs and run them to their ends.
+
+    Args:
+        workload: a workload without a window, or the name of its file.
+        nodes: compute nodes of an I/O node; by default those of the platform.
+        io_nodes: I/O nodes, each with its own link of the platform's bandwidth.
+        mapping: ``pack``, ``first-fit`` or ``list`` (pack).
+        sensibility: the largest I/O load of a pack or of the running jobs: above 0, ``"alpha"`` or infinity (1).
+        order: jobs go into packs by ``max`` time, ``char`` (iteration) or ``random`` (the order of the file) (max).
+        backfill: whether jobs may go first that delay nobody.
+        depth: waiting jobs that backfilling looks at (100).
+        policy: what shares the bandwidth of an I/O node, as for `simulate`.
+        compare: whether all strategies are run; then none is chosen by the arguments above.
+        trace: whether transfers are recorded, so that a drawing shows who has the bandwidth.
+        watch: makes a watcher that is told which strategy is under way.
+
+    Returns:
+        The schedule of the strategy, or the schedules of all.
+
+    Raises:
+        InputError: for what does not go together, and for what cannot be scheduled.
+    """
+    settings = {"mapping": mapping, "sensibility": sensibility, "order": order, "backfill": backfill}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    refuse_contradictions(given, depth, compare)
+    looked_at = DEFAULT_DEPTH if depth is None else depth
+    strategies = comparison(io_nodes, looked_at) if compare else (BatchStrategy(**given, depth=looked_at),)
+    chosen = as_policy(policy)
+    source = opened(workload)
+    operations = sum(application.phases.operations for application in source.workload.applications)
+    made = []
+    with source.located(), watch(0) as watcher:
+        for strategy in strategies:
+            watcher.begin(strategy.label)
+            options: dict[str, Any] = {"nodes": nodes, "io_nodes": io_nodes, "trace": trace and operations <= MOST_TRACED}
+            made.append(schedule(source.workload, strategy, policy=chosen, **options))
+            watcher.end()
+    return PackResult(source, tuple(made), compare, chosen)
+
+
+def refuse_contradictions(given: dict[str, Any], depth: int | None, compare: bool) -> None:
+    """Refuse settings that would have no effect."""
+    if compare and given:
+        raise InputError(next(iter(given)), "is for one strategy, and compare runs all of them; leave one out")
+    if not compare and depth is not None and not given.get("backfill"):
+        raise InputError("depth", "is how far backfilling looks; expected backfill too")
+    if given.get("mapping") == "list" and "order" in given:
+        raise InputError("order", "is for packs, and a list goes by release; leave one out")
+    if given.get("mapping") == "first-fit" and "sensibility" in given:
+        raise InputError("sensibility", "first-fit ignores I/O and has none; leave it out, or expected the mapping pack")
+
+
+def _measures(one: Schedule) -> dict[str, Any]:
+    """The measures of a schedule in one row."""
+    return {"strategy": one.strategy.label, "policy": one.policy, **{name: getattr(one, name) for name in MEASURES}}

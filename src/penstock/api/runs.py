@@ -1,0 +1,246 @@
+"""`penstock.simulate` and `penstock.bounds`: a workload under one policy, and upper bounds for any schedule of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from penstock.api.inputs import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.results import Row, Tables, flat
+from penstock.engine import Result, Run
+from penstock.engine.machine import Placement
+from penstock.model import InputError, Workload
+from penstock.planning.placement.runs import Placed, placed
+from penstock.policies.policy import Policy
+from penstock.policies.registry import PolicyLike, as_policy
+from penstock.theory.bounds import Bounds, compile_bounds
+from penstock.theory.bounds import bounds as bounds_of
+from penstock.theory.link_demand import PIECES
+
+PlacementLike: TypeAlias = str | Sequence[Sequence[int]] | Literal[False] | None
+"""A placement: the name of one, the I/O resources of each application, False for one link, None for the default."""
+
+
+class ListedPlacement(Placed):
+    """The I/O resources of each application, as the caller lists them."""
+
+    @property
+    def text(self) -> str:
+        """Where the placement comes from, for a reader."""
+        return "as given"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        return {**super().to_dict(), "source": "given"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationResult(Result, Tables):
+    """A `Result` of `penstock.simulate`, with the workload and its placement.
+
+    Tables: ``applications`` (one row each) and ``run`` (one row with the measures of the run).
+    """
+
+    _brief: ClassVar[tuple[str, ...]] = (
+        "name",
+        "end",
+        "yield",
+        "stretch",
+        "progress",
+        "transferred",
+        "waiting",
+        "transferring",
+        "slowdown",
+    )
+
+    opened: Opened = field(repr=False)
+    placed: Placed | None = field(repr=False)
+    """Where the I/O resources of the applications come from; None on one link."""
+    policy_object: Policy = field(repr=False)
+
+    @property
+    def workload(self) -> Workload:
+        """What was run."""
+        return self.opened.workload
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as ``penstock simulate --json`` prints it."""
+        return {**super().to_dict(), **placement_document(self.placed)}
+
+    def tables(self) -> dict[str, list[Row]]:
+        """The applications, and the run as a whole."""
+        document = Result.to_dict(self)
+        applications = document.pop("applications")
+        for name in ("window", "ended_early", "occupancy", "store_utilization"):
+            document.pop(name)
+        document.get("buffer", {}).pop("shares", None)
+        return {"applications": [flat(one) for one in applications], "run": [flat(document)]}
+
+    def write_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report that ``--html`` writes: one HTML file that works offline. The run must have ``trace=True``."""
+        write_report(path, self.opened, [self])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsResult(Bounds, Tables):
+    """Upper bounds on the min-yield and the efficiency of any schedule; one table, ``bounds``."""
+
+    opened: Opened = field(repr=False)
+    placed: Placed | None = field(default=None, repr=False)
+
+    @property
+    def workload(self) -> Workload:
+        """What is bounded."""
+        return self.opened.workload
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as ``penstock bound --json`` prints them."""
+        return {**self.values(), **placement_document(self.placed)}
+
+    def values(self) -> dict[str, float]:
+        """The bounds, and the seconds it took to find them."""
+        return {one.name: getattr(self, one.name) for one in fields(Bounds)}
+
+    def tables(self) -> dict[str, list[Row]]:
+        """One row."""
+        return {"bounds": [self.values()]}
+
+
+def simulate(
+    workload: WorkloadLike,
+    policy: PolicyLike = "fair-share",
+    *,
+    allocation: str | None = None,
+    placement: PlacementLike = None,
+    watch: Watch = nobody,
+    **options: Any,
+) -> SimulationResult:
+    """Run a workload under one policy, to the end of its window or of its applications.
+
+    Args:
+        workload: a workload, or the name of its file.
+        policy: its name, as ``penstock policies`` lists it; a function of (view, rates); or a `Policy`.
+        allocation: on I/O resources (002), how many of them each application gets: a name as for ``penstock place``. By
+            default the workload's own placement, else that of tcpu and greedy-clairvoyant.
+        placement: which ones: a name; the resources of each application, numbered from 0; or False for one link of the
+            platform's bandwidth.
+        watch: makes a watcher that is told how far the run is.
+        **options: those of `penstock.Run`. ``trace=True`` records the rates, ``check=True`` checks the invariants after
+            every event.
+
+    Returns:
+        A `Result` that is also a table: yields, slowdowns, stretches, times in seconds and volumes in bytes.
+
+    Raises:
+        InputError: for what cannot be run so.
+        PolicyFault: for a policy that breaks its contract.
+
+    Example:
+        >>> import penstock
+        >>> applications = [penstock.Application.of("a", [("work", 8.0), ("io", 2.0)])]
+        >>> workload = penstock.Workload(penstock.Platform(bandwidth=1.0), tuple(applications))
+        >>> penstock.simulate(workload, "fcfs").makespan
+        10.0
+    """
+    source = opened(workload)
+    with source.located():
+        chosen = as_policy(policy)
+        where = found_placement(source.workload, allocation, placement)
+        with watch(1) as watcher:
+            return watched_run(source, chosen, where, watcher, options)
+
+
+def bounds(
+    workload: WorkloadLike,
+    pieces: int = PIECES,
+    placement: PlacementLike = None,
+    *,
+    allocation: str | None = None,
+    watch: Watch = nobody,
+) -> BoundsResult:
+    """Upper bounds on the min-yield and the efficiency of any schedule of a workload (000 §3.3).
+
+    Args:
+        workload: a workload, or the name of its file.
+        pieces: an operation of an application that cannot fill the link is cut into so many: more take longer, and the
+            bounds are a little lower.
+        placement: on I/O resources the bounds are those of a placement, which is found as `simulate` does.
+        allocation: likewise.
+        watch: makes a watcher that is told that the bounds are under way.
+
+    Returns:
+        The bounds, and the seconds it took to find them, compilation left out.
+
+    Raises:
+        InputError: for what cannot be run so.
+    """
+    source = opened(workload)
+    with source.located():
+        return found_bounds(source, found_placement(source.workload, allocation, placement), pieces, watch)
+
+
+def found_placement(workload: Workload, allocation: str | None, placement: PlacementLike) -> Placed | Literal[False] | None:
+    """Where the applications are: None on one link, False where one link is asked for in place of the resources."""
+    if placement is None or isinstance(placement, str):
+        return placed(workload, allocation, placement)
+    if allocation is not None:
+        raise InputError("allocation", f"{allocation!r} beside a placement that is given; expected one of the two")
+    return ListedPlacement(tuple(map(tuple, placement))) if placement is not False else False
+
+
+def resources_of(where: Placed | Literal[False] | None) -> Placement | Literal[False]:
+    """The same as the engine takes it."""
+    return where.resources if where else False
+
+
+def watched_run(
+    source: Opened, policy: Policy, where: Placed | Literal[False] | None, watcher: Any, options: dict[str, Any]
+) -> SimulationResult:
+    """Run the workload; the watcher is told how far it is about ten times a second."""
+    watcher.begin(policy.name)
+    given: dict[str, Any] = {"progress": lambda _: watcher.at(part_done(run)), **options}
+    run: Run = Run(source.workload, policy, placement=resources_of(where), **given)
+    result = run.finish()
+    watcher.end()
+    own = {one.name: getattr(result, one.name) for one in fields(Result)}
+    return SimulationResult(**own, opened=source, placed=where or None, policy_object=policy)
+
+
+def found_bounds(
+    source: Opened, where: Placed | Literal[False] | None, pieces: int = PIECES, watch: Watch = nobody
+) -> BoundsResult:
+    """The bounds of the workload where it is."""
+    with watch(0) as watcher:
+        watcher.begin("bound")
+        compile_bounds()
+        found = bounds_of(source.workload, pieces, resources_of(where))
+        watcher.end()
+    return BoundsResult(**asdict(found), opened=source, placed=where or None)
+
+
+def part_done(run: Run) -> float:
+    """How much of a run is done, from 0 to 1: of its window, or without one of what its applications do."""
+    workload = run.workload
+    if workload.window is not None:
+        begin, end = workload.window
+        return (run.now - begin) / (end - begin)
+    everything = sum(workload.history(application) + application.lead for application in workload.applications)
+    everything += float(run.chains.cycle.sum())
+    return float(run.accounts()["progress"].sum()) / everything if everything > 0.0 else 0.0
+
+
+def placement_document(where: Placed | None) -> dict[str, Any]:
+    """Where the placement comes from, as ``--json`` prints it: nothing on one link."""
+    return {"placement": where.to_dict()} if where else {}
+
+
+def write_report(
+    path: str | os.PathLike[str], source: Opened, results: Sequence[Result], known: Bounds | None = None
+) -> None:
+    """Write the HTML report of runs of a workload."""
+    from penstock.report import write_report as write
+
+    write(Path(path), source.workload, results, source.title, known)

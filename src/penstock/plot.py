@@ -1,0 +1,203 @@
+"""Drawings of results. Every function takes ``ax`` and returns the Axes it has drawn on, a new one by default.
+
+::
+
+    import matplotlib.pyplot as plt
+    import penstock
+
+    found = penstock.compare("demo.json", ["fcfs", "greedy-yield"], trace=True)
+    figure, (left, right) = plt.subplots(1, 2)
+    penstock.plot.comparison(found, ax=left)
+    penstock.plot.rates(found["fcfs"], ax=right)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.model import InputError
+from penstock.report.objectives import OBJECTIVES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from penstock.api.campaigns import CampaignResult, SummaryResult
+    from penstock.api.comparing import ComparisonResult
+    from penstock.api.deltas import DeltaResult
+    from penstock.api.packing import PackResult
+    from penstock.api.placing import PlaceResult
+    from penstock.api.runs import SimulationResult
+    from penstock.api.sizing import SizingResult
+
+__all__ = ["comparison", "delta", "filling", "gantt", "occupancy", "rates", "stretches", "summary", "yields"]
+
+
+def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTIVES), *, ax: Axes | None = None) -> Axes:
+    """Bars of the measures of each policy; dashed lines are upper bounds for any schedule.
+
+    Args:
+        result: what `penstock.compare` returns for one workload.
+        measures: attributes of a run, such as ``min_yield``, ``efficiency``, ``utilization`` or ``mean_slowdown``.
+        ax: where to draw.
+    """
+    from penstock.report.run_plots import draw_comparison
+
+    axes = _axes(ax)
+    draw_comparison(axes, result.runs, result.bounds, measures)
+    return axes
+
+
+def yields(result: ComparisonResult | SimulationResult, *, ax: Axes | None = None) -> Axes:
+    """The distribution of the applications' yields under each policy.
+
+    Args:
+        result: what `penstock.compare` returns for one workload, or `penstock.simulate`.
+        ax: where to draw.
+    """
+    from penstock.engine import Result
+    from penstock.report.run_plots import draw_yields
+
+    axes = _axes(ax)
+    draw_yields(axes, [result] if isinstance(result, Result) else result.runs)
+    return axes
+
+
+def rates(result: SimulationResult, *, ax: Axes | None = None) -> Axes:
+    """The rates of the applications over time, piled on each other.
+
+    Args:
+        result: what `penstock.simulate` returns with ``trace=True``.
+        ax: where to draw.
+
+    Raises:
+        InputError: for a run without a trace.
+    """
+    from penstock.report.run_plots import draw_rates
+
+    if result.trace is None:
+        raise InputError("trace", "the run has none; expected penstock.simulate(…, trace=True)")
+    axes = _axes(ax)
+    names = [application.name for application in result.applications]
+    draw_rates(axes, result.trace, names, result.begin, result.end)
+    return axes
+
+
+def gantt(result: PackResult, io_node: int = 0, *, ax: Axes | None = None) -> Axes:
+    """The jobs of an I/O node over its compute nodes and over time. Dotted: starts of packs. Hatched: backfilled.
+
+    Args:
+        result: what `penstock.pack` returns.
+        io_node: which I/O node, from 0.
+        ax: where to draw.
+    """
+    from penstock.report.gantt import draw_nodes
+
+    axes = _axes(ax)
+    draw_nodes(axes, result.schedule, io_node)
+    return axes
+
+
+def occupancy(result: PlaceResult, *, ax: Axes | None = None) -> Axes:
+    """The I/O ratios of the applications on each I/O resource, and how busy the resource was in the run (002 §III.C.2).
+
+    Args:
+        result: what `penstock.place` returns.
+        ax: where to draw.
+
+    Raises:
+        InputError: where applications have no curves.
+    """
+    from penstock.report.plot import draw_occupancy
+
+    axes = _axes(ax)
+    draw_occupancy(axes, result.chosen, result.plan.workload)
+    return axes
+
+
+def filling(result: SizingResult, *, ax: Axes | None = None) -> Axes:
+    """The content of the burst buffer over time in each plan (004 Figures 6 and 7).
+
+    Args:
+        result: what `penstock.buffer` returns.
+        ax: where to draw.
+    """
+    from penstock.report.plot import draw_fillings
+
+    axes = _axes(ax)
+    draw_fillings(axes, result.advice.plans)
+    return axes
+
+
+def stretches(result: SizingResult, *, ax: Axes | None = None) -> Axes:
+    """The stretch under fair sharing by size of the burst buffer (004 Figure 8). Runs the workload for each size.
+
+    Args:
+        result: what `penstock.buffer` returns.
+        ax: where to draw.
+    """
+    from penstock.report.plot import draw_stretches
+
+    axes = _axes(ax)
+    draw_stretches(axes, result.advice.plans, result.stretch_curves())
+    return axes
+
+
+def delta(result: DeltaResult, value: str = "io_time", *, ax: Axes | None = None) -> Axes:
+    """A Δ-graph: a value of A (solid) and B (dashed) by dt, for each strategy; marks are live (003 §II.C).
+
+    Args:
+        result: what `penstock.delta` returns.
+        value: ``io_time``, in seconds, or ``interference``, the factor over the time alone.
+        ax: where to draw.
+
+    Raises:
+        InputError: for another value.
+    """
+    from penstock.report.plot import draw_delta, mark_live
+
+    if value not in ("io_time", "interference"):
+        raise InputError("value", f"{value!r} is unknown; expected io_time or interference")
+    axes, graph = _axes(ax), result.drawn()
+    is_time = value == "io_time"
+    draw_delta(
+        axes, graph.dt, graph.times if is_time else graph.factors, "I/O time, s" if is_time else "interference factor"
+    )
+    if result.live is not None:
+        alone = result.pair.alone()
+        scaled = {name: times if is_time else times / alone for name, times in result.live.times.items()}
+        mark_live(axes, result.live, scaled)
+    axes.legend(fontsize=7)
+    return axes
+
+
+def summary(result: SummaryResult | CampaignResult, measure: str = "min_yield", *, ax: Axes | None = None) -> Axes:
+    """The mean of a measure with its standard error: over the first parameter that is a number, a line for each of the
+    others.
+
+    Args:
+        result: what `penstock.campaign` returns, or its ``summary(by=…)``.
+        measure: one that the summary has.
+        ax: where to draw.
+
+    Raises:
+        InputError: for a measure that the summary does not have.
+    """
+    from penstock.api.campaigns import SummaryResult
+    from penstock.report.run_plots import draw_summary
+
+    found = result if isinstance(result, SummaryResult) else result.summary(measures=measure)
+    if measure not in found.measures:
+        raise InputError("measure", f"{measure!r} is not in the summary; expected one of {', '.join(found.measures)}")
+    axes = _axes(ax)
+    draw_summary(axes, found.rows, found.by, measure)
+    return axes
+
+
+def _axes(given: Axes | None) -> Axes:
+    """The Axes to draw on; without one those of a new figure, which a notebook shows."""
+    if given is not None:
+        return given
+    from matplotlib import pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
