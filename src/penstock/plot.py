@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock.model import InputError
@@ -43,8 +44,8 @@ def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTI
     """
     from penstock.report.run_plots import draw_comparison
 
-    axes = _axes(ax)
-    draw_comparison(axes, result.runs, result.bounds, measures)
+    with _drawing(ax) as axes:
+        draw_comparison(axes, result.runs, result.bounds, measures)
     return axes
 
 
@@ -58,8 +59,8 @@ def yields(result: ComparisonResult | SimulationResult, *, ax: Axes | None = Non
     from penstock.engine import Result
     from penstock.report.run_plots import draw_yields
 
-    axes = _axes(ax)
-    draw_yields(axes, [result] if isinstance(result, Result) else result.runs)
+    with _drawing(ax) as axes:
+        draw_yields(axes, [result] if isinstance(result, Result) else result.runs)
     return axes
 
 
@@ -77,9 +78,9 @@ def rates(result: SimulationResult, *, ax: Axes | None = None) -> Axes:
 
     if result.trace is None:
         raise InputError("trace", "the run has none; expected penstock.simulate(…, trace=True)")
-    axes = _axes(ax)
-    names = [application.name for application in result.applications]
-    draw_rates(axes, result.trace, names, result.begin, result.end)
+    with _drawing(ax) as axes:
+        names = [application.name for application in result.applications]
+        draw_rates(axes, result.trace, names, result.begin, result.end)
     return axes
 
 
@@ -93,8 +94,8 @@ def gantt(result: PackResult, io_node: int = 0, *, ax: Axes | None = None) -> Ax
     """
     from penstock.report.gantt import draw_nodes
 
-    axes = _axes(ax)
-    draw_nodes(axes, result.schedule, io_node)
+    with _drawing(ax) as axes:
+        draw_nodes(axes, result.schedule, io_node)
     return axes
 
 
@@ -110,8 +111,8 @@ def occupancy(result: PlaceResult, *, ax: Axes | None = None) -> Axes:
     """
     from penstock.report.plot import draw_occupancy
 
-    axes = _axes(ax)
-    draw_occupancy(axes, result.chosen, result.plan.workload)
+    with _drawing(ax) as axes:
+        draw_occupancy(axes, result.chosen, result.plan.workload)
     return axes
 
 
@@ -124,8 +125,8 @@ def filling(result: SizingResult, *, ax: Axes | None = None) -> Axes:
     """
     from penstock.report.plot import draw_fillings
 
-    axes = _axes(ax)
-    draw_fillings(axes, result.advice.plans)
+    with _drawing(ax) as axes:
+        draw_fillings(axes, result.advice.plans)
     return axes
 
 
@@ -138,8 +139,8 @@ def stretches(result: SizingResult, *, ax: Axes | None = None) -> Axes:
     """
     from penstock.report.plot import draw_stretches
 
-    axes = _axes(ax)
-    draw_stretches(axes, result.advice.plans, result.stretch_curves())
+    with _drawing(ax) as axes:
+        draw_stretches(axes, result.advice.plans, result.stretch_curves())
     return axes
 
 
@@ -158,16 +159,15 @@ def delta(result: DeltaResult, value: str = "io_time", *, ax: Axes | None = None
 
     if value not in ("io_time", "interference"):
         raise InputError("value", f"{value!r} is unknown; expected io_time or interference")
-    axes, graph = _axes(ax), result.drawn()
-    is_time = value == "io_time"
-    draw_delta(
-        axes, graph.dt, graph.times if is_time else graph.factors, "I/O time, s" if is_time else "interference factor"
-    )
-    if result.live is not None:
-        alone = result.pair.alone()
-        scaled = {name: times if is_time else times / alone for name, times in result.live.times.items()}
-        mark_live(axes, result.live, scaled)
-    axes.legend(fontsize=7)
+    graph, is_time = result.drawn(), value == "io_time"
+    values, label = (graph.times, "I/O time, s") if is_time else (graph.factors, "interference factor")
+    with _drawing(ax) as axes:
+        draw_delta(axes, graph.dt, values, label)
+        if result.live is not None:
+            alone = result.pair.alone()
+            scaled = {name: times if is_time else times / alone for name, times in result.live.times.items()}
+            mark_live(axes, result.live, scaled)
+        axes.legend(fontsize=7)
     return axes
 
 
@@ -189,15 +189,16 @@ def summary(result: SummaryResult | CampaignResult, measure: str = "min_yield", 
     found = result if isinstance(result, SummaryResult) else result.summary(measures=measure)
     if measure not in found.measures:
         raise InputError("measure", f"{measure!r} is not in the summary; expected one of {', '.join(found.measures)}")
-    axes = _axes(ax)
-    draw_summary(axes, found.rows, found.by, measure)
+    with _drawing(ax) as axes:
+        draw_summary(axes, found.rows, found.by, measure)
     return axes
 
 
-def _axes(given: Axes | None) -> Axes:
-    """The Axes to draw on; without one those of a new figure, which a notebook shows."""
-    if given is not None:
-        return given
+@contextmanager
+def _drawing(given: Axes | None) -> Iterator[Axes]:
+    """The Axes to draw on; without one those of a new figure, which a notebook shows. A name may have dollars in it."""
+    import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    return plt.subplots(layout="constrained")[1]
+    with mpl.rc_context({"text.parse_math": False}):
+        yield plt.subplots(layout="constrained")[1] if given is None else given

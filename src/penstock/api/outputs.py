@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,12 +27,9 @@ def check_output(path: str | os.PathLike[str] | None, suffixes: Sequence[str] = 
     file = Path(path)
     if suffixes and file.suffix not in suffixes:
         raise InputError(str(path), f"cannot tell the format from {file.suffix!r}; expected one of {', '.join(suffixes)}")
-    if file.is_dir():
-        raise InputError(str(path), "is a directory; expected the name of a file to write")
-    folder = file.parent
-    reason = _reason(folder, file)
+    reason = _reason(file)
     if reason:
-        raise InputError(str(path), f"cannot be written: {reason}")
+        raise InputError(str(path), reason)
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:
@@ -41,15 +39,13 @@ def check_picture(path: str | os.PathLike[str] | None) -> None:
     check_output(path, SUFFIXES)
 
 
-def _reason(folder: Path, file: Path) -> str | None:
-    """Why the file cannot be written there."""
+def _reason(file: Path) -> str | None:
+    """Why the file cannot be written; in the system's own words where it is asked."""
     try:
-        if not folder.exists():
-            return "No such file or directory"
-        if not folder.is_dir():
-            return "Not a directory"
-        if len(os.fsencode(file.name)) > os.pathconf(folder, "PC_NAME_MAX"):
-            return "File name too long"
+        if file.is_dir():
+            return "is a directory; expected the name of a file to write"
+        if not stat.S_ISDIR(file.parent.stat().st_mode):
+            return "cannot be written: Not a directory"
     except OSError as error:
-        return error.strerror
-    return None if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
+        return f"cannot be written: {error.strerror}"
+    return None if os.access(file.parent, os.W_OK | os.X_OK) else "cannot be written: Permission denied"

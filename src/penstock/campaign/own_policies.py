@@ -128,11 +128,13 @@ class _ModuleText:
     def add_function(self, name: str, function: Callable[..., Any]) -> None:
         """A function under its name, and before it all that it uses."""
         source = self._source(function)
-        self._defined[name] = function
-        for used in _names_in(ast.parse(source)):
+        tree = ast.parse(source)
+        written = getattr(tree.body[0], "name", name)  # another one where the function has got a second name
+        self._defined |= {name: function, written: function}
+        for used in _names_in(tree):
             if used in function.__globals__:
                 self._define(used, function.__globals__[used])
-        self._parts.append(source)
+        self._parts.append(source if written == name else f"{source}\n\n{name} = {written}")
 
     def _define(self, name: str, value: Any) -> None:
         value = getattr(value, "py_func", value)
