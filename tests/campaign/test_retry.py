@@ -19,7 +19,7 @@ def policy(tmp_path: Path) -> str:
     path = tmp_path / "moody.py"
     path.write_text(
         "import os, sys\n"
-        f"if sys.argv[0].endswith('worker.py') and not os.path.exists({str(tmp_path / 'cured')!r}):\n"
+        f"if sys.argv[0] == '-c' and not os.path.exists({str(tmp_path / 'cured')!r}):\n"
         "    raise OSError('no licence')\n\n\n"
         "def first(view, rates):\n    rates[:] = 0.0\n    rates[0] = view.cap[0]\n"
     )

@@ -2,8 +2,8 @@
 
 A local worker process: tasks come in through a connection, parts go out.
 
-Started as a program of its own and not by multiprocessing, which would run the user's own script again in every worker. It
-ends when the campaign's process is gone.
+Started by `penstock.campaign.workers` as a process that calls `work`, not by multiprocessing, which would run
+the user's own script again in every worker. It ends when the campaign's process is gone.
 
 Local worker processes, one connection each, so that it is known which task a dead worker had.
 """
@@ -40,10 +40,6 @@ from penstock.theory.bounds import bounds, compile_bounds
 LOST_AFTER: Final = 4
 """How often a worker may die with a task before the task is given up; Dask's own default."""
 
-_PROGRAM: Final = "from penstock.campaign.workers import main; main()"
-"""Not ``-m``: the package imports this module, and Python would have it twice."""
-READY: Final = b"ready"
-"""The first message of a worker."""
 _COMPILING: Final = threading.Lock()
 """A Dask worker may have several threads; compiling changes settings of the whole process."""
 
@@ -132,12 +128,6 @@ def _ready(name: str, _file_digest: str | None) -> Policy:
     return find(name)
 
 
-def main() -> None:
-    """A worker process, with the number of its connection as the only argument."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the campaign's process, which ends its workers
-    serve(Connection(int(sys.argv[1])))
-
-
 def serve(connection: Connection) -> None:
     """Say that it is ready, then answer each task with its part, or with the error that refuses this worker."""
     with suppress(EOFError, ConnectionError):
@@ -148,6 +138,18 @@ def serve(connection: Connection) -> None:
                 connection.send(compute(task, campaign))
             except OtherVersion as error:
                 connection.send(error)
+
+
+def work() -> None:
+    """What a worker process runs: serve the connection whose number is its first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the campaign's process, which ends its workers
+    serve(Connection(int(sys.argv[1])))
+
+
+READY: Final = b"ready"
+"""The first message of a worker."""
+WORK: Final = "from penstock.campaign.workers import work; work()"
+"""What a worker process runs; not ``python -m``, which would load this module a second time."""
 
 
 @dataclass
@@ -190,7 +192,7 @@ class LocalPool:
         idle = sum(worker.task is None for worker in self._workers.values())
         for _ in range(min(wanted - idle, self._count - len(self._workers))):
             ours, theirs = Pipe()
-            command = [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())]
+            command = [sys.executable, "-P", "-c", WORK, str(theirs.fileno())]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
             process = subprocess.Popen(  # noqa: S603  (our own module)
                 command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
