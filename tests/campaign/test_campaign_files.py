@@ -59,7 +59,7 @@ WRONG = [
         "sigma: 0.5",
         "sigmaa: 0.5",
         "parameters.sigmaa: unknown; expected one of "
-        "pressure, small, sigma, noise, horizon, applications, node_share, largest",
+        "pressure, small, sigma, noise, horizon, applications, node_share, largest; did you mean sigma?",
     ),
     ("sigma: 0.5", "sigma: wide", "parameters.sigma: 'wide' is not a number; expected a number"),
     ("sigma: 0.5", "sigma: -1", "parameters.sigma: -1.0 is out of range; expected a number, 0 or more"),
@@ -68,7 +68,11 @@ WRONG = [
     ("sigma: 0.5", "small: 2.5", "parameters.small: 2.5 is not a whole number; expected one"),
     ("sigma: 0.5", "sigma: []", "parameters.sigma: is empty; expected one or more values"),
     ("sigma: 0.5", "sigma: [1, 2, 1]", "parameters.sigma: 1 stands twice; expected each value once"),
-    ("pressure: [0.2, 0.5, 0.8], ", "", "parameters.pressure: is missing; expected a value"),
+    (
+        "synthetic\nparameters: {pressure: [0.2, 0.5, 0.8], sigma: 0.5}",
+        "packs\nparameters: {variance: 0.2}",
+        "parameters.load: is missing; expected a value",
+    ),
     (
         "{pressure: [0.2, 0.5, 0.8], sigma: 0.5}",
         "[1]",

@@ -152,7 +152,7 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
     without = write(folder / "without.swf", line(), header="")
     return [
         (["bicolored", "--case", "odd"], "case: 'odd' is out of range; expected general or uniform"),
-        (["bicolored", "--noise", "x"], "argument --noise/--nu: invalid float value: 'x'"),
+        (["bicolored", "--noise", "x"], "argument --noise/--nu: 'x' is not a number; expected a number"),
         (["jacobi", "--batches", "0"], "batches: 0.0 is out of range; expected a number above 0"),
         (["jacobi", "--seed", "1"], "unrecognized arguments: --seed 1"),
         (["packs"], "the following arguments are required: --load/--alpha-gen"),

@@ -72,7 +72,7 @@ def wrong_lines(folder: Path) -> list[tuple[list[str], str]]:
         (TRILAB, "the following arguments are required: -o/--output"),
         ([*apex, "--workload", "lanl", "-o", new], "workload: 'lanl' is unknown; expected one of nersc, trilab"),
         ([*TRILAB, "--machine", "M_11", "-o", new], f"machine: 'M_11' is unknown; expected one of cielo, {machines}"),
-        ([*TRILAB, "--count", "0", "-o", new], "count: 0 is not a number of windows; expected a whole number, 1 or more"),
+        ([*TRILAB, "--count", "0", "-o", new], "count: 0 is out of range; expected 1 or more"),
         ([*TRILAB, "--seed", "-1", "-o", new], "'-1' is not a seed; expected a whole number, 0 or more"),
         ([*TRILAB, "--format", "csv", "-o", new], "argument --format: invalid choice: 'csv'"),
         ([*TRILAB, "-o", "-"], "-: is not a folder; expected a new or empty one for the windows"),

@@ -1,7 +1,8 @@
-"""Where the workloads of a campaign come from, by kind. A new kind takes a line in `SOURCES`.
+"""Where the workloads of a campaign come from, by kind: every generator, and workload files.
 
-A source has a frozen dataclass of parameters that checks itself, a function that makes workloads of them and a seed, and
-the shell command that makes the same workload as a file. The types of its parameters are float, int and str.
+A source has the parameters of its generator, makes the workloads from them and a seed, and knows the shell command that
+makes the same workload as a file. Parameters that name a file also hold a digest of its content: a campaign refuses a file
+that has changed.
 """
 
 from __future__ import annotations
@@ -9,38 +10,17 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
 from penstock.model.files import read
-from penstock.workloads import (
-    FAMILIES,
-    Bicolored,
-    Distributed,
-    Jacobi,
-    Lanl,
-    Mira,
-    Packs,
-    Swf,
-    Synthetic,
-    Uniform,
-    bicolored,
-    curve_source,
-    distributed,
-    jacobi,
-    lanl,
-    mira,
-    stream,
-    synthetic,
-    uniform,
-    windows,
-)
-from penstock.workloads.apex import classes, find_machine
-from penstock.workloads.synthetic import LATER
+from penstock.model.suggest import expected
+from penstock.workloads.curves import FAMILIES, curve_source
+from penstock.workloads.generators import GENERATORS, DistributedFromCurves, Generator, SwfFromPath
+from penstock.workloads.parameters import parameter, parameters_of, parse
 
 
 @dataclass(frozen=True)
@@ -56,88 +36,73 @@ class Source:
     recipe: Callable[[Any, int, int], tuple[str, str]]
 
     def parse(self, given: Mapping[str, Any]) -> Any:
-        """The parameters as an object; InputError that names the wrong one."""
-        known, needed = self._fields
-        for name in given:
-            if name not in known:
-                raise InputError(f"parameters.{name}", f"unknown; expected one of {', '.join(known)}")
-        for name in needed:
-            if name not in given:
-                raise InputError(f"parameters.{name}", "is missing; expected a value")
-        values = {name: _CONVERTERS[known[name]](value, name) for name, value in given.items()}
+        """Make the parameters from the values of a campaign file.
+
+        Args:
+            given: Values by name. Times and bandwidths may carry a unit.
+
+        Returns:
+            An object of the class `parameters`.
+
+        Raises:
+            InputError: A parameter is unknown, missing or out of range; the error names it.
+
+        """
         try:
-            return self.parameters(**values)
+            return parse(self.parameters, dict(given))
         except InputError as error:
             raise error.within("parameters") from None
 
-    @cached_property
-    def _fields(self) -> tuple[dict[str, type], tuple[str, ...]]:
-        """The types of the parameters by name, and those that have no default."""
-        types = get_type_hints(self.parameters)
-        known = {field.name: types[field.name] for field in fields(self.parameters)}
-        return known, tuple(field.name for field in fields(self.parameters) if field.default is MISSING)
+
+def _digest_field() -> Any:
+    """A field for the digest of a file: 16 digits, filled in if not given."""
+    return parameter("the first 16 digits of the SHA-256 of the file", "", hidden=True)
 
 
 @dataclass(frozen=True)
 class WorkloadFile:
-    """A workload in a file; `sha256`, 16 digits that are filled in if not given, tells whether it is still the same."""
+    """A workload in a file."""
 
-    path: str
-    sha256: str = ""
+    path: str = parameter("the workload file")
+    sha256: str = _digest_field()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", str(Path(self.path).absolute()))
-        if not self.sha256:
-            object.__setattr__(self, "sha256", digest_of_file(self.path))
+        _pin(self, "path")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwfFile(Swf):
-    """The jobs of a trace in a file as a stream; `sha256` as for a `WorkloadFile`."""
+class SwfFile(SwfFromPath):
+    """The jobs of a trace in a file as a stream."""
 
-    path: str
-    sha256: str = ""
+    sha256: str = _digest_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "path", str(Path(self.path).absolute()))
-        if not self.sha256:
-            object.__setattr__(self, "sha256", digest_of_file(self.path))
+        _pin(self, "path")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistributedSets(Distributed):
-    """Application sets with the `curves` of a family, or of a file with `sha256` as for a `WorkloadFile`."""
+class DistributedSets(DistributedFromCurves):
+    """Application sets with the curves of a family or of a file."""
 
-    curves: str = "io-nodes"
-    statistic: str = "mean"
-    sha256: str = ""
+    sha256: str = _digest_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         curve_source(self.curves, self.statistic)
         if self.curves not in FAMILIES:
-            object.__setattr__(self, "curves", str(Path(self.curves).absolute()))
-            object.__setattr__(self, "sha256", self.sha256 or digest_of_file(self.curves))
+            _pin(self, "curves")
 
 
-@dataclass(frozen=True)
-class ApexWindows:
-    """The `count` longest steady-state windows of a schedule of the workload on the machine (000 §6.3)."""
-
-    workload: str
-    machine: str = "cielo"
-    count: int = 20
-
-    def __post_init__(self) -> None:
-        classes(self.workload)
-        object.__setattr__(self, "machine", find_machine(self.machine).name)
-        if self.count < 1:
-            raise InputError("count", f"{self.count} is out of range; expected 1 or more")
+def _pin(parameters: Any, name: str) -> None:
+    """Make the path in field `name` absolute and fill in the digest of its file."""
+    object.__setattr__(parameters, name, str(Path(getattr(parameters, name)).absolute()))
+    if not parameters.sha256:
+        object.__setattr__(parameters, "sha256", digest_of_file(getattr(parameters, name)))
 
 
 def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the source understands them, defaults included: the same ones, however they were written.
+    """The parameters as the source understands them, defaults included: the same dictionary, however they were written.
 
     A parameter that a kind got later is left out at its default, so that older cells keep their keys.
     """
@@ -145,18 +110,18 @@ def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stated(parameters: Any) -> dict[str, Any]:
-    """The parameters by name, without those marked as LATER that are at their defaults."""
+    """The parameters by name, without those added later that are at their defaults."""
     return {
-        field.name: value
-        for field in fields(parameters)
-        if (value := getattr(parameters, field.name)) != field.default or not field.metadata.get(LATER)
+        each.name: value
+        for each in parameters_of(type(parameters))
+        if (value := getattr(parameters, each.name)) != each.default or not each.added_later
     }
 
 
 def source(kind: str) -> Source:
-    """The source of that kind; InputError with the known ones if there is none."""
+    """The source of that kind; raises InputError with the known ones if there is none."""
     if kind not in SOURCES:
-        raise InputError("workload", f"{short(kind)} is unknown; expected one of {', '.join(SOURCES)}")
+        raise InputError("workload", f"{short(kind)} is unknown; {expected(kind, SOURCES)}")
     return SOURCES[kind]
 
 
@@ -165,7 +130,7 @@ def generate_command(kind: str, parameters: Any, seed: int | None, output: str) 
 
     A default of 0 or "" stands for what is not given and is left out; so is the seed where nothing is drawn.
     """
-    defaults = {field.name: field.default for field in fields(parameters)}
+    defaults = {each.name: each.default for each in fields(parameters)}
     given = stated(parameters)
     given.pop("sha256", None)  # it tells that the file is still the same, and makes nothing
     words = [given.pop("path")] if "path" in given else []
@@ -182,77 +147,37 @@ def digest_of_file(path: str) -> str:
         raise InputError("path", f"{path} cannot be read: {error.strerror}; expected a workload file") from None
 
 
-def _read_file(file: WorkloadFile, _seed: int) -> list[Workload]:
-    _require_unchanged(file.path, file.sha256)
-    return [read(file.path)]
-
-
-def _read_swf(file: SwfFile, seed: int) -> list[Workload]:
-    _require_unchanged(file.path, file.sha256)
-    return [stream(file.path, file, seed).workload]
-
-
-def _draw_distributed(sets: DistributedSets, seed: int) -> list[Workload]:
-    if sets.sha256:
-        _require_unchanged(sets.curves, sets.sha256)
-    return [distributed(sets, curve_source(sets.curves, sets.statistic), seed)]
-
-
 def _require_unchanged(path: str, sha256: str) -> None:
     if digest_of_file(path) != sha256:
         raise InputError(path, f"the file has changed; expected the content with SHA-256 {sha256}…")
 
 
-def _generated(kind: str, suffix: str) -> Callable[[Any, int, int], tuple[str, str]]:
-    """The recipe of a kind that makes one workload: ``penstock generate`` into a file with that suffix."""
-    file = f"w.{suffix}"
-    return lambda parameters, seed, _window: (generate_command(kind, parameters, seed, file), file)
+def _read_file(file: WorkloadFile, _seed: int) -> list[Workload]:
+    _require_unchanged(file.path, file.sha256)
+    return [read(file.path)]
 
 
-def _number(value: Any, name: str) -> float:
-    # YAML takes 2e6 for a word, as it has no point.
-    try:
-        if not isinstance(value, bool):
-            return float(value)
-    except (TypeError, ValueError):
-        pass
-    raise InputError(f"parameters.{name}", f"{short(value)} is not a number; expected a number")
+def _generated(kind: str, generator: Generator) -> Source:
+    """The source of a generator."""
+    parameters = _OF_FILES.get(kind, (generator.parameters, ""))[0]
+
+    def make(given: Any, seed: int) -> Sequence[Workload]:
+        if kind in _OF_FILES and given.sha256:
+            _require_unchanged(getattr(given, _OF_FILES[kind][1]), given.sha256)
+        return list(generator.make(given, seed).workloads)
+
+    def recipe(given: Any, seed: int, window: int) -> tuple[str, str]:
+        output = "w" if generator.several else f"w.{generator.suffix}"
+        command = generate_command(kind, given, seed if generator.seeded else None, output)
+        return command, f"w/window-{window:02}.{generator.suffix}" if generator.several else output
+
+    return Source(parameters, make, recipe)
 
 
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"parameters.{name}", f"{short(value)} is not a whole number; expected one")
-    return value
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"parameters.{name}", f"{short(value)} is not a text; expected one")
-    return value
-
-
-_CONVERTERS: Final[dict[type, Callable[[Any, str], Any]]] = {float: _number, int: _whole, str: _text}
-
+_OF_FILES: Final[dict[str, tuple[type[Any], str]]] = {"swf": (SwfFile, "path"), "distributed": (DistributedSets, "curves")}
+"""Kinds whose parameters may name a file: the class that also holds its digest, and the parameter that names it."""
 SOURCES: Final[dict[str, Source]] = {
-    "synthetic": Source(Synthetic, lambda parameters, seed: [synthetic(parameters, seed)], _generated("synthetic", "json")),
-    "apex": Source(
-        ApexWindows,
-        lambda parameters, seed: windows(parameters.workload, parameters.machine, seed, parameters.count),
-        lambda parameters, seed, window: (generate_command("apex", parameters, seed, "w"), f"w/window-{window:02}.json"),
-    ),
-    "bicolored": Source(Bicolored, lambda parameters, seed: [bicolored(parameters, seed)], _generated("bicolored", "json")),
-    "jacobi": Source(
-        Jacobi,
-        lambda parameters, _seed: [jacobi(parameters)],
-        lambda parameters, _seed, _window: (generate_command("jacobi", parameters, None, "w.json"), "w.json"),
-    ),
-    "packs": Source(Packs, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("packs", "json")),
-    "uniform": Source(
-        Uniform, lambda parameters, seed: [uniform(parameters, seed).workload], _generated("uniform", "parquet")
-    ),
-    "mira": Source(Mira, lambda parameters, seed: [mira(parameters, seed).workload], _generated("mira", "json")),
-    "distributed": Source(DistributedSets, _draw_distributed, _generated("distributed", "json")),
-    "lanl": Source(Lanl, lambda parameters, seed: [lanl(parameters, seed).workload], _generated("lanl", "parquet")),
-    "swf": Source(SwfFile, _read_swf, _generated("swf", "parquet")),
+    **{kind: _generated(kind, generator) for kind, generator in GENERATORS.items()},
     "file": Source(WorkloadFile, _read_file, lambda parameters, _seed, _window: ("", parameters.path)),
 }
+"""The sources by kind."""

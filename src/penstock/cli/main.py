@@ -6,11 +6,9 @@ answers at once.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from penstock import __version__
 from penstock.cli import (
@@ -31,6 +29,7 @@ from penstock.cli import (
     top,
     why,
 )
+from penstock.cli.parser import WRONG_INPUT, OneLineParser
 
 COMMANDS = (
     simulate,
@@ -50,18 +49,10 @@ COMMANDS = (
     why,
     reproduce,
 )
-DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+DONE, INTERRUPTED = 0, 130
 
 
-class OneLineParser(argparse.ArgumentParser):
-    """Says what is wrong with a command line in one line, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with 2."""
-        self.exit(WRONG_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-def parser() -> argparse.ArgumentParser:
+def parser() -> OneLineParser:
     """The parser of all commands."""
     top = OneLineParser(
         prog="penstock",

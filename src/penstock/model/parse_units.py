@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from penstock.model.errors import InputError, short
 
@@ -18,6 +20,8 @@ for _power, _letter in enumerate("kMGTPE", start=1):
     _BYTES[f"{_letter}B"] = 1000.0**_power
     _BYTES[f"{_letter.upper()}iB"] = 1024.0**_power
 _RATE = {f"{unit}/s": factor for unit, factor in _BYTES.items()}
+UNITS: Final = MappingProxyType({"seconds": _TIME, "bytes": _BYTES, "bytes/s": _RATE})
+"""By base unit: the units that a string may carry, and the size of each in the base unit."""
 
 _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*")
 

@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from penstock.model import InputError
+from penstock.model.suggest import nearest
 from penstock.policies.balance import BALANCE
 from penstock.policies.best_effort import BEST_EFFORT
 from penstock.policies.best_next_event import BEST_NEXT_EVENT
@@ -116,9 +117,9 @@ def find(text: str) -> Policy:
     is_module = name.endswith(".py") or all(part.isidentifier() for part in name.split("."))
     if is_module and rest and all("=" in part for part in rest[1:]):
         return _from_module(text, name, rest[0]).with_parameters(_parameters(text, rest[1:]))
-    raise InputError(
-        f"policy {text}", f"unknown; expected one of {', '.join(REGISTRY)}, or your own as module:name or ./file.py:name"
-    )
+    meant = nearest(name, (*REGISTRY, *ALIASES))
+    own = "or your own as module:name or ./file.py:name" + (f"; did you mean {meant}?" if meant else "")
+    raise InputError(f"policy {text}", f"unknown; expected one of {', '.join(REGISTRY)}, {own}")
 
 
 def as_policy(given: PolicyLike) -> Policy:

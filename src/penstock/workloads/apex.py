@@ -42,7 +42,9 @@ from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Phases, Platform, Workload, parse_units
 from penstock.model.phases import READ, WORK, WRITE
+from penstock.workloads.distributions import require
 from penstock.workloads.first_fit import FreeNodes
+from penstock.workloads.parameters import parameter
 
 GIB: Final = 2.0**30
 CORES_A_NODE: Final = 16
@@ -161,6 +163,20 @@ FLOOR: Final = 0.95
 """The least cores and walltime of a job, relative to their mean."""
 CHECKPOINT_PERIOD: Final = HOUR
 """Seconds of work before each checkpoint."""
+
+
+@dataclass(frozen=True)
+class ApexWindows:
+    """Which steady-state windows are taken (000 §6.3.1)."""
+
+    workload: str = parameter("nersc or trilab")
+    machine: str = parameter("cielo, or one of its scaled versions M_1 to M_10", "cielo")
+    count: int = parameter("how many windows, the longest first", 20)
+
+    def __post_init__(self) -> None:
+        classes(self.workload)
+        object.__setattr__(self, "machine", find_machine(self.machine).name)
+        require(self.count >= 1, "count", self.count, "1 or more")
 
 
 @dataclass(frozen=True, slots=True)

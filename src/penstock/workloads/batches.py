@@ -61,6 +61,7 @@ from penstock.workloads.distributions import (
     truncated_normal,
     truncated_normal_mean,
 )
+from penstock.workloads.parameters import parameter
 
 
 @dataclass(frozen=True)
@@ -130,19 +131,16 @@ WORK_SECONDS: Final = (10.0, 100.0)
 
 @dataclass(frozen=True)
 class Uniform:
-    """`load` is α_gen; `profile` binormal (BU) or normal (NU); `variance` that of b_i / a_i.
+    """The parameters of the batches of 001 §IV.B.4: BU (binormal) and NU (normal)."""
 
-    There are `fewest` to `most` applications of `shortest` to `longest` iterations on a machine of `nodes` nodes.
-    """
-
-    load: float
-    profile: str = "binormal"
-    variance: float = 0.1
-    fewest: int = 100
-    most: int = 500
-    shortest: int = 1000
-    longest: int = 10_000
-    nodes: int = 2048
+    load: float = parameter("wanted I/O load", symbol="α_gen", aliases=("alpha-gen",))
+    profile: str = parameter("binormal: some applications have a low and some a high I/O load; or normal", "binormal")
+    variance: float = parameter("variance of the ratio of I/O to work", 0.1)
+    fewest: int = parameter("smallest number of applications", 100)
+    most: int = parameter("largest number of applications; the number is drawn between the two", 500)
+    shortest: int = parameter("smallest number of iterations of an application", 1000)
+    longest: int = parameter("largest number of iterations of an application", 10_000)
+    nodes: int = parameter("nodes of the machine; larger applications are cut to it", 2048, symbol="P")
 
     def __post_init__(self) -> None:
         require(self.profile in PROFILES, "profile", repr(self.profile), " or ".join(PROFILES))
@@ -158,7 +156,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Packs(Uniform):
-    """The same with the ranges of 001 §III.D.2.b."""
+    """The same parameters with the ranges of 001 §III.D.2.b."""
 
     fewest: int = 25
     most: int = 100
@@ -204,21 +202,19 @@ SPREAD: Final = 0.1
 
 @dataclass(frozen=True)
 class Mira:
-    """`load` is α_gen, the mean of f; `profile` binormal (MB) or normal (MN); `sigma` the standard deviation of f.
+    """The parameters of the batches of 001 §IV.B.3: MB (binormal) and MN (normal)."""
 
-    There are `fewest` to `most` applications of `shortest` to `longest` iterations, on `nodes` nodes that share `bandwidth`
-    bytes/s.
-    """
-
-    load: float
-    profile: str = "binormal"
-    sigma: float = 0.1
-    fewest: int = 100
-    most: int = 500
-    shortest: int = 10
-    longest: int = 100
-    nodes: int = LARGEST
-    bandwidth: float = 240e9
+    load: float = parameter(
+        "mean of f, the part of the time that is I/O; the I/O load α is above it", symbol="α_gen", aliases=("alpha-gen",)
+    )
+    profile: str = parameter("binormal: some applications have a low and some a high I/O load; or normal", "binormal")
+    sigma: float = parameter("standard deviation of f", 0.1, symbol="σ")
+    fewest: int = parameter("smallest number of applications", 100)
+    most: int = parameter("largest number of applications; the number is drawn between the two", 500)
+    shortest: int = parameter("smallest number of iterations of an application", 10)
+    longest: int = parameter("largest number of iterations of an application", 100)
+    nodes: int = parameter("nodes of the machine; larger applications are cut to it", LARGEST, symbol="P")
+    bandwidth: float = parameter("bandwidth that all nodes share", 240e9, symbol="b", unit="bytes/s")
 
     def __post_init__(self) -> None:
         require(self.profile in PROFILES, "profile", repr(self.profile), " or ".join(PROFILES))

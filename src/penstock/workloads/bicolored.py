@@ -26,6 +26,7 @@ from penstock.model import Application, Platform, Workload
 from penstock.model.phases import MOST_PHASES
 from penstock.workloads.batches import alternating, batch
 from penstock.workloads.distributions import Floats, require, require_range
+from penstock.workloads.parameters import parameter
 
 ITERATIONS: Final = MappingProxyType({"general": (5, 150), "uniform": (100, 200)})
 """The least and the largest n_i of each case."""
@@ -37,12 +38,14 @@ RATIO: Final = (0.1, 1.0)
 
 @dataclass(frozen=True)
 class Bicolored:
-    """The `case`, general or uniform, and the `noise` ν; m is drawn from `fewest` to `most`."""
+    """The parameters of the bi-colored chains (001 Table II.1)."""
 
-    case: str = "general"
-    noise: float = 0.0
-    fewest: int = 2
-    most: int = 15
+    case: str = parameter("general, or uniform: all jobs have the same work and I/O, 100 to 200 times", "general")
+    noise: float = parameter(
+        "noise: each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",)
+    )
+    fewest: int = parameter("smallest number of jobs", 2, symbol="m")
+    most: int = parameter("largest number of jobs; the number is drawn between the two", 15)
 
     def __post_init__(self) -> None:
         require(self.case in ITERATIONS, "case", repr(self.case), " or ".join(ITERATIONS))
@@ -82,9 +85,9 @@ TABLE: Final = ((32.0, 10.0, 250), (16.0, 5.0, 500), (8.0, 2.5, 1000), (8.0, 2.5
 
 @dataclass(frozen=True)
 class Jacobi:
-    """`batches` multiplies the iterations: 2 doubles them, 0.1 takes a tenth; the result is rounded, to 1 at least."""
+    """The parameter of the Jacobi applications. Iterations are rounded, to 1 at least."""
 
-    batches: float = 1.0
+    batches: float = parameter("multiplies the iterations: 2 doubles them, 0.1 takes a tenth", 1.0)
 
     def __post_init__(self) -> None:
         most = MOST_PHASES // 2 // sum(iterations for _, _, iterations in TABLE)

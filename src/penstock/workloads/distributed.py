@@ -35,6 +35,7 @@ from penstock.workloads.batches import periodic
 from penstock.workloads.curves import CurveSource
 from penstock.workloads.distributions import require
 from penstock.workloads.load import volume
+from penstock.workloads.parameters import parameter
 
 HORIZON: Final = 5000.0
 """T_cpu + T_io(1) of every application, in seconds."""
@@ -49,11 +50,11 @@ MEDIUM_NODES, SMALL_NODES = 20, 5
 
 @dataclass(frozen=True)
 class Distributed:
-    """`load` is Θ, the wanted I/O load with one resource each; `applications` is K and `resources` N."""
+    """The parameters of the application sets (002 §V.C)."""
 
-    load: float
-    applications: int = 40
-    resources: int = 20
+    load: float = parameter("wanted I/O load with one resource each; below K/N", symbol="Θ", aliases=("theta",))
+    applications: int = parameter("how many applications", 40, symbol="K")
+    resources: int = parameter("how many I/O resources", 20, symbol="N")
 
     def __post_init__(self) -> None:
         require(1 <= self.resources < 2**31, "resources", self.resources, "1 or more")

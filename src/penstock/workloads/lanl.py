@@ -32,6 +32,7 @@ from penstock.model import Application, Phases, Platform, Workload
 from penstock.model.phases import WORK, WRITE
 from penstock.workloads.distributions import Floats, require
 from penstock.workloads.first_fit import FreeNodes
+from penstock.workloads.parameters import parameter
 
 GB: Final = 1e9
 HOUR: Final = 3600.0
@@ -49,15 +50,13 @@ WALLTIMES: Final = MappingProxyType({"printed": (16.0, 4.0, 32.0, 30.0), "apex":
 
 @dataclass(frozen=True)
 class Lanl:
-    """`load` is the wanted I/O need, `mtbf` µ of one core in years, `walltimes` printed or apex; `variability` the 15 % of
-    the work between two checkpoints.
-    """
+    """The parameters of the checkpointing applications (004 §7.1)."""
 
-    load: float
-    mtbf: float = 5.0
-    applications: int = 30
-    walltimes: str = "printed"
-    variability: float = 0.15
+    load: float = parameter("wanted I/O need: the largest bandwidth that checkpoints need at a time, over B")
+    mtbf: float = parameter("mean time between failures of one core", 5.0, symbol="µ", unit="years")
+    applications: int = parameter("how many applications", 30)
+    walltimes: str = parameter("printed: the row of Table 1; or apex: that of the APEX report", "printed")
+    variability: float = parameter("the work between two checkpoints varies by this part of it, 0 to 1", 0.15)
 
     def __post_init__(self) -> None:
         require(math.isfinite(self.load) and self.load > 0.0, "load", self.load, "a number above 0")

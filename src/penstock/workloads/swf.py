@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from penstock.model import InputError, parse_units
 from penstock.model.errors import short
 from penstock.workloads.distributions import Floats, Integers
+from penstock.workloads.parameters import parameter
 
 NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, STATUS = 0, 1, 2, 3, 4, 7, 10
 COLUMNS: Final = 18
@@ -116,18 +117,18 @@ Reasons = list[tuple[str, NDArray[np.bool_]]]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is taken from a trace; 0 and "" stand for what its header says, or all of it.
+    """What is taken from a trace. 0 and "" stand for what its header says, or for all of it."""
 
-    The span begins at `since`, a date (UTC) or a time after the first release ("10 d"), and lasts `duration` seconds.
-    `release` is submit or start, which is submit + wait. `nodes` of the machine and `cores_per_node` replace MaxNodes and
-    MaxProcs.
-    """
-
-    since: str = ""
-    duration: float = 0.0
-    release: str = "submit"
-    nodes: int = 0
-    cores_per_node: int = 0
+    since: str = parameter(
+        "begin of the span: a date (2022-03-01, UTC) or a time after the first release (10d)",
+        "",
+        aliases=("from",),
+        default_text="the first release",
+    )
+    duration: float = parameter("length of the span", 0.0, unit="seconds", default_text="all")
+    release: str = parameter("a job is released at its submit, or at its start: submit + wait", "submit")
+    nodes: int = parameter("nodes of the machine", 0, default_text="MaxNodes, or MaxProcs over the cores of a node")
+    cores_per_node: int = parameter("processors of a node", 0, default_text="MaxProcs over MaxNodes, or 1")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy as np
 from penstock.model import Application, InputError, Phases, Platform, Workload
 from penstock.model.phases import IO, MOST_PHASES, WORK
 from penstock.workloads.distributions import Floats, require, truncated_normal
+from penstock.workloads.parameters import parameter
 from penstock.workloads.swf import RELEASES, Choice, SwfJobs, jobs_of, moment, read_swf
 
 SATURATING: Final = 0.25
@@ -32,18 +33,22 @@ SATURATING: Final = 0.25
 
 @dataclass(frozen=True)
 class Swf(Choice):
-    """What is taken from a trace, and the I/O of its jobs.
+    """What is taken from a trace, and the I/O of its jobs."""
 
-    `iterations` of each job; `io_fraction`, `io_sigma` and `io_most`: the mean, the standard deviation and the upper end of
-    f; `bandwidth` B and `node_bandwidth` b in bytes/s, where 0 stands for 4·B / nodes.
-    """
-
-    iterations: int = 100
-    io_fraction: float = 0.1
-    io_sigma: float = 0.1
-    io_most: float = 0.9
-    bandwidth: float = 1.0
-    node_bandwidth: float = 0.0
+    iterations: int = parameter("iterations of each job", 100)
+    io_fraction: float = parameter("mean of f, the part of a job's run time that is I/O", 0.1)
+    io_sigma: float = parameter("standard deviation of f", 0.1)
+    io_most: float = parameter("largest f", 0.9)
+    bandwidth: float = parameter(
+        "bandwidth of the link", 1.0, symbol="B", unit="bytes/s", default_text="1: volumes are seconds of the link"
+    )
+    node_bandwidth: float = parameter(
+        "bandwidth of one node",
+        0.0,
+        symbol="b",
+        unit="bytes/s",
+        default_text="4·B / nodes: a quarter of them fills the link",
+    )
 
     def __post_init__(self) -> None:
         if self.since:

@@ -6,58 +6,64 @@ Beyond the paper, applications may have several nodes that each reach only part 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from penstock.model import Application, InputError, Phases, Platform, Workload
 from penstock.model.phases import IO, MOST_PHASES, WORK
+from penstock.workloads.distributions import require
+from penstock.workloads.parameters import parameter
 
 MEANS = (1_000.0, 10_000.0, 100_000.0)
 """µ of small, medium and big applications, in seconds."""
-LATER = "later"
-"""Marks a parameter that was added later: campaigns leave it out of what they record while it has its default."""
 
 
 @dataclass(frozen=True)
 class Synthetic:
     """The parameters of 000 §6.2.1, with the paper's defaults.
 
-    A third of the applications is medium, `small` are small (n_small) and the others big. `sigma` is σ, the spread of
-    iteration lengths between applications relative to µ; `noise` is ν, the spread between iterations of one;
-    `pressure` is W_GOAL; `horizon` is h, in seconds.
+    A third of the applications is medium, `small` of them are small (a third unless given) and the others are big.
 
-    Not in the paper: `node_share` is b / B, the part of the link that one node can use, and applications have 1, 2, 4 …
-    nodes up to `largest`, each as likely. What they move stays the same; with low caps it takes longer, and the pressure is
-    lower.
+    Not in the paper: `node_share` is b / B, and applications have 1, 2, 4 … nodes up to `largest`, each as likely. The
+    volumes stay the same. With low caps I/O takes longer and the pressure is lower.
+
+    Example:
+        >>> Synthetic(pressure=0.8, applications=30).sizes
+        (10, 10, 10)
+
     """
 
-    pressure: float
-    small: int = 20
-    sigma: float = 0.5
-    noise: float = 0.5
-    horizon: float = 2_000_000.0
-    applications: int = 60
-    node_share: float = field(default=1.0, metadata={LATER: True})
-    largest: int = field(default=1, metadata={LATER: True})
+    pressure: float = parameter("I/O pressure", 1.0, symbol="W_GOAL", aliases=("w-goal",))
+    small: int | None = parameter(
+        "how many applications are small", None, symbol="n_small", aliases=("n-small",), default_text="a third of all"
+    )
+    sigma: float = parameter("spread of iteration lengths between applications, relative to their mean", 0.5, symbol="σ")
+    noise: float = parameter("spread between the iterations of one application, 0 to 1", 0.5, symbol="ν", aliases=("nu",))
+    horizon: float = parameter("length of the window", 2_000_000.0, symbol="h", unit="seconds")
+    applications: int = parameter("how many applications", 60, symbol="m")
+    node_share: float = parameter("the part of the link that one node can use", 1.0, symbol="b/B", added_later=True)
+    largest: int = parameter("each application has 1, 2, 4 … nodes, up to this many", 1, added_later=True)
 
     def __post_init__(self) -> None:
-        _require(self.applications >= 1, "applications", self.applications, "1 or more")
+        require(self.applications >= 1, "applications", self.applications, "1 or more")
+        if self.small is None:
+            object.__setattr__(self, "small", self.applications // 3)
         most = self.applications - self.applications // 3
-        _require(0 <= self.small <= most, "small", self.small, f"0 to {most}")
-        _require(math.isfinite(self.pressure) and self.pressure > 0.0, "pressure", self.pressure, "a number above 0")
-        _require(math.isfinite(self.sigma) and self.sigma >= 0.0, "sigma", self.sigma, "a number, 0 or more")
-        _require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
-        _require(math.isfinite(self.horizon) and self.horizon > 0.0, "horizon", self.horizon, "seconds above 0")
-
-        _require(0.0 < self.node_share <= 1.0, "node_share", self.node_share, "a number above 0, up to 1")
-        _require(1 <= self.largest < 2**31, "largest", self.largest, "1 or more nodes")
+        require(0 <= self.sizes[0] <= most, "small", self.small, f"0 to {most}")
+        require(math.isfinite(self.pressure) and self.pressure > 0.0, "pressure", self.pressure, "a number above 0")
+        require(math.isfinite(self.sigma) and self.sigma >= 0.0, "sigma", self.sigma, "a number, 0 or more")
+        require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
+        require(math.isfinite(self.horizon) and self.horizon > 0.0, "horizon", self.horizon, "seconds above 0")
+        require(0.0 < self.node_share <= 1.0, "node_share", self.node_share, "a number above 0, up to 1")
+        require(1 <= self.largest < 2**31, "largest", self.largest, "1 or more nodes")
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """How many small, medium and big applications there are."""
         medium = self.applications // 3
-        return self.small, medium, self.applications - medium - self.small
+        small = medium if self.small is None else self.small
+        return small, medium, self.applications - medium - small
 
 
 def synthetic(parameters: Synthetic, seed: int) -> Workload:
@@ -111,8 +117,3 @@ def _application(
     amounts = noise * np.array([(1.0 - fraction) * length, fraction * length])
     kinds = np.tile(np.array([WORK, IO], np.uint8), count)
     return Application(name, Phases(kinds, amounts.ravel()), lead=lead)
-
-
-def _require(condition: bool, name: str, value: object, expected: str) -> None:
-    if not condition:
-        raise InputError(name, f"{value} is out of range; expected {expected}")

@@ -1,0 +1,224 @@
+"""Parameters that describe themselves.
+
+The parameters of a generator are a frozen dataclass that checks itself. `parameter` adds to each field what a reader must
+know about it: a sentence, its unit and its symbol in the paper. The options of ``penstock generate``, the keys of campaign
+files and the tables of the documentation are made from that, so they cannot differ.
+
+Example:
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Trace:
+    ...     length: float = parameter("length of the window", 60.0, unit="seconds", symbol="h")
+    >>> (length,) = parameters_of(Trace)
+    >>> length.text
+    'h: length of the window, in seconds (default: 60)'
+    >>> length.convert("2 min", "length")
+    120.0
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, cast, get_args, get_type_hints
+
+from penstock.model import InputError, parse_units
+from penstock.model.errors import short
+from penstock.model.suggest import expected
+
+_PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_DESCRIPTION: Final = "penstock.parameter"
+"""The key under which a field keeps its description."""
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What a field of a dataclass says of its parameter beside name, type and default."""
+
+    help: str
+    unit: str
+    symbol: str
+    aliases: tuple[str, ...]
+    default_text: str
+    metavar: str | None
+    added_later: bool
+    hidden: bool
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a generator.
+
+    Attributes:
+        name: The name of the field, and the key in campaign files.
+        type: float, int or str.
+        default: The default, or `dataclasses.MISSING` if a value must be given.
+        help: What it is, in a few words.
+        unit: Its unit. Amounts in "seconds" or "bytes/s" may be written with any unit: "2 h", "3 GB/s".
+        symbol: Its symbol in the paper.
+        aliases: Further names of its option, without dashes.
+        default_text: The default as the help shows it.
+        metavar: What stands for its value in the usage line, if not its name.
+        added_later: Campaigns leave it out of what they record while it has its default, so that older rows keep their keys.
+        hidden: It is set by the program and is not an option.
+
+    """
+
+    name: str
+    type: type
+    default: Any
+    help: str
+    unit: str
+    symbol: str
+    aliases: tuple[str, ...]
+    default_text: str
+    metavar: str | None
+    added_later: bool
+    hidden: bool
+
+    @property
+    def required(self) -> bool:
+        """Whether a value must be given."""
+        return self.default is MISSING
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of its option: ``("--node-share",)``."""
+        return tuple(f"--{name.replace('_', '-')}" for name in (self.name, *self.aliases))
+
+    @property
+    def meaning(self) -> str:
+        """What it is, with its symbol and unit."""
+        symbol = f"{self.symbol}: " if self.symbol else ""
+        return symbol + self.help + (f", in {self.unit}" if self.unit else "")
+
+    @property
+    def text(self) -> str:
+        """What it is, its symbol, unit and default: one line for a help text."""
+        return f"{self.meaning} ({'required' if self.required else f'default: {self.default_text}'})"
+
+    def convert(self, value: object, place: str) -> Any:
+        """Convert a value of a document.
+
+        Args:
+            value: What the document says.
+            place: The place in the document, for the error.
+
+        Returns:
+            The value in the parameter's type and base unit.
+
+        Raises:
+            InputError: The value is not of the type.
+
+        """
+        units = parse_units.UNITS.get(self.unit)
+        return _CONVERTERS[self.type](value, place) if units is None else parse_units.amount(value, place, self.unit, units)
+
+    def convert_text(self, text: str) -> Any:
+        """Convert a word of a command line; raises InputError without a place."""
+        try:
+            return self.convert(int(text) if self.type is int else text, "")
+        except ValueError:
+            return self.convert(text, "")
+
+
+def parameter(
+    help_: str,
+    default: Any = MISSING,
+    *,
+    unit: str = "",
+    symbol: str = "",
+    aliases: tuple[str, ...] = (),
+    default_text: str = "",
+    metavar: str | None = None,
+    added_later: bool = False,
+    hidden: bool = False,
+) -> Any:
+    """A field of a dataclass that describes itself; the arguments are the attributes of `Parameter`.
+
+    A subclass may give the field another default and keeps the description.
+    """
+    description = _Description(help_, unit, symbol, aliases, default_text, metavar, added_later, hidden)
+    return field(default=default, metadata={_DESCRIPTION: description})
+
+
+def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
+    """The parameters of a dataclass whose fields are all made by `parameter`, in their order."""
+    return _parameters_of(cast(Hashable, kind))
+
+
+@cache  # a campaign asks for each of its cells
+def _parameters_of(kind: Any) -> tuple[Parameter, ...]:
+    types = get_type_hints(kind)
+    found = []
+    for each in fields(kind):
+        about = _description(kind, each.name)
+        value_type = next((one for one in get_args(types[each.name]) if one is not type(None)), types[each.name])
+        shown = about.default_text or _default_text(each.default, about.unit)
+        rest = (about.metavar, about.added_later, about.hidden)
+        found.append(
+            Parameter(each.name, value_type, each.default, about.help, about.unit, about.symbol, about.aliases, shown, *rest)
+        )
+    return tuple(found)
+
+
+def parse(kind: type[Any], given: dict[str, Any]) -> Any:
+    """Make the parameters from the values of a document; raises InputError that names the wrong one."""
+    known = {each.name: each for each in parameters_of(kind)}
+    for name in given:
+        if name not in known:
+            raise InputError(name, f"unknown; {expected(name, (one for one in known if not known[one].hidden))}")
+    for name, each in known.items():
+        if each.required and name not in given:
+            raise InputError(name, "is missing; expected a value")
+    return kind(**{name: known[name].convert(value, name) for name, value in given.items()})
+
+
+def _description(kind: type[Any], name: str) -> _Description:
+    """The description of the field, of the class itself or of the nearest base that has one."""
+    for base in kind.__mro__:
+        about = base.__dict__.get("__dataclass_fields__", {}).get(name)
+        if about is not None and _DESCRIPTION in about.metadata:
+            described: _Description = about.metadata[_DESCRIPTION]
+            return described
+    raise TypeError(f"{kind.__name__}.{name} has no description; expected a field made by parameter()")
+
+
+def _default_text(default: object, unit: str) -> str:
+    """A default as people write it: 2,000,000 and 240 GB/s."""
+    if unit == "bytes/s" and isinstance(default, float) and default >= 1e3:
+        size, prefix = next((size, prefix) for size, prefix in _PREFIXES if default >= size)
+        return f"{default / size:g} {prefix}B/s"
+    if isinstance(default, float) and default.is_integer():
+        return f"{default:,.0f}"
+    return f"{default:,}" if isinstance(default, int | float) else str(default)
+
+
+def _number(value: Any, place: str) -> float:
+    # YAML takes 2e6 for a word, as it has no point.
+    try:
+        if not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise InputError(place, f"{short(value)} is not a number; expected a number")
+
+
+def _whole(value: Any, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(place, f"{short(value)} is not a whole number; expected one")
+    return value
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(place, f"{short(value)} is not a text; expected one")
+    return value
+
+
+_CONVERTERS: Final[MappingProxyType[type, Callable[[Any, str], Any]]] = MappingProxyType(
+    {float: _number, int: _whole, str: _text}
+)
