@@ -7,6 +7,8 @@ from penstock.report import format_units
     ("amount", "text"),
     [
         (0.0, "0 B"),
+        (2.27e-13, "0 B"),  # what rounding leaves of a volume
+        (0.0000234, "0.0000234 B"),
         (0.25, "0.25 B"),
         (999.0, "999 B"),
         (999.9, "1 kB"),
@@ -58,3 +60,19 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_what_is_rounding_depends_on_the_length_of_the_run(seconds: float, run: float, text: str) -> None:
     assert format_units.duration(seconds, run) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-2.3e-16, "0"),
+        (0.00194, "0.00194"),
+        (1e-5, "0.00001"),
+        (63.64, "63.6"),
+        (999.7, "1,000"),
+        (1.2e6, "1,200,000"),
+    ],
+)
+def test_numbers_have_no_exponent(value: float, text: str) -> None:
+    assert format_units.number(value) == text

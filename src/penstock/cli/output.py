@@ -1,36 +1,28 @@
-"""A bar on a terminal for what takes longer than some seconds.
-
-What the commands share: where results go, and progress on a terminal.
-"""
+"""What the commands share: where results go, tables on the terminal, and progress of what takes longer than some seconds."""
 
 from __future__ import annotations
 
-import sys
-from time import monotonic
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from penstock.engine import Run
-
-
 import argparse
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from penstock.engine import Result
+    from penstock.engine import Result, Run
     from penstock.model import Workload
     from penstock.planning.placement.runs import Placed
     from penstock.policies import Policy
     from penstock.theory import Bounds
-
 
 PATIENCE = 2.0
 """Seconds before the bar is shown."""
@@ -175,10 +167,10 @@ def bounds_document(bounds: Bounds) -> dict[str, float]:
 
 
 def console() -> Console:
-    """Where tables go: as wide as the terminal, and wide enough for every column where there is none."""
+    """Where tables go: as wide as the terminal or as COLUMNS says, else wide enough for every column."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 160)
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160)
 
 
 def print_table(
@@ -187,28 +179,21 @@ def print_table(
     caption: str | None = None,
     wide: Sequence[str] = (),
 ) -> None:
-    """Print the columns; where they are too wide for the terminal, without the first few of the optional ones.
+    """Print a table that fits the terminal.
 
-    The first column and the `wide` ones are text, folded where there is no room; the others are numbers.
+    Args:
+        columns: The cells of each column by heading. The first column holds names.
+        optional: Headings of columns that a narrow terminal can do without, the first ones first.
+        caption: A line below the table.
+        wide: Headings of further columns of text, which are wrapped at spaces; the others are numbers.
+
     """
-    from rich.table import Table
-    from rich.text import Text
+    from penstock.report.fitting import print_fitting, table_of
 
-    out = console()
-    left = dict(columns)
-    for dropped in (None, *optional):
-        left.pop(dropped or "", None)
-        table = Table(header_style="", show_edge=False, pad_edge=False, caption=caption)
-        for number, name in enumerate(left):
-            if number and name not in wide:
-                table.add_column(name, justify="right", no_wrap=True)
-            else:
-                table.add_column(name, overflow="fold")
-        for row in zip(*left.values(), strict=True):
-            table.add_row(*map(Text, row))
-        if out.measure(table, options=out.options.update(max_width=1_000)).maximum <= out.width:
-            break
-    out.print(table)
+    def make(without: Sequence[str]) -> Table:
+        return table_of({name: cells for name, cells in columns.items() if name not in without}, wide, caption)
+
+    print_fitting(console(), make, optional)
 
 
 def run_all(
@@ -259,35 +244,30 @@ def find_bounds(workload: Workload, placed: Placed | None, pieces: int | None = 
 
 
 def print_applications(result: Result) -> None:
-    """Print the table of the applications; where it is too wide for the terminal, without some of its columns."""
-    from penstock.report.table import OPTIONAL, applications_table
+    """Print the table of the applications and an empty line."""
+    from penstock.report.fitting import print_fitting
+    from penstock.report.table import NARROW, OPTIONAL, applications_table
 
-    out = console()
-    unlimited = out.options.update(max_width=1_000)
-    for dropped in range(len(OPTIONAL) + 1):
-        table = applications_table(result, without=OPTIONAL[:dropped])
-        if out.measure(table, options=unlimited).maximum <= out.width:
-            break
-    out.print(table, "", sep="\n")
+    print_fitting(console(), lambda without: applications_table(result, without=without), (*OPTIONAL, *NARROW))
+    print()
 
 
 def print_measures(result: Result) -> None:
-    """Print slowdowns, stretches, what the stores were used for and what went by way of the buffer."""
+    """Print slowdowns, stretches, how much the stores were used and what went by way of the buffer."""
     from penstock.report import measures_table
 
     console().print("", measures_table(result), sep="\n")
 
 
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
-    """Print the table of the policies; where it is too wide for the terminal, without events and time."""
-    from penstock.report import comparison_table
+    """Print the table of the policies."""
+    from penstock.report.fitting import print_fitting
+    from penstock.report.table import COMPARISON_OPTIONAL, comparison_table
 
-    out = console()
-    table = comparison_table(results, bounds)
-    unlimited = out.options.update(max_width=1_000)
-    if out.measure(table, options=unlimited).maximum > out.width:
-        table = comparison_table(results, bounds, costs=False)
-    out.print(table)
+    def make(without: Sequence[str]) -> Table:
+        return comparison_table(results, bounds, without=without)
+
+    print_fitting(console(), make, COMPARISON_OPTIONAL)
 
 
 def placement_document(placed: Placed | None) -> dict[str, Any]:

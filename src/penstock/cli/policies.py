@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import console, emit_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from penstock.policies import Policy
     from penstock.policies.policy import Parameter
 
@@ -39,16 +42,30 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         emit_json({"policies": [_document(policy) for policy in REGISTRY.values()]}, None)
         return 0
-    from rich.table import Column, Table
+    from penstock.report.fitting import print_fitting
 
-    headings = (Column("policy", no_wrap=True), "who is served", "must know", "parameter", "paper")
-    table = Table(*headings, box=None, header_style="bold", pad_edge=False)
-    for policy in REGISTRY.values():
-        needs = ", ".join(policy.needs) or "nothing"
-        parameters = "\n".join(map(_parameter_text, _parameters(policy)))
-        table.add_row(policy.name, policy.summary, needs, parameters, policy.reference)
-    console().print(table)
+    print_fitting(console(), _table, ("paper", "parameter"), wrap=True)
     return 0
+
+
+def _table(without: Sequence[str]) -> Table:
+    """The policies, a row each, without some columns."""
+    from rich.table import Table
+
+    from penstock.policies import REGISTRY
+
+    columns = {
+        "policy": [policy.name for policy in REGISTRY.values()],
+        "who is served": [policy.summary for policy in REGISTRY.values()],
+        "must know": [", ".join(policy.needs) or "nothing" for policy in REGISTRY.values()],
+        "parameter": ["\n".join(map(_parameter_text, _parameters(policy))) for policy in REGISTRY.values()],
+        "paper": [policy.reference for policy in REGISTRY.values()],
+    }
+    shown = {heading: cells for heading, cells in columns.items() if heading not in without}
+    table = Table(*shown, box=None, header_style="bold", pad_edge=False)
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*row)
+    return table
 
 
 def _document(policy: Policy) -> dict[str, Any]:

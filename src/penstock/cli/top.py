@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.ctl import add_socket, query_coordinator
@@ -13,6 +14,7 @@ from penstock.report.format_units import rate, volume
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 _ORDER = {"transferring": 0, "waiting": 1, "away": 2, "working": 3}
 
@@ -62,27 +64,36 @@ def _room() -> int:
 def _picture(state: dict[str, Any], most: int | None) -> RenderableType:
     """The state as a table, who moves data in front; at most so many applications."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
+
+    from penstock.report.fitting import fitted, table_of
 
     share = state["granted"] / state["bandwidth"]
     bar = "█" * round(30 * share) + "░" * (30 - round(30 * share))
     head = f"{state['policy']}  {bar}  {rate(state['granted'])} of {rate(state['bandwidth'])}"
     applications = sorted(state["applications"], key=lambda one: (_ORDER[one["state"]], -one["rate"], one["application"]))
-    table = Table(header_style="", show_edge=False, pad_edge=False)
-    for name in ("job", "state"):
-        table.add_column(name, overflow="fold")
-    for name in ("rate", "done", "since", "yield", "moved in all"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in applications[:most]:
-        pending = one["pending"]
-        done = f"{pending['moved'] / pending['volume']:.0%} of {volume(pending['volume'])}" if pending else ""
-        since = f"{pending['seconds']:.1f} s" if pending else ""
-        moving = rate(one["rate"]) if one["rate"] else ""
-        row = (one["job"], one["state"], moving, done, since, f"{one['yield']:.3f}", volume(one["transferred"]))
-        table.add_row(*map(Text, row))
+    columns = _columns(applications[:most])
+
+    def make(without: Sequence[str]) -> Table:
+        return table_of({name: cells for name, cells in columns.items() if name not in without}, ("state",))
+
+    table, _ = fitted(console(), make, ("moved in all", "since", "done"))
     counts = ", ".join(f"{sum(one['state'] == name for one in applications)} {name}" for name in _ORDER)
     notes = [Text(head), Text(f"{counts}; {state['decisions']:,} decisions")]
     if state["fault"]:
         notes.append(Text(state["fault"]))
     return Group(*notes, table)
+
+
+def _columns(applications: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
+    """The cells of the table by heading."""
+    pending = [one["pending"] for one in applications]
+    return {
+        "job": [one["job"] for one in applications],
+        "state": [one["state"] for one in applications],
+        "rate": [rate(one["rate"]) if one["rate"] else "" for one in applications],
+        "done": [f"{each['moved'] / each['volume']:.0%} of {volume(each['volume'])}" if each else "" for each in pending],
+        "since": [f"{each['seconds']:.1f} s" if each else "" for each in pending],
+        "yield": [f"{one['yield']:.3f}" for one in applications],
+        "moved in all": [volume(one["transferred"]) for one in applications],
+    }

@@ -1,4 +1,4 @@
-"""Which fields of a workload file each command uses; those it does not are named in one line.
+"""What a command says on standard error about a workload file: fields that it does not use, scales that do not match.
 
 The table says for each field under which circumstances a command uses it. A field that is not in the file is never named.
 """
@@ -169,7 +169,12 @@ def unused(command: str, case: Case) -> list[str]:
 
 
 def note_unused(command: str, *cases: Case) -> None:
-    """Name them on standard error, in one line for all the files; with the files, where others make use of the field."""
+    """Name the fields that the command does not use, in one line for all files, and question scales that do not match.
+
+    A field is named with its files where the command uses it in other files.
+    """
+    for question in dict.fromkeys(filter(None, map(_question, cases))):
+        sys.stderr.write(f"note: {question}\n")
     files: dict[str, list[str]] = {}
     for case in cases:
         for name in unused(command, case):
@@ -177,6 +182,21 @@ def note_unused(command: str, *cases: Case) -> None:
     if files:
         listed = ", ".join(f"{name}{_WHY.get(name, '')}{_where(command, name, files[name], cases)}" for name in files)
         sys.stderr.write(f"note: {command} does not use {listed}\n")
+
+
+def _question(case: Case) -> str | None:
+    """A question about a bandwidth and a volume whose scales do not match, in one line; None if all match."""
+    from penstock.model.scales import YEAR, mismatch
+    from penstock.report.format_units import duration, rate, volume
+
+    found = mismatch(case.workload)
+    if found is None:
+        return None
+    shown = rate if found.too_slow else volume
+    time = f"{found.seconds / YEAR:,.0f} years" if found.seconds >= YEAR else duration(found.seconds)
+    meant = f"did you mean {shown(found.value * found.factor)}?" if found.factor else "are the units right?"
+    file = f"{case.file}: " if case.file else ""
+    return f"{file}{found.place}: an operation of {volume(found.volume)} takes {time} at {rate(found.bandwidth)}; {meant}"
 
 
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:

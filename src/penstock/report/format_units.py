@@ -11,6 +11,22 @@ _BYTES: Final = tuple((1000.0**power, f"{letter}B") for power, letter in enumera
 _SECONDS: Final = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
 
 
+def number(value: float) -> str:
+    """A number with three significant digits, without an exponent; what is only rounding is 0.
+
+    Example:
+        >>> number(0.0012345), number(12345.6), number(2.27e-13)
+        ('0.00123', '12,346', '0')
+
+    """
+    if abs(value) <= SAME_TIME_S:
+        return "0"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return text if "e" not in text else f"{float(text):.12f}".rstrip("0")
+
+
 def volume(amount: float) -> str:
     """An amount of bytes, in powers of 1000: "1.2 TB"."""
     return _scaled(amount, _BYTES)
@@ -22,7 +38,7 @@ def rate(bytes_per_s: float) -> str:
 
 
 def duration(seconds: float, run: float = 0.0) -> str:
-    """A time in seconds: "2.1 h"; "0 s" for what is only rounding, in a run of so many seconds."""
+    """A time in seconds: "2.1 h"; "0 s" for what is only rounding in a run of `run` seconds."""
     return _scaled(seconds, _SECONDS) if abs(seconds) > max(SAME_TIME_S, NOISE_OF_RUN * run) else "0 s"
 
 
@@ -30,5 +46,4 @@ def _scaled(amount: float, units: Sequence[tuple[float, str]]) -> str:
     """The amount in the largest unit of which it is 1 or more once rounded to three digits."""
     rounded = float(f"{amount:.3g}")
     size, name = next(((size, name) for size, name in reversed(units) if abs(rounded) >= size), units[0])
-    number = amount / size
-    return f"{number:,.0f} {name}" if abs(number) >= 999.5 else f"{number:.3g} {name}"
+    return f"{number(amount / size)} {name}"

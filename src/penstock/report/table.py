@@ -16,28 +16,39 @@ if TYPE_CHECKING:
     from penstock.theory import Bounds
 
 OPTIONAL: Final = ("progress", "transferring", "share peak", "direct", "stretch", "transferred", "by buffer")
-"""Columns of the table of applications that a narrow terminal can do without, the first ones first."""
+"""Columns of the table of applications that a terminal of 80 columns can do without, the first ones first."""
+NARROW: Final = ("resources", "waiting", "end", "slowdown")
+"""Those that a narrower one can do without, too."""
+COMPARISON_OPTIONAL: Final = ("time", "events", "gap", "max stretch", "mean slowdown", "utilization", "efficiency")
+"""Columns of the comparison that a narrow terminal can do without, the first ones first."""
 
 
-def comparison_table(results: Sequence[Result], bounds: Bounds | None = None, *, costs: bool = True) -> Table:
-    """One row a policy with its objectives, the best of each in bold, its events and its time in the engine.
+def comparison_table(
+    results: Sequence[Result], bounds: Bounds | None = None, *, costs: bool = True, without: Container[str] = ()
+) -> Table:
+    """The policies with their objectives, the best of each in bold.
 
-    With bounds, a last row has them, and a column beside each says how far below a policy stays. On I/O resources and with
-    buffers there are slowdowns and stretches. `costs` are the last two columns, events and time.
+    Args:
+        results: One result a policy, of the same workload.
+        bounds: Upper bounds for any schedule. A last row has them, and a column beside each objective says how far below its
+            bound a policy stays.
+        costs: Whether the last two columns are there: events and time in the engine.
+        without: Headings of columns to leave out.
+
+    Returns:
+        One row a policy. On I/O resources and with buffers it also has slowdowns and stretches.
+
     """
-    more = objectives.costs(results)
-    headings = (*_headings(bounds), *(objectives.COSTS[cost] for cost in more))
-    table = _table("policy", *headings, *(("events", "time") if costs else ()))
-    best = {objective: objectives.best(results, objective) for objective in (*objectives.OBJECTIVES, *more)}
-    for index, result in enumerate(results):
-        marked = {objective for objective in best if index in best[objective]}
-        spent = (f"{result.events:,}", format_units.duration(result.seconds)) if costs else ()
-        values = (_value(result, cost, marked) for cost in more)
-        table.add_row(Text(result.policy), *_values(result, bounds, marked), *values, *spent)
+    columns = _comparison(results, bounds)
+    left_out = () if costs else ("events", "time")
+    shown = [(heading, cells) for heading, cells in columns if heading not in without and heading not in left_out]
+    table = _table(*(heading for heading, _ in shown))
+    rows = list(zip(*(cells for _, cells in shown), strict=True))
+    for row in rows[: len(results)]:
+        table.add_row(*row)
     if bounds is not None:
         table.add_section()
-        spent = ("–", format_units.duration(bounds.seconds)) if costs else ()
-        table.add_row("bound", *_bounds_row(bounds), *("–" for _ in more), *spent)
+        table.add_row(*rows[-1])
     return table
 
 
@@ -78,32 +89,24 @@ def measures_table(result: Result) -> Table:
     return table
 
 
-def _headings(bounds: Bounds | None) -> Iterator[str]:
-    for objective, heading in objectives.OBJECTIVES.items():
-        yield heading
-        if bounds is not None and objective in objectives.BOUNDED:
-            yield "gap"
-
-
-def _values(result: Result, bounds: Bounds | None, marked: Container[str]) -> Iterator[Text | str]:
-    """The objectives of a policy, each with its gap if there is one."""
-    gaps = objectives.gaps(result, bounds)
-    for objective in objectives.OBJECTIVES:
-        yield _value(result, objective, marked)
-        if objective in gaps:
-            yield objectives.text(gaps[objective])
-
-
-def _value(result: Result, objective: str, marked: Container[str]) -> Text:
-    return Text(objectives.text(getattr(result, objective)), style="bold" if objective in marked else "")
-
-
-def _bounds_row(bounds: Bounds) -> Iterator[str]:
-    for objective in objectives.OBJECTIVES:
-        if objective in objectives.BOUNDED:
-            yield from (objectives.text(getattr(bounds, objective)), "")
-        else:
-            yield "–"
+def _comparison(results: Sequence[Result], bounds: Bounds | None) -> Iterator[tuple[str, list[Text | str]]]:
+    """The columns of the comparison, heading and cells, with those of the bound last if there is one."""
+    yield "policy", [*(Text(result.policy) for result in results), *(["bound"] if bounds else [])]
+    more = objectives.costs(results)
+    for objective in (*objectives.OBJECTIVES, *more):
+        best = objectives.best(results, objective)
+        cells: list[Text | str] = [
+            Text(objectives.text(getattr(result, objective)), style="bold" if index in best else "")
+            for index, result in enumerate(results)
+        ]
+        bound = getattr(bounds, objective) if bounds and objective in objectives.BOUNDED else None
+        last = "–" if bound is None else objectives.text(bound)
+        yield {**objectives.OBJECTIVES, **objectives.COSTS}[objective], [*cells, *([last] if bounds else [])]
+        if bounds is not None and bound is not None:
+            yield "gap", [*(objectives.text(objectives.gaps(result, bounds)[objective]) for result in results), ""]
+    yield "events", [*(f"{result.events:,}" for result in results), *(["–"] if bounds else [])]
+    spent = [result.seconds for result in results] + ([bounds.seconds] if bounds else [])
+    yield "time", list(map(format_units.duration, spent))
 
 
 def _columns(result: Result, applications: Sequence[ApplicationResult]) -> dict[str, list[str]]:
@@ -142,7 +145,8 @@ def _measures(result: Result) -> Iterator[tuple[str, str]]:
     if result.makespan is not None:
         yield "stretch by dates", f"mean {result.mean_stretch:.3f}, max {result.max_stretch:.3f}"
         yield "stretch by durations", f"mean {result.mean_duration_stretch:.3f}, max {result.max_duration_stretch:.3f}"
-    yield "idle in I/O", f"{result.idle_node_seconds / 3600.0:.3g} node-hours, {_percent(result.idle_time)} of the machine's"
+    idle = format_units.number(result.idle_node_seconds / 3600.0)
+    yield "idle in I/O", f"{idle} node-hours, {_percent(result.idle_time)} of the machine's"
     if placed:
         used = ((result.occupancy, "busy"), (result.store_utilization, "used"))
         words = (f"{word} {_percent(sum(parts) / len(parts))} (max {_percent(max(parts))})" for parts, word in used)
@@ -171,11 +175,11 @@ def _buffer_measures(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _percent(part: float) -> str:
-    return f"{100.0 * part:.3g} %"
+    return f"{format_units.number(100.0 * part)} %"
 
 
 def _table(name: str, *numbers: str) -> Table:
-    """An empty table: a column of names and columns of numbers. Names are folded where there is no room, numbers are not."""
+    """An empty table: a column of names and columns of numbers. `penstock.report.fitting` keeps both whole."""
     table = Table(header_style="", show_edge=False, pad_edge=False)
     table.add_column(name, overflow="fold")
     for heading in numbers:
