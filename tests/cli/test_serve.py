@@ -73,7 +73,7 @@ def wait_until(condition):
 
 def test_two_applications_share_and_outlive_a_killed_coordinator(tmp_path, started):
     first = started("--lease", "5 s")
-    assert "sharing 5e+06 bytes/s by fair-share" in first.greeting
+    assert "sharing 5 MB/s by fair-share" in first.greeting
     writers = [writer(tmp_path, first.socket, name, 20_000_000) for name in ("a", "b")]
     begun = time.monotonic()
     go(*writers)
@@ -143,7 +143,7 @@ def test_a_run_is_watched_explained_recorded_and_replayed(tmp_path, started, cap
     assert main(["why", "second", *at]) == 0
     out = capsys.readouterr().out
     assert out.startswith("'second' waits: fcfs serves 'first' first")
-    assert "if nobody else comes, it goes on in " in out
+    assert "if no other application comes, it goes on in " in out
     assert main(["top", "--once", *at]) == 0
     out = capsys.readouterr().out
     assert "5 MB/s of 5 MB/s" in out
@@ -175,7 +175,7 @@ def test_a_run_is_watched_explained_recorded_and_replayed(tmp_path, started, cap
         (["top", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
         (["why", "me", "--socket", "/nowhere/socket"], "no coordinator answers at /nowhere/socket"),
         (["ctl", "record", "--journal", "/nowhere/j", "-o", "x.json"], "/nowhere/j: there is no such journal"),
-        (["ctl", "--socket", "host:7000", "state"], "socket: host:7000 is no Unix socket; expected its path"),
+        (["ctl", "--socket", "host:7000", "state"], "socket: host:7000 is not a Unix socket; expected its path"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):

@@ -120,7 +120,7 @@ def test_a_lone_curve_of_four_counts_is_believed_as_it_is() -> None:
 def test_a_class_that_nobody_stands_for() -> None:
     classes = class_curves([Curve((1, 2), (1.0, 3.0))])
     with pytest.raises(
-        InputError, match="its class descent has no curve to stand for it; expected one of those known: ascent"
+        InputError, match="no curve is known for its class descent; expected one of the known classes: ascent"
     ):
         believed(Curve((1, 2), (3.0, 1.0)), classes)
     with pytest.raises(InputError, match="degree: -1 is out of range; expected 0 or more"):

@@ -35,7 +35,7 @@ def test_a_draw_of_measured_curves_is_uniform_with_replacement() -> None:
     assert MeasuredCurves(curves).draw(7, np.random.default_rng(5)) == MeasuredCurves(curves).draw(
         7, np.random.default_rng(5)
     )
-    with pytest.raises(InputError, match="curves: there is none; expected at least one curve"):
+    with pytest.raises(InputError, match="curves: there are no curves; expected at least one"):
         MeasuredCurves(())
 
 

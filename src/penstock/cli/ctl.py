@@ -1,7 +1,4 @@
-"""What the commands that talk to a running coordinator share.
-
-``penstock ctl``: look at a running coordinator and steer it.
-"""
+"""``penstock ctl``: look at a running coordinator and steer it. Also what the commands share that talk to one."""
 
 from __future__ import annotations
 
@@ -13,25 +10,33 @@ from penstock.cli.output import add_json, console, emit_json, print_table
 from penstock.report.format_units import rate, volume
 
 PATIENCE_SECONDS = 120.0
-"""A policy that was never used may have to be compiled."""
+"""How long to wait for an answer: a policy that was never used may have to be compiled."""
 
 
 def add_socket(command: argparse.ArgumentParser) -> None:
-    """The option that says which coordinator."""
+    """Add the option that says which coordinator."""
     command.add_argument(
-        "--socket", metavar="PATH", help="its Unix socket (default: PENSTOCK_SOCKET, else where serve puts it)"
+        "--socket",
+        metavar="PATH",
+        help="Unix socket of the coordinator (default: PENSTOCK_SOCKET, else where serve puts it)",
     )
 
 
 def query_coordinator(options: argparse.Namespace, command: str, argument: str = "") -> Any:
-    """What the coordinator answers."""
+    """Send a command to the coordinator and return its answer.
+
+    Raises:
+        InputError: `--socket` names no Unix socket.
+        ClientError: No coordinator answers there.
+
+    """
     from penstock.live.client import address
     from penstock.live.client.query import ask
     from penstock.model import InputError
 
     where = address.find(options.socket)
     if not isinstance(where, address.Unix):
-        raise InputError("socket", f"{where} is no Unix socket; expected its path, for orders are taken there only")
+        raise InputError("socket", f"{where} is not a Unix socket; expected its path, as orders are taken only there")
     return ask(where.path, command, argument, PATIENCE_SECONDS)
 
 
@@ -44,18 +49,18 @@ def configure(commands: Any) -> None:
     )
     add_socket(command)
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
-    state = orders.add_parser("state", help="who is here, at what, with which rate and yield")
-    policy = orders.add_parser("policy", help="the policy in use; with a name, change it")
+    state = orders.add_parser("state", help="list the applications: what each does, its rate and its yield")
+    policy = orders.add_parser("policy", help="show the policy in use; with a name, change it")
     policy.add_argument("argument", nargs="?", default="", metavar="NAME", help="a name that `penstock policies` lists")
-    forget = orders.add_parser("forget", help="send an application away; if it lives it comes back as a new one")
-    forget.add_argument("argument", metavar="JOB", help="its number, or the name of its job")
-    stop = orders.add_parser("stop", help="end the coordinator; applications go on by themselves")
+    forget = orders.add_parser("forget", help="forget an application; if it still runs, it comes back as a new one")
+    forget.add_argument("argument", metavar="JOB", help="number of the application, or name of its job")
+    stop = orders.add_parser("stop", help="stop the coordinator; applications go on without it")
     for order in (state, policy, forget, stop):
         add_json(order)
-    record = orders.add_parser("record", help="what has run so far as a workload file, for penstock compare")
+    record = orders.add_parser("record", help="write what has run so far as a workload file, for penstock compare")
     record.add_argument("-o", "--output", metavar="FILE", required=True, help="the workload: .json, .yaml or .parquet")
-    record.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that does not run")
-    record.add_argument("--last", metavar="TIME", help='only so long ago, such as "2 h" (default: all that is remembered)')
+    record.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that is not running")
+    record.add_argument("--last", metavar="TIME", help='only the last part, such as "2 h" (default: all that is recorded)')
     command.set_defaults(run=run)
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def configure(commands: Any) -> None:
     """Declare the command. Its kinds are declared when it is used: they load numpy."""
-    command = commands.add_parser("generate", help="make a workload", description="Make a workload and write it to a file.")
+    command = commands.add_parser(
+        "generate", help="make a workload file", description="Make a workload of one of these kinds and write it to a file."
+    )
     command.later = lambda: _add_kinds(command)
 
 

@@ -1,7 +1,7 @@
-"""Parse the command line, run the command, turn errors into one line and an exit code.
+"""Parse the command line, run the command, and turn errors into one line and an exit code.
 
-Exit codes: 0 done, 1 a check did not hold, 2 wrong input. Only what a command needs is imported, when it runs: the help
-answers at once.
+Exit codes: 0 done, 1 a check did not hold, 2 wrong input, 130 interrupted. A command imports what it needs when it runs, so
+that the help answers at once.
 """
 
 from __future__ import annotations
@@ -67,13 +67,21 @@ def parser() -> OneLineParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code."""
+    """Run a command line.
+
+    Args:
+        arguments: The words after ``penstock``; None takes those of the process.
+
+    Returns:
+        The exit code.
+
+    """
     options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader of our output has left, as `head` does
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
@@ -93,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _located(error: Exception, file: str | None) -> Exception:
-    """An error about what a workload says, with the name of its file in front."""
+    """The error, with the name of the workload file in front if it is about a place in it."""
     from penstock.model.errors import InputError
 
     if file is None or not isinstance(error, InputError):

@@ -29,7 +29,7 @@ PATIENCE = 2.0
 
 
 class Bar:
-    """How much of a number of steps is done, on standard error if that is a terminal."""
+    """A progress bar over a number of steps, on standard error if that is a terminal."""
 
     def __init__(self, steps: int) -> None:
         self.on_terminal = sys.stderr.isatty()
@@ -47,17 +47,17 @@ class Bar:
             self._shown.stop()
 
     def begin(self, name: str) -> None:
-        """The next step, by its name."""
+        """Begin the next step, with its name."""
         self._name = name
         self.at(0.0)
 
     def end(self) -> None:
-        """The step is done."""
+        """End the step."""
         self._done += 1
         self.at(0.0)
 
     def at(self, part: float) -> None:
-        """So much of the present step is done, from 0 to 1."""
+        """Show that this part of the present step is done, from 0 to 1."""
         if not self.on_terminal or (self._shown is None and monotonic() - self._begun < PATIENCE):
             return
         first = self._shown is None
@@ -79,7 +79,7 @@ class Bar:
 
 
 def part_done(run: Run) -> float:
-    """How much of a run is done: of its window, or without one of what its applications do."""
+    """The part of a run that is done, from 0 to 1: of its window, or without one of the progress of its applications."""
     workload = run.workload
     if workload.window is not None:
         begin, end = workload.window
@@ -91,7 +91,7 @@ def part_done(run: Run) -> float:
 
 T = TypeVar("T")
 
-FILE_HELP = "the workload: JSON, YAML or Parquet; - reads standard input"
+FILE_HELP = "workload file: JSON, YAML or Parquet; - reads standard input"
 POLICY_HELP = (
     "a name that `penstock policies` lists (periodic-greedy-yield:delta=60 sets a parameter), "
     "or your own function as module:name or ./file.py:name"
@@ -99,38 +99,40 @@ POLICY_HELP = (
 
 
 def add_placement(command: argparse.ArgumentParser) -> None:
-    """The options that say who uses which I/O resources."""
+    """Add the options that say which I/O resources each application uses."""
     command.add_argument(
         "--allocation",
         metavar="A",
-        help="on I/O resources: how many for each application, as for penstock place (that of the file, else tcpu)",
+        help="on I/O resources: how many each application uses, as for penstock place (default: as in the file, else tcpu)",
     )
     command.add_argument(
-        "--placement", metavar="P", help="likewise: which, as for penstock place (that of the file, else greedy-clairvoyant)"
+        "--placement",
+        metavar="P",
+        help="likewise: which ones, as for penstock place (default: as in the file, else greedy-clairvoyant)",
     )
 
 
 def find_placement(workload: Workload, options: argparse.Namespace) -> Placed | None:
-    """Who uses which I/O resources; None on one link."""
+    """The I/O resources that each application uses; None on one link."""
     from penstock.planning.placement.runs import placed
 
     return placed(workload, options.allocation, options.placement)
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
-    """The options that say where results go."""
+    """Add the options that say where results go."""
     add_json(command)
-    command.add_argument("--html", metavar="OUT", help="also write a report: one HTML file that works offline")
+    command.add_argument("--html", metavar="OUT", help="also write a report, one HTML file that works offline")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """The options that ask for JSON."""
+    """Add the options that ask for JSON."""
     command.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
-    command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file (- for standard output)")
+    command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file; - for standard output")
 
 
 def seed(text: str) -> int:
-    """A seed on the command line."""
+    """Convert a seed of the command line."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a seed; expected a whole number, 0 or more")
     return int(text)
@@ -199,7 +201,7 @@ def print_table(
 def run_all(
     workload: Workload, policies: Sequence[Policy], placed: Placed | None, *, trace: bool, check: bool
 ) -> list[Result]:
-    """Run the workload under each policy; a terminal shows how far that is."""
+    """Run the workload under each policy, with a progress bar on a terminal."""
     options = {"placement": placed.resources if placed else None, "trace": trace, "check": check}
     results = []
     with Bar(len(policies)) as bar:
@@ -226,7 +228,7 @@ def _note_overcommitted(results: Sequence[Result]) -> None:
 
 
 def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str, Any]) -> Result:
-    """Run the workload, with a look at how far it is about ten times a second."""
+    """Run the workload and update the bar about ten times a second."""
     from penstock.engine import Run
 
     run = Run(workload, policy, progress=lambda _: bar.at(part_done(run)), **options)
@@ -234,7 +236,7 @@ def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str,
 
 
 def find_bounds(workload: Workload, placed: Placed | None, pieces: int | None = None) -> Bounds:
-    """The bounds of the workload; a terminal says that they are under way. Their time leaves out compilation."""
+    """Compute the bounds of the workload, with a message on a terminal. Their time leaves out compilation."""
     from penstock.theory.bounds import bounds, compile_bounds
     from penstock.theory.link_demand import PIECES
 
@@ -271,18 +273,18 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
 
 
 def placement_document(placed: Placed | None) -> dict[str, Any]:
-    """Where the placement comes from, as ``--json`` prints it: nothing on one link."""
+    """Where the placement comes from, as ``--json`` prints it; empty on one link."""
     return {"placement": placed.to_dict()} if placed else {}
 
 
 def print_placement(placed: Placed | None) -> None:
-    """Say on which I/O resources the applications are."""
+    """Print which I/O resources the applications use."""
     if placed:
         print(f"placement: {placed.text}")
 
 
 def print_notes(results: Sequence[Result]) -> None:
-    """Say what a reader of the figures must know."""
+    """Print what a reader of the figures must know."""
     early = sorted({name for result in results for name in result.ended_early})
     if early:
         names = ", ".join(early[:3]) + (" …" if len(early) > 3 else "")
@@ -293,7 +295,7 @@ def print_notes(results: Sequence[Result]) -> None:
 
 
 def one_by_one(things: Sequence[T], name: Callable[[T], str]) -> Iterator[T]:
-    """The things one by one; a terminal says which one is under way."""
+    """Yield the things one by one, with the name of the present one on a terminal."""
     if not sys.stderr.isatty():
         yield from things
         return
@@ -307,7 +309,7 @@ def one_by_one(things: Sequence[T], name: Callable[[T], str]) -> Iterator[T]:
 
 @contextmanager
 def telling() -> Iterator[Callable[[str], None]]:
-    """A function that shows on a terminal what is under way."""
+    """Give a function that shows on a terminal what is being done."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -318,7 +320,7 @@ def telling() -> Iterator[Callable[[str], None]]:
 
 
 def _saying(text: str) -> AbstractContextManager[object]:
-    """Show the text on a terminal for as long as it takes."""
+    """Show the text on a terminal while the block runs."""
     if not sys.stderr.isatty():
         return nullcontext()
     from rich.console import Console

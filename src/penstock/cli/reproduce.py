@@ -1,4 +1,4 @@
-"""``penstock reproduce PAPER``: the figures of a paper and its claims, measured again."""
+"""``penstock reproduce PAPER``: draw the figures of a paper again and judge its claims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ITEMS_OF = {
     "buffers": "table2, figure4 … figure8, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
-"""The papers, and what can be made of each; ``beyond`` is our own policies beside theirs."""
+"""The items of each paper; ``beyond`` compares our own policies with theirs."""
 USING_DATA = ("distributed", "calciom")
 A_CHECK_DID_NOT_HOLD = 1
 
@@ -33,25 +33,33 @@ def configure(commands: Any) -> None:
     """Declare the command."""
     command = commands.add_parser(
         "reproduce",
-        help="the figures of a paper and its claims",
+        help="draw the figures of a paper again and judge its claims",
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
     papers = (
         "revisiting (paper 000), dash (001), distributed (002), calciom (003), buffers (004), or beyond: our own policies"
     )
     command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
-    items = "; ".join(f"of {paper}: {items}" for paper, items in ITEMS_OF.items())
+    items = "; ".join(f"for {paper}: {items}" for paper, items in ITEMS_OF.items())
     command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")
-    command.add_argument("--scale", choices=("smoke", "quick", "paper"), default="quick", help="how much is run (quick)")
-    command.add_argument("--check", action="store_true", help="print the claims with figures; exit 1 if one does not hold")
-    command.add_argument("--out", metavar="DIR", help="where results go (default: reproduce-PAPER); resumes what is there")
+    command.add_argument("--scale", choices=("smoke", "quick", "paper"), default="quick", help="how much is run")
+    command.add_argument(
+        "--check", action="store_true", help="print each claim with its measures; exit 1 if one does not hold"
+    )
+    command.add_argument(
+        "--out",
+        metavar="DIR",
+        help="folder for the results; what it holds already is not run again (default: reproduce-PAPER)",
+    )
     command.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     command.add_argument(
         "--data",
         metavar="DIR",
-        help="of distributed and calciom: the folder of measured profiles and job traces (PENSTOCK_DATA, or none)",
+        help="for distributed and calciom: folder of measured profiles and job traces (default: PENSTOCK_DATA, or none)",
     )
-    command.add_argument("--live", metavar="DIR", help="of calciom: also run live applications on the test bed there")
+    command.add_argument(
+        "--live", metavar="DIR", help="for calciom: also run live applications on the test bed mounted there (default: none)"
+    )
     command.add_argument("--json", action="store_true", help="print the verdicts as JSON")
     command.set_defaults(run=run, parser=command)
 
@@ -72,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(options: argparse.Namespace) -> dict[str, Path | None]:
-    """Where measured data are, for the papers that use some."""
+    """The option for measured data, for the papers that use some."""
     if options.paper not in USING_DATA:
         if options.data is not None:
             options.parser.error(f"--data is for {', '.join(USING_DATA)}; leave it out")
@@ -82,7 +90,7 @@ def _data(options: argparse.Namespace) -> dict[str, Path | None]:
 
 
 def _live(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
-    """Where live applications are run, for the paper that is about them."""
+    """The options for live applications, for the paper that is about them."""
     if options.paper == "calciom":
         return {"live": Path(options.live) if options.live else None, "say": say}
     if options.live is not None:

@@ -7,23 +7,26 @@ import sys
 from typing import Any
 
 OPTIONS = {
-    "bandwidth": ("RATE", 'what the I/O system carries, such as "10 GB/s" (needed)'),
-    "node_bandwidth": ("RATE", "what one node can use at most (default: all of it)"),
-    "policy": ("NAME", "how it is shared; `penstock policies` lists them (default: fair-share)"),
-    "workload": ("FILE", "a workload with the applications to come, for policies that plan ahead"),
-    "socket": ("PATH", "the Unix socket (default: where clients look for it)"),
-    "listen": ("HOST:PORT", "also listen here for clients on other nodes; needs --token-file"),
-    "token_file": ("FILE", "the secret of clients over TCP, in a file of mode 0600"),
-    "journal": ("FILE", "what outlives a restart (default: journal.sqlite in the user's folder for state)"),
-    "http": ("HOST:PORT", "serve /metrics and /state here (default: not at all)"),
-    "lease": ("TIME", "after so long a silence an application loses its turn (default: 10 s)"),
-    "keep": ("TIME", "how long its books are kept after that (default: 1 h)"),
-    "max_applications": ("N", "the most applications at a time (default: 10000)"),
-    "max_applications_per_user": ("N", "the most applications of one user (default: 2000)"),
-    "message_rate": ("N", "the most messages a second of one application (default: 1000)"),
-    "message_rate_per_user": ("N", "the most messages a second of one user (default: 10000)"),
+    "bandwidth": ("RATE", 'bandwidth of the I/O system, such as "10 GB/s" (required)'),
+    "node_bandwidth": ("RATE", "most bandwidth that one node can use (default: all)"),
+    "policy": ("NAME", "policy that shares it; `penstock policies` lists them (default: fair-share)"),
+    "workload": ("FILE", "workload file of the applications to come, for policies that plan ahead (default: none)"),
+    "socket": ("PATH", "Unix socket to listen on (default: where clients look for it)"),
+    "listen": ("HOST:PORT", "TCP address for clients on other nodes; needs --token-file (default: none)"),
+    "token_file": ("FILE", "file of mode 0600 with the secret of clients over TCP (default: none)"),
+    "journal": (
+        "FILE",
+        "file of what survives a restart (default: journal.sqlite in the user's folder for state)",
+    ),
+    "http": ("HOST:PORT", "TCP address of /metrics and /state (default: none)"),
+    "lease": ("TIME", "an application that is silent for so long loses its grant (default: 10 s)"),
+    "keep": ("TIME", "how long its accounts are kept after that (default: 1 h)"),
+    "max_applications": ("N", "most applications at a time (default: 10000)"),
+    "max_applications_per_user": ("N", "most applications of one user (default: 2000)"),
+    "message_rate": ("N", "most messages a second from one application (default: 1000)"),
+    "message_rate_per_user": ("N", "most messages a second from one user (default: 10000)"),
 }
-"""Every setting: what it takes and what it is."""
+"""Every setting: what stands for its value, and its help."""
 
 
 def configure(commands: Any) -> None:
@@ -35,11 +38,11 @@ def configure(commands: Any) -> None:
         "paused and resumed by a policy. Every option is also a PENSTOCK_ variable and a key of the configuration file; the "
         "command line wins over the environment, and that over the file.",
     )
-    command.add_argument("--config", metavar="FILE", help="settings in TOML, under the names of the options")
-    command.add_argument("--print-config", action="store_true", help="print the settings and where each comes from, and end")
+    command.add_argument("--config", metavar="FILE", help="settings in TOML, under the names of the options (default: none)")
+    command.add_argument("--print-config", action="store_true", help="print the settings and their sources, and exit")
     for name, (metavar, text) in OPTIONS.items():
         command.add_argument("--" + name.replace("_", "-"), dest=name, metavar=metavar, help=text)
-    command.add_argument("-v", "--verbose", action="store_true", help="say more: who comes and goes")
+    command.add_argument("-v", "--verbose", action="store_true", help="also report applications that come and go")
     command.set_defaults(run=run)
 
 
@@ -63,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _raise_limit_of_files() -> None:
-    """A connection is an open file: have as many as the system allows."""
+    """Allow as many open files as the system does: a connection is one."""
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -84,6 +87,8 @@ async def _serve(settings: Any) -> None:
 
 
 def _say_ready(server: Any) -> None:
+    from penstock.report.format_units import rate
+
     settings = server.settings
     places = [
         settings.socket,
@@ -91,6 +96,6 @@ def _say_ready(server: Any) -> None:
         *([f"http://{settings.http}/state"] if settings.http else []),
     ]
     known = f"; {len(server.core.registry.clients)} applications known from before" if server.core.registry.clients else ""
-    what = f"sharing {server.core.bandwidth:g} bytes/s by {server.core.policy.name}"
+    what = f"sharing {rate(server.core.bandwidth)} by {server.core.policy.name}"
     sys.stderr.write(f"penstock serve: {what}, at {', '.join(places)}{known}\n")
     sys.stderr.flush()

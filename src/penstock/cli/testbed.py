@@ -1,4 +1,4 @@
-"""``penstock testbed``: a store of a given bandwidth on this machine, for live runs."""
+"""``penstock testbed``: make a store of a given bandwidth on this machine, for live runs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,21 @@ def configure(commands: Any) -> None:
         "testbed",
         help="make a store of a given bandwidth on this machine",
         description="Make a store of a given bandwidth on this machine, as root: an ext4 on a loop device, limited by one "
-        "cgroup (v1, blkio) that the applications join. `down` removes all that `up` made and nothing else.",
+        "cgroup (v1, blkio) that the applications join. `down` removes what `up` made and nothing else.",
     )
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
-    up = orders.add_parser("up", help="make one and mount it at DIR")
+    up = orders.add_parser("up", help="make a test bed and mount it at DIR")
     up.add_argument("directory", metavar="DIR", type=Path, help="an empty directory, or one to make")
-    up.add_argument(
-        "--bandwidth", metavar="B", default="40 MiB/s", help="what it carries, of reads and of writes (40 MiB/s)"
-    )
-    up.add_argument("--size", metavar="S", default="1 GiB", help="how much it holds; takes room as it fills (1 GiB)")
-    down = orders.add_parser("down", help="remove it")
+    up.add_argument("--bandwidth", metavar="B", default="40 MiB/s", help="bandwidth of reads and of writes")
+    up.add_argument("--size", metavar="S", default="1 GiB", help="how much it holds; it takes up disk space as it fills")
+    down = orders.add_parser("down", help="remove a test bed")
     down.add_argument("directory", metavar="DIR", type=Path, help="where it is mounted")
-    status = orders.add_parser("status", help="the test beds there are")
-    status.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="only the one here")
+    status = orders.add_parser("status", help="list the test beds")
+    status.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="only the test bed mounted here")
     add_json(status)
-    inside = orders.add_parser("run", help="run a program in it: what it reads and writes there is limited")
+    inside = orders.add_parser("run", help="run a program whose I/O on the test bed is limited")
     inside.add_argument("directory", metavar="DIR", type=Path, help="where it is mounted")
-    inside.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="a program and its arguments, after --")
+    inside.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="program and its arguments, after --")
     command.set_defaults(run=run)
 
 

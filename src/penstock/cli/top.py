@@ -1,4 +1,4 @@
-"""``penstock top``: who does I/O at present, on the terminal, again and again."""
+"""``penstock top``: watch on the terminal which applications do I/O now."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def configure(commands: Any) -> None:
     command = commands.add_parser(
         "top",
         help="watch a running coordinator in the terminal",
-        description="Show who does I/O at present, with which rate, how long it waits and its yield, until interrupted.",
+        description="Show which applications do I/O now, their rates, how long they have waited, and their yields, until "
+        "interrupted.",
     )
-    command.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two looks (1)")
-    command.add_argument("--once", action="store_true", help="look once, and end; also where there is no terminal")
+    command.add_argument("--interval", metavar="S", type=_seconds, default=1.0, help="seconds between two updates")
+    command.add_argument("--once", action="store_true", help="show the state once and exit, as where there is no terminal")
     add_socket(command)
     command.set_defaults(run=run)
 
@@ -38,7 +39,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.05 <= seconds <= 3600.0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no interval; expected seconds from 0.05 to 3600")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an interval; expected seconds from 0.05 to 3600")
     return seconds
 
 
@@ -62,7 +63,7 @@ def _room() -> int:
 
 
 def _picture(state: dict[str, Any], most: int | None) -> RenderableType:
-    """The state as a table, who moves data in front; at most so many applications."""
+    """The state as a table of at most `most` applications; those that move data come first."""
     from rich.console import Group
     from rich.text import Text
 

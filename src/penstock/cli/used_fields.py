@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Case:
-    """What decides whether a field is used: the workload, the policies it runs under, and options of the command."""
+    """What decides whether a field is used: the workload, its policies, and options of the command."""
 
     workload: Workload
     policies: Sequence[Policy] = ()
@@ -31,39 +31,39 @@ class Case:
 
     @classmethod
     def of(cls, workload: Workload, policies: Sequence[Policy], placed: Placed | None) -> Case:
-        """A run of the workload, on one link if it is not placed."""
+        """The case of a run of the workload; on one link if `placed` is None."""
         return cls(workload, policies, own_placement=placed is not None and placed.heuristic is None)
 
     @property
     def resources(self) -> bool:
-        """On I/O resources, not on one link."""
+        """Whether it runs on I/O resources and not on one link."""
         return self.workload.on_resources
 
     @property
     def buffered(self) -> bool:
-        """Beside a buffer of a known size."""
+        """Whether it has a buffer of a known size."""
         buffer = self.workload.platform.buffer
         return buffer is not None and buffer.size is not None
 
     @property
     def limited(self) -> bool:
-        """With a limit for reads or writes, which on resources is a part of the bandwidth."""
+        """Whether reads or writes have a limit of their own, which on resources is a part of the bandwidth."""
         platform = self.workload.platform
         return platform.read_bandwidth is not None or platform.write_bandwidth is not None
 
     @property
     def measured(self) -> bool:
-        """With the curves of all applications, without which `place` runs nothing."""
+        """Whether all applications have curves, without which `place` runs nothing."""
         return all(application.curve is not None for application in self.workload.applications)
 
     @property
     def counted(self) -> bool:
-        """With the best number of resources of every application, which a curve tells too."""
+        """Whether the best number of resources of every application is known, by itself or from its curve."""
         return all(one.curve is not None or one.best_count is not None for one in self.workload.applications)
 
     @property
     def nominal(self) -> bool:
-        """Under a policy that goes by nominal iterations."""
+        """Whether one of the policies uses nominal iterations."""
         from penstock.policies import Need
 
         return any(Need.NOMINAL in policy.needs for policy in self.policies)
@@ -93,7 +93,7 @@ def _plain(case: Case) -> bool:
 
 
 def _own_speed(case: Case) -> bool:
-    """On resources a curve says how fast an application is, but to a buffer."""
+    """On resources a curve gives the speed of an application, except to a buffer."""
     return case.buffered or not case.resources
 
 
@@ -156,13 +156,13 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].share": (_yes, _yes, _no, _measured, _no),
 }
 MOST_FILES: Final = 3
-"""Files that are named with a field."""
+"""The most files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
 _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"}
 
 
 def unused(command: str, case: Case) -> list[str]:
-    """The fields that the file has and the command does not use."""
+    """The fields that the workload has and the command does not use."""
     from penstock.model.fields import fields
 
     return [name for name in fields(case.workload) if not _FIELDS[name][_COMMANDS[command]](case)]
@@ -200,7 +200,7 @@ def _question(case: Case) -> str | None:
 
 
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
-    """The files in which the field is of no use; nothing if it is of use in none."""
+    """The files in which the field is not used; empty if the command uses it in no file."""
     from penstock.model.fields import fields
 
     used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)

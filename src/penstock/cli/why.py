@@ -1,4 +1,4 @@
-"""``penstock why JOB``: why an application waits, in words and numbers."""
+"""``penstock why JOB``: explain why an application waits, in words and numbers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from penstock.cli.ctl import add_socket, query_coordinator
 from penstock.cli.output import add_json, console, emit_json, print_table
-from penstock.report.format_units import rate
+from penstock.report.format_units import number, rate
 
 
 def configure(commands: Any) -> None:
     """Declare the command."""
     command = commands.add_parser(
         "why",
-        help="why a running application waits",
-        description="Say why a running application has the rate it has, in words, and what the policy sees of everybody.",
+        help="explain why a running application waits",
+        description="Explain why a running application has its rate, and show what the policy sees of all applications.",
     )
-    command.add_argument("job", metavar="JOB", help="the name of its job, or its number")
+    command.add_argument("job", metavar="JOB", help="name of the job, or number of the application")
     add_socket(command)
     add_json(command)
     command.set_defaults(run=run)
@@ -36,11 +36,13 @@ def run(options: argparse.Namespace) -> int:
 def _print(answer: dict[str, Any]) -> None:
     console().print(answer["reason"], markup=False, highlight=False)
     if answer["forecast"] is not None:
-        console().print(f"if nobody else comes, it goes on in {answer['forecast']:.1f} s", markup=False, highlight=False)
+        console().print(
+            f"if no other application comes, it goes on in {answer['forecast']:.1f} s", markup=False, highlight=False
+        )
     rows = answer["under_way"]
     if rows:
-        columns = {"job": [row["job"] for row in rows], "has": [rate(row["rate"]) for row in rows]}
-        columns["is to have"] = [rate(row["target"]) for row in rows]
+        columns = {"job": [row["job"] for row in rows], "rate": [rate(row["rate"]) for row in rows]}
+        columns["target"] = [rate(row["target"]) for row in rows]
         for name in answer["columns"]:
-            columns[name] = ["–" if row[name] is None else f"{row[name]:.6g}" for row in rows]
+            columns[name] = ["–" if row[name] is None else number(row[name]) for row in rows]
         print_table(columns, optional=answer["columns"][::-1])

@@ -1,28 +1,29 @@
-"""The tables behind the APEX workloads of 000 §6.3: the classes of jobs of NERSC and TRILAB, and Cielo with its successors.
+"""The APEX workloads of 000 §6.3: schedules of three months of NERSC or TRILAB jobs on Cielo or one of its scaled
+versions, and their steady-state windows.
 
-000 prints no table but refers to figure 3 of the APEX workflows report (its [19]). The values come from a transcription of
-that figure, not from the report itself. What 000's text says of it agrees: GTS 16,512 cores for 48 hours, CESM 8,000 for
-10 days, a SkySurvey pipeline 24 for 4 hours, TRILAB 4,096 to 32,768 cores and 64 hours or more. How a line becomes a job is
-this module's reading, where 000 is silent:
+Tables. 000 prints no table of jobs but refers to figure 3 of the APEX workflows report (its [19]). The values here come
+from a transcription of that figure, not from the report itself. They agree with what 000's text says: GTS 16,512 cores
+for 48 hours, CESM 8,000 for 10 days, a SkySurvey pipeline 24 for 4 hours, TRILAB 4,096 to 32,768 cores and 64 hours or
+more. 000 does not say how a line of the table becomes a job; this module reads it as follows.
 
-- A job is one line: `cores` cores for `hours` hours, one application with one chain. The 100 and 300 runs of the ensembles
-  DakotaA and DakotaS share that one job: were each an application of its own, a window on Cielo would hold hundreds of
+- A job is one line: `cores` cores for `hours` hours, one application with one chain. The 100 and 300 runs of the
+  ensembles DakotaA and DakotaS share that one job. If each were an application, a window on Cielo would hold hundreds of
   them, where 000's authors saw 12.
-- ALS is one job of 4 h (eight pipelines of half an hour, one after the other), SkySurvey one of 8 h on 384 cores
+- ALS is one job of 4 h (eight pipelines of half an hour, one after the other). SkySurvey is one job of 8 h on 384 cores
   (sixteen pipelines of 24 cores side by side, twice 4 h). Both read once at their beginning and write once at their end.
-- Shares count within the workload: 000 gives SkySurvey 12 % of NERSC's core-hours, which is its 0.06 of the 0.482 listed.
+- Shares count within the workload: 000 gives SkySurvey 12 % of NERSC's core-hours, which is its 0.06 of the 0.482
+  listed.
 
-The APEX workloads of 000 §6.3: schedules of three months of NERSC or TRILAB jobs, and their steady-state windows.
+Schedules. 000 §6.3.1 says: applications are picked at random and placed first fit until the schedule follows the
+distribution of the table and represents at least three months of machine use. They read their input at their beginning,
+write a checkpoint every hour and their output at their end. Of each schedule the 20 longest windows in which no
+application joins or leaves are kept, with τ_i = T_begin. This module adds:
 
-000 §6.3.1 says: applications are picked at random and placed first fit until the schedule follows the distribution of the
-table and represents at least three months of machine use; they read their input at their beginning, write a checkpoint
-every hour and their output at their end; of each schedule the 20 longest windows in which no application joins or leaves are
-kept, with τ_i = T_begin. What it leaves open is set here as follows.
-
-- A class has target = share · nodes · T / (walltime · job nodes) jobs, the shares taken within the workload. The next job is
-  of a class drawn with weight max(0, target − placed); its cores and its walltime are N(v, 0.1 v), raised to 0.95 v.
-- T begins at 90 days and grows by a day whenever every class has its jobs, up to 180. The schedule is done when every class
-  is within 10 % of its target and the jobs use the whole machine for 90 days.
+- A class has target = share · nodes · T / (walltime · job nodes) jobs, the shares taken within the workload. The next
+  job is of a class drawn with weight max(0, target − placed). Its cores and its walltime are N(v, 0.1 v), raised to 0.95
+  v.
+- T begins at 90 days and grows by a day whenever every class has its jobs, up to 180. The schedule is complete when
+  every class is within 10 % of its target and the jobs use the whole machine for 90 days.
 - The walltime is the time in dedicated mode, I/O included. An hour of work, not of time, lies between two checkpoints.
 - Windows end with the last start. After it the machine only runs empty; on NERSC those windows, of a few applications,
   would be most of the 20.

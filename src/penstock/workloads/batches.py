@@ -1,39 +1,39 @@
-"""A batch of periodic applications (001 §III.B.2, §IV.B.2): n times work of a seconds and I/O of b bytes, all released at 0.
+"""Batches of periodic applications (001 §III.B.2, §IV.B.2): each repeats work of a seconds and I/O of b bytes n times,
+and all are released at 0.
 
-There is no window: every application runs to its end. A batch scheduler decides when each starts.
+There is no window: every application runs to its end. A batch scheduler decides when each starts. 001 has two protocols.
 
-The batches of 001 §III.D.2.b and §IV.B.4, whose parameters are independent: one protocol with two sets of ranges.
-
-An I/O node of bandwidth b = 1 serves P = 2048 nodes. For a wanted I/O load α_gen:
+Independent parameters (`Uniform`, §IV.B.4, and `Packs`, §III.D.2.b). An I/O node of bandwidth b = 1 serves P = 2048
+nodes. For a wanted I/O load α_gen:
 
 - n applications, n ~ U{25 … 100} (§III.D.2.b) or U{100 … 500} (§IV.B.4), of n_i ~ U{250 … 1000} or U{1000 … 10000}
   iterations of work a_i ~ U(10, 100);
-- binormal: a share β ~ U(0, 1) of them is of low I/O load, b_i / a_i ~ N(0.1, 0.1), the others of high, N(0.9, 0.1), both
-  truncated to [0, 1]; 0.1 is the variance: so the means become 0.289 and 0.711, as §IV.B.4 prints;
+- binormal: a share β ~ U(0, 1) of them has a low I/O load, b_i / a_i ~ N(0.1, 0.1), the others a high one, N(0.9, 0.1),
+  both truncated to [0, 1]. 0.1 is the variance: so the means become 0.289 and 0.711, as §IV.B.4 prints;
 - normal (§IV.B.4 alone): b_i / a_i ~ N(α_gen, 0.1), truncated alike;
-- sizes 2^j, j ~ Binomial(11, Q̄^(1/11) − 1), of mean Q̄ = P·µ / (α_gen · (1 + µ)), where µ = β·0.1 + (1 − β)·0.9, or α_gen for
-  normal.
+- sizes 2^j, j ~ Binomial(11, Q̄^(1/11) − 1), of mean Q̄ = P·µ / (α_gen · (1 + µ)), where µ = β·0.1 + (1 − β)·0.9, or
+  α_gen for normal.
 
-β of the applications means β·n, rounded, in random places. µ is that of the normals before truncation, as printed. Q̄ above
-2^11 is cut to it, and sizes above P to P. So the I/O load comes out different from α_gen: measure it
+A share β of n applications means β·n of them, rounded, in random places. µ is that of the normals before truncation, as
+printed. Q̄ above 2^11 is cut to it, and sizes above P to P. So the I/O load differs from α_gen: measure it
 (`penstock.workloads.load`).
 
-The batches of 001 §IV.B.3 after the jobs of Mira: 49,152 nodes, 240 GB/s, as one I/O node of bandwidth b with P nodes.
+After the jobs of Mira (`Mira`, §IV.B.3). 49,152 nodes and 240 GB/s, as one I/O node of bandwidth b with P nodes:
 
 - Nodes Q: discrete exponential, λ = 1.35e-4, on 512 … 49,152 (chances in proportion to exp(−λ·Q)).
-- Time T: 1 h below 4096 nodes, 2 h from there to 16,384 ("more than 2 hours" in 001), 0.5 h above; each times a draw from
-  N(1, 0.1²), truncated to positive values.
+- Time T: 1 h below 4096 nodes, 2 h from there to 16,384 ("more than 2 hours" in 001), 0.5 h above; each times a draw
+  from N(1, 0.1²), truncated to positive values.
 - Iterations ~ U{10 … 100}.
 - I/O fraction f of T, truncated to [0, 1]: normal (MN), N(α_gen, σ²); binormal (MB), N(0.1, σ²) for a share β of the
   applications and N(0.9, σ²) for the others, with β such that the mean of f is α_gen. σ = 0.1 is a standard deviation.
 - Work (1 − f)·T, volume f·T·b·Q/P.
 
-001 computes "the total I/O volume by weighting with the requested number of processors". Here the weight is Q/P: f of the
-time T at the nodes' share b·Q/P of the bandwidth. So applications that fill the machine ask for f of the link. Without a
-weight, or with Q over its mean, each would ask for f of the link, and about six of them fill the machine: an I/O load of
-about 6·f, far above the 0.2 to 0.8 that 001 studies. Alone, an application reaches b and not its share and takes
-(1 − f)·T + f·T·Q/P, less than T: so the I/O load of eq. III.5 is above the mean f, up to f / (1 − f). α_gen is the mean f;
-measure the I/O load (`penstock.workloads.load`).
+001 computes "the total I/O volume by weighting with the requested number of processors". Here the weight is Q/P: f of
+the time T at the nodes' share b·Q/P of the bandwidth. So applications that fill the machine ask for f of the link.
+Without a weight, or with Q over its mean, each would ask for f of the link, and about six of them fill the machine: an
+I/O load of about 6·f, far above the 0.2 to 0.8 that 001 studies. Alone, an application reaches b and not its share, and
+takes (1 − f)·T + f·T·Q/P, less than T. So the I/O load of eq. III.5 is above the mean f, up to f / (1 − f). α_gen is the
+mean f; measure the I/O load.
 
 001 does not say how many applications there are; here as many as in §IV.B.4, U{100 … 500}.
 """
@@ -66,10 +66,15 @@ from penstock.workloads.parameters import parameter
 
 @dataclass(frozen=True)
 class Batch:
-    """A workload that was drawn, and what must be known of the draw.
+    """A batch that was drawn.
 
-    `low` applications are of low I/O load, or None where all are of one kind. The law of sizes was to have the mean
-    `asked_nodes`; it goes up to `largest` nodes. The sizes of `clipped` applications were cut to the nodes of the machine.
+    Attributes:
+        workload: The applications on their machine.
+        low: How many applications have a low I/O load; None where all are of one kind.
+        asked_nodes: The mean that the distribution of sizes should have, in nodes.
+        largest: The largest size of the distribution, in nodes.
+        clipped: How many applications were cut to the nodes of the machine.
+
     """
 
     workload: Workload
@@ -93,7 +98,7 @@ def periodic(work: float, volume: float, iterations: int) -> Phases:
 
 
 def alternating(amounts: Floats) -> Phases:
-    """Work, I/O, work, I/O …; the array is kept, not copied, and can no longer be written."""
+    """Phases that alternate work and I/O. The array is kept, not copied, and becomes read-only."""
     kinds = np.tile(np.array([WORK, IO], np.uint8), len(amounts) // 2)
     kinds.flags.writeable = amounts.flags.writeable = False
     return Phases(kinds, amounts)
@@ -102,14 +107,14 @@ def alternating(amounts: Floats) -> Phases:
 def batch(
     platform: Platform, names: Sequence[str], works: Floats, volumes: Floats, iterations: Integers, nodes: Integers
 ) -> Workload:
-    """The workload of periodic applications, an entry of each sequence an application."""
+    """A workload of periodic applications; entry i of each sequence belongs to application i."""
     rows = zip(names, works.tolist(), volumes.tolist(), iterations.tolist(), nodes.tolist(), strict=True)
     applications = (Application(name, periodic(work, volume, count), nodes=size) for name, work, volume, count, size in rows)
     return Workload(platform, tuple(applications))
 
 
 def low_ones(share: float, uniforms: Floats) -> NDArray[np.bool_]:
-    """Which applications are of low I/O load: `share` of them, rounded; which ones is up to the uniform numbers."""
+    """Which applications have a low I/O load: `share` of them, rounded, chosen by the uniform numbers."""
     chosen = np.zeros(len(uniforms), np.bool_)
     chosen[np.argsort(uniforms)[: round(share * len(uniforms))]] = True
     return chosen
@@ -124,7 +129,7 @@ def names_of(is_low: NDArray[np.bool_] | None, count: int) -> list[str]:
 
 PROFILES: Final = ("binormal", "normal")
 LOW, HIGH = 0.1, 0.9
-"""µ_1 and µ_2: b_i / a_i, or the part of the time that is I/O, of applications of low and of high I/O load."""
+"""µ_1 and µ_2: mean b_i / a_i, or mean part of the time that is I/O, of applications with a low and a high I/O load."""
 WORK_SECONDS: Final = (10.0, 100.0)
 """The range of a_i."""
 
@@ -165,7 +170,7 @@ class Packs(Uniform):
 
 
 def uniform(parameters: Uniform, seed: int) -> Batch:
-    """A batch; the same seed gives the same batch."""
+    """Draw a batch of 001 §IV.B.4 or §III.D.2.b; the same seed gives the same batch."""
     random = np.random.default_rng(seed)
     low_share = float(random.random())
     count = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
@@ -236,7 +241,7 @@ class Mira:
 
 
 def mira(parameters: Mira, seed: int) -> Batch:
-    """A batch; the same seed gives the same batch."""
+    """Draw a batch of 001 §IV.B.3; the same seed gives the same batch."""
     random = np.random.default_rng(seed)
     count = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
     iterations = random.integers(parameters.shortest, parameters.longest, count, endpoint=True)
@@ -259,13 +264,13 @@ def median_seconds(nodes: Integers) -> Floats:
 
 
 def mean_nodes() -> float:
-    """The mean of the law of sizes: about 7,840 nodes."""
+    """The mean of the distribution of sizes: about 7,840 nodes."""
     sizes = np.arange(SMALLEST, LARGEST + 1)
     return float(np.average(sizes, weights=np.exp(-RATE * sizes)))
 
 
 def _fractions(parameters: Mira, places: Floats, chances: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """f of each application, and which are of low I/O load (None if all are of one kind)."""
+    """f of each application, and which have a low I/O load (None if all are of one kind)."""
     if parameters.profile == "normal":
         return truncated_normal(chances, parameters.load, parameters.sigma, 0.0, 1.0), None
     is_low = low_ones(parameters.low_share(), places)

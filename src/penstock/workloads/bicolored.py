@@ -1,17 +1,17 @@
-"""The bi-colored chains of 001 §II.D.2 (Table II.1): m jobs J_i = (a_i, b_i)^(n_i) on a node each, B = 1.
+"""Chains of 001 that alternate work and I/O on a link of bandwidth B = 1, a node each, so that volumes are seconds. All
+jobs are released at 0 and run to their ends.
 
-Phases alternate a_i seconds of work and b_i of I/O, n_i times; all jobs are released at 0 and run to their ends.
+Bi-colored chains (§II.D.2, Table II.1): m jobs J_i = (a_i, b_i)^(n_i), a_i seconds of work and b_i of I/O, n_i times.
 
 - general: m ~ U{2 … 15}, a_i ~ U(1, 20), b_i ~ U(0.1, 1) · a_i, n_i ~ U{5 … 150};
 - uniform, the training of networks of the machine-learning use case: one (a, b) for all jobs, n_i ~ U{100 … 200}.
 
-Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Every job draws its noise from the seed and its
-number alone, so noise changes neither the couples nor the counts, and the draws are the same ones for every ν. Jobs carry
-their couple as `nominal`: orders that are fixed beforehand know it, not the noise.
+Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Every job draws its noise from the seed and
+its number alone. So noise changes neither the couples nor the counts, and the draws are the same for every ν. Jobs carry
+their couple as `nominal`: orders that are fixed beforehand know it, and not the noise.
 
-The five Jacobi applications of 001 §III.D.1 (Table III.1), on a node each, B = 1: volumes are seconds.
-
-Their total load, iterations · (work + I/O), is the same: 10,500 s a batch of iterations.
+The five Jacobi applications (§III.D.1, Table III.1) have the same total load, iterations · (work + I/O): 10,500 s a
+batch of iterations.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Bicolored:
 
 
 def bicolored(parameters: Bicolored, seed: int) -> Workload:
-    """An instance; the same seed gives the same jobs, with or without noise."""
+    """Draw an instance; the same seed gives the same jobs, with or without noise."""
     random = np.random.default_rng(seed)
     jobs = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
     couples = 1 if parameters.case == "uniform" else jobs
@@ -74,13 +74,13 @@ def bicolored(parameters: Bicolored, seed: int) -> Workload:
 
 
 def _noise(noise: float, seed: int, job: int, iterations: int) -> Floats:
-    """The factors of the job's phases, a row an iteration: work, I/O."""
+    """The factors of the job's phases, one row an iteration: work, I/O."""
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(job,)))
     return 1.0 + noise * random.uniform(-1.0, 1.0, (iterations, 2))
 
 
 TABLE: Final = ((32.0, 10.0, 250), (16.0, 5.0, 500), (8.0, 2.5, 1000), (8.0, 2.5, 1000), (16.0, 5.0, 500))
-"""Of each application the seconds of work and of I/O in an iteration, and the iterations."""
+"""For each application: seconds of work and of I/O in an iteration, and the number of iterations."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Jacobi:
 
 
 def jacobi(parameters: Jacobi) -> Workload:
-    """The workload; nothing in it is random."""
+    """Make the workload; nothing in it is random."""
     works, volumes, iterations = np.array(TABLE).T
     counts = np.maximum(1, np.rint(iterations * parameters.batches)).astype(np.int64)
     names = [f"jacobi-{index}" for index in range(1, len(TABLE) + 1)]

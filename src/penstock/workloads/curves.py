@@ -1,43 +1,43 @@
-"""The four behaviours of curves, and what is believed of an application whose behaviour alone is known (002 §II, §VI.B).
+"""Bandwidth curves of applications by the number of I/O resources they use: classes of curves, and where generated
+applications get theirs from (002 §II, §V.A, §VI.B).
 
-Classes, by the measured counts: neutral if the largest bandwidth is at most 1.3 times the smallest; else ascent if the
-largest is at the last count, descent if it is with 1 I/O resource, peak if it is between. Of equal bandwidths the one at the
-smallest count is the largest.
+Classes, by the measured counts. A curve is neutral if its largest bandwidth is at most 1.3 times its smallest. Else it
+is an ascent if the largest is at the last count, a descent if it is at 1 I/O resource, a peak if it is between. Of equal
+bandwidths the one at the smallest count is the largest.
 
-The curve of a class (002 Fig. 11), as one function that stands for all its applications:
+The curve of a class (002 Fig. 11) is one function that stands for all its applications:
 
 1. Each curve is divided by its own largest bandwidth, so that it lies in (0, 1]. Figures 1 and 2 show "normalized
    bandwidth"; the text does not say by what.
-2. A polynomial in n is fitted to all points (n, b(n)/max b) of all curves of the class by least squares. Its degree is 3:
-   with 2 the curve of the measured peaks would be highest at 4, where 13 of 92 are, and not at 2, where the others are.
-   With four measured counts a polynomial of degree 3 passes through the mean of the normalised curves at each.
-3. It is evaluated at the measured counts; between them it is linear as any curve, beyond the last constant. A value below
-   the smallest of the normalised bandwidths is raised to it, so that the curve is positive.
+2. A polynomial in n is fitted to all points (n, b(n)/max b) of all curves of the class by least squares. Its degree is
+   3: with 2 the curve of the measured peaks would be highest at 4, where 13 of 92 are, and not at 2, where the others
+   are. With four measured counts a polynomial of degree 3 passes through the mean of the normalised curves at each.
+3. It is evaluated at the measured counts. Like any curve, it is linear between them and constant beyond the last. A
+   value below the smallest normalised bandwidth is raised to it, so that the curve is positive.
 
-A scheduler that knows the class of an application believes its bandwidth to be the curve of the class times a factor that
-makes it right with 1 I/O resource: one run with one resource, or the total volume and I/O time of one, gives that scale,
-while the shape would take many runs. So I/O-Stress(j, 1) is believed as it is.
+A scheduler that knows only the class of an application takes its bandwidth to be the curve of the class times a factor
+that makes it right with 1 I/O resource. One run with one resource, or its total volume and I/O time, gives that factor,
+while the shape would take many runs. So I/O-Stress(j, 1) is known exactly.
 
-Where the curves of generated applications come from: measured ones, or a built-in family that needs no data (002 §V.A).
-
-Every source has the same two members: `label`, which says on a figure or a screen what the curves are, and
-`draw(count, random)`. A draw from measured curves is uniform with replacement (002 §V.C).
+Sources. Generated applications draw measured curves, or curves of a built-in family that needs no data. Every source has
+two members: `label`, which says on a figure or a screen what the curves are, and `draw(count, random)`. A draw from
+measured curves is uniform with replacement (002 §V.C).
 
 I/O nodes. The family stands for the 189 curves of MareNostrum 4 with 1, 2, 4 and 8 I/O nodes, each the mean of its runs
-(Bez et al., PDSW 2020). They were sorted into six kinds: by class (`penstock.workloads.curves`), ascents by whether
-each process has a file of its own or all share one, which separates ascents by 4 to 30 from slight ones, and peaks by the
-count where they are. A kind is drawn with the chance that it has among the 189, and then its curve:
+(Bez et al., PDSW 2020). They were sorted into six kinds: by class; ascents also by whether each process has a file of
+its own or all share one, which separates ascents by 4 to 30 from slight ones; and peaks by the count of the peak. A kind
+is drawn with the chance that it has among the 189, and then its curve:
 
 - b(1) is log-uniform from `slowest` to `fastest`, such that log b(1) has the mean and the standard deviation measured;
 - the steps log2 b(2)/b(1), log2 b(4)/b(2), log2 b(8)/b(4) are independent normal numbers, drawn again until the curve is
-  of the class and best at the count of the kind. `steps` and `spreads` were found such that the mean and the standard
-  deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight ascents
-  of shared files, whose steps are not independent).
+  of the class and best at the count of the kind. `steps` and `spreads` were chosen such that the mean and the standard
+  deviation of the steps kept are those of the measured ones (exactly but for rounding, and within 0.1 for the eight
+  ascents of shared files, whose steps are not independent).
 
-Checked against the measured curves: see the tests. The family has no statistic: it is calibrated to means.
+The tests compare the family with the measured curves. The family has no statistic: it is calibrated to means.
 
-OSTs are a stand-in. Neither 002 nor its data give its 301 curves of storage targets (Fig. 2), so b(n) = b(1)·n^α with
-α ~ U[0.3, 0.95] and b(1) log-uniform on 0.1 to 2 GB/s, for n from 1 to 8, takes their place: every figure says so.
+OSTs are a stand-in. Neither 002 nor its data give its 301 curves of storage targets (Fig. 2). In their place, b(n) =
+b(1)·n^α with α ~ U[0.3, 0.95] and b(1) log-uniform on 0.1 to 2 GB/s, for n from 1 to 8. Every figure says so.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ DEGREE: Final = 3
 
 
 def best_count(curve: Curve) -> int:
-    """The measured count with the largest bandwidth, the smallest of them if there are several."""
+    """The measured count with the largest bandwidth; of several the smallest."""
     return curve.counts[curve.bandwidths.index(curve.largest)]
 
 
 def class_of(curve: Curve) -> str:
-    """Its class: ascent, descent, peak or neutral."""
+    """The class of the curve: ascent, descent, peak or neutral."""
     if curve.largest <= (1.0 + NEUTRAL) * min(curve.bandwidths):
         return "neutral"
     best = best_count(curve)
@@ -92,11 +92,11 @@ def class_curves(curves: Iterable[Curve], degree: int = DEGREE) -> dict[str, Cur
 
 
 def believed(curve: Curve, classes: Mapping[str, Curve]) -> Curve:
-    """What is believed of an application with that curve by one that knows its class and its bandwidth with 1 resource."""
+    """The curve that a scheduler assumes if it knows the class of `curve` and its bandwidth with 1 resource."""
     name = class_of(curve)
     if name not in classes:
         known = ", ".join(classes) or "none"
-        raise InputError("curve", f"its class {name} has no curve to stand for it; expected one of those known: {known}")
+        raise InputError("curve", f"no curve is known for its class {name}; expected one of the known classes: {known}")
     shape = classes[name]
     scale = curve.bandwidths[0] / shape.bandwidths[0]
     return Curve(shape.counts, tuple(rate * scale for rate in shape.bandwidths))
@@ -113,19 +113,19 @@ def _regression(curves: list[Curve], degree: int) -> Curve:
 
 
 class CurveSource(Protocol):
-    """Something to draw curves from."""
+    """A source of curves."""
 
     @property
     def label(self) -> str:
         """What the curves are, in a few words."""
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """So many curves."""
+        """Draw `count` curves."""
 
 
 @dataclass(frozen=True)
 class MeasuredCurves:
-    """Curves at hand, each as likely."""
+    """Measured curves, each as likely."""
 
     curves: tuple[Curve, ...]
     label: str = "measured curves"
@@ -133,16 +133,16 @@ class MeasuredCurves:
     def __post_init__(self) -> None:
         object.__setattr__(self, "curves", tuple(self.curves))
         if not self.curves:
-            raise InputError("curves", "there is none; expected at least one curve")
+            raise InputError("curves", "there are no curves; expected at least one")
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """So many of them, with replacement."""
+        """Draw `count` of the curves, with replacement."""
         return tuple(self.curves[place] for place in random.integers(0, len(self.curves), count).tolist())
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A part of the measured curves: how many of the 189 they are, their class, and where they are best.
+    """One kind of the measured curves: how many of the 189 they are, their class, and where they are best.
 
     `slowest` and `fastest` bound b(1), in bytes/s. `steps` and `spreads` are the means and standard deviations of
     log2 b(2)/b(1), log2 b(4)/b(2) and log2 b(8)/b(4) before the curves of another class or best count are left out.
@@ -164,7 +164,7 @@ class IoNodes:
     label = "built-in family of I/O-node curves"
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """So many curves, each with 1, 2, 4 and 8 I/O nodes."""
+        """Draw `count` curves, each with 1, 2, 4 and 8 I/O nodes."""
         shares = np.array([kind.profiles for kind in KINDS]) / sum(kind.profiles for kind in KINDS)
         return tuple(_of_kind(KINDS[place], random) for place in random.choice(len(KINDS), count, p=shares).tolist())
 
@@ -176,7 +176,7 @@ class Osts:
     label = "OST curves: a stand-in, b(n) = b(1)·n^α, not measured"
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """So many curves, each with 1 to 8 OSTs."""
+        """Draw `count` curves, each with 1 to 8 OSTs."""
         counts = np.arange(1, MOST_OSTS + 1)
         firsts = _log_uniform(*OST_BANDWIDTH, random.random(count))
         exponents = random.uniform(*OST_EXPONENT, count)

@@ -7,18 +7,18 @@ For each application, all released at 0:
 - X ~ U[0, b], the ratio of compute to I/O time with 1 resource, where these take 5000 s together: T_cpu = 5000·X/(1 + X)
   seconds of work and V = 5000·b_j(1)/(1 + X) bytes in all;
 - Q_j nodes of the Q_cpu = 24·N: 10 % of the applications are large and use 75 % of the nodes, 30 % medium with 20 %, and
-  60 % small with 5 %. Which ones is drawn, so that their order favours nobody.
+  60 % small with 5 %. Which ones are large is drawn, so that their order favours none.
 
-With 1 resource application j keeps it busy for I/O-Stress(j, 1) = 1/(1 + X) of its time. b is the solution of
-log(1 + b) = b·ΘN/K, which makes the mean of that ΘN/K. So I/O-load(π_1), the mean over the resources when everyone has one,
-is Θ in expectation only; `load_with_one` measures it. ΘN/K must be below 1, as nobody can do I/O for more than all its time.
+With 1 resource application j keeps it busy for I/O-Stress(j, 1) = 1/(1 + X) of its time. b is the solution of log(1 + b)
+= b·ΘN/K, which makes the mean of that ΘN/K. So I/O-load(π_1), the mean over the resources when every application has
+one, is Θ in expectation only; `load_with_one` measures it. ΘN/K must be below 1: I/O cannot take more than all the time.
 
-Groups are rounded half up, large and medium first, and the small ones are the rest. The nodes of a group, rounded half up
-too, are dealt out as evenly as whole nodes can be: some have one more than others. Everyone has a node at least; where small
-or medium ones would have less (K above 2·N), the large ones give up what is missing. The large ones have what the others
-leave, so all nodes are used, except when there are no large ones (K below 5).
+Groups are rounded half up, large and medium first, and the small ones are the rest. The nodes of a group, rounded half
+up too, are dealt out as evenly as possible: some applications have one more than others. Each has at least one node;
+where small or medium ones would have less (K above 2·N), the large ones give up what is missing. The large ones have
+what the others leave, so all nodes are used, except when there are no large ones (K below 5).
 
-The curves are all that bounds the bandwidth: the platform's is what all applications can use together.
+Only the curves bound the bandwidth: the platform's bandwidth is what all applications can use together.
 """
 
 from __future__ import annotations
@@ -78,9 +78,14 @@ class Distributed:
 
 
 def distributed(parameters: Distributed, curves: CurveSource, seed: int) -> Workload:
-    """A set of applications; the same seed gives the same set, and but for X the same for every load.
+    """Draw a set of applications.
 
-    The sizes, the numbers of phases and where X lies in its range are the same for all sources of curves.
+    Args:
+        parameters: Load, number of applications and of I/O resources.
+        curves: The source of the curves.
+        seed: The same seed gives the same set. For another load only X differs; for another source of curves, sizes, numbers
+            of phases and the place of X in its range stay the same.
+
     """
     random = np.random.default_rng(seed)
     count = parameters.applications
@@ -151,7 +156,7 @@ def _percent(whole: int, percent: int) -> int:
 
 
 def _dealt(nodes: int, members: int) -> list[int]:
-    """The nodes as evenly as can be; the first ones have one more."""
+    """The nodes, dealt out as evenly as possible; the first members have one more."""
     if members == 0:
         return []
     each, more = divmod(nodes, members)

@@ -1,7 +1,7 @@
-"""The laws that the generators of 001 draw from, as functions of uniform numbers, and the check of their parameters.
+"""The distributions that the generators draw from, as functions of uniform numbers, and the checks of their parameters.
 
-A law is evaluated at given uniform numbers (its quantiles). So a draw takes one number whatever the parameters, and two
-workloads of the same seed differ only by what their parameters say.
+A distribution is evaluated at given uniform numbers (its quantiles). So a draw takes one number whatever the parameters, and
+two workloads of the same seed differ only by what their parameters say.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def require_range(low: int, high: int, names: tuple[str, str]) -> None:
 def truncated_normal(uniforms: Floats, mean: float, sigma: float, low: float, high: float) -> Floats:
     """N(mean, sigma²) truncated to [low, high], at the uniform numbers; sigma is a standard deviation.
 
-    The mean must lie in [low, high]; then the part kept is never too small to invert.
+    The mean must lie in [low, high]; then the probability kept is never too small to invert.
     """
     if sigma == 0.0:
         return np.full(len(uniforms), mean)
@@ -51,7 +51,7 @@ def truncated_normal(uniforms: Floats, mean: float, sigma: float, low: float, hi
 
 
 def truncated_normal_mean(mean: float, sigma: float, low: float, high: float) -> float:
-    """The mean of that law: mean + sigma · (ϕ(α) − ϕ(β)) / (Φ(β) − Φ(α)), α and β the bounds in units of sigma."""
+    """The mean of that distribution: mean + sigma · (ϕ(α) − ϕ(β)) / (Φ(β) − Φ(α)), α and β the bounds in units of sigma."""
     if sigma == 0.0:
         return mean
     law = NormalDist(mean, sigma)
@@ -61,7 +61,7 @@ def truncated_normal_mean(mean: float, sigma: float, low: float, high: float) ->
 def powers_of_two(mean: float, count: int, random: np.random.Generator) -> Integers:
     """`count` sizes 2^j, j ~ Binomial(11, p): E 2^j = (1 + p)^11 is the `mean` for p = mean^(1/11) − 1.
 
-    Means below 1 or above 2^11 cannot be had; the nearest is taken.
+    Means below 1 or above 2^11 are impossible; the nearest possible mean is taken.
     """
     chance = min(max(mean ** (1.0 / LARGEST_POWER) - 1.0, 0.0), 1.0)
     exponents: Integers = random.binomial(LARGEST_POWER, chance, count)

@@ -13,8 +13,8 @@ An application computes and writes a checkpoint of s bytes, again and again; a n
   start is the `release`.
 - I/O need: the largest sum over time of s / P of those that run, over B. Checkpoints are multiplied by
   (load / need)², since s / P grows as the square root of that factor; then periods, iterations and starts are computed
-  again. A start can move by that, so that others run together and the need reached is not always the load asked for:
-  it is told, not corrected.
+  again. That can move a start, so that other applications run together and the need reached is not always the load asked
+  for. The result reports it; nothing is corrected.
 
 GB are 10⁹ bytes.
 """
@@ -68,8 +68,14 @@ class Lanl:
 
 @dataclass(frozen=True)
 class LanlDraw:
-    """A workload that was drawn: `factor` multiplies the checkpoints of Table 1, whose I/O need is `need`; `load` is what it
-    became.
+    """A set of applications that was drawn.
+
+    Attributes:
+        workload: The applications on their machine.
+        need: The I/O need with the checkpoints of Table 1.
+        factor: What multiplies those checkpoints.
+        load: The I/O need that this gives.
+
     """
 
     workload: Workload
@@ -85,7 +91,7 @@ class LanlDraw:
 
 @dataclass(frozen=True)
 class _Checkpoints:
-    """Of each of the four applications: the checkpoint s in bytes, its seconds C, the period P, the iterations n."""
+    """For each of the four applications: checkpoint s in bytes, its seconds C, period P in seconds, iterations n."""
 
     size: Floats
     seconds: Floats
@@ -103,7 +109,7 @@ class _Checkpoints:
 
 
 def lanl(parameters: Lanl, seed: int) -> LanlDraw:
-    """A set of applications; the same seed gives the same set."""
+    """Draw a set of applications; the same seed gives the same set."""
     kinds = np.random.default_rng(seed).choice(len(NAMES), parameters.applications, p=FREQUENCY).tolist()
     _, need = _scheduled(parameters, seed, kinds, 1.0)
     factor = (parameters.load / need) ** 2
@@ -128,7 +134,7 @@ def _scheduled(parameters: Lanl, seed: int, kinds: list[int], factor: float) -> 
         applications.append(Application(f"{NAMES[kind]}-{job}", phases, cores, start, bandwidth=bandwidth))
         rate = float(checkpoints.size[kind] / checkpoints.period[kind])
         changes += [(start, rate), (start + seconds, -rate)]
-    # Who ends makes room for who starts then: ends come first.
+    # At one date ends come first, as they make room for starts.
     need = np.cumsum([rate for _, rate in sorted(changes)]).max() / BANDWIDTH
     return tuple(applications), float(need)
 

@@ -1,15 +1,15 @@
-"""Job traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+"""Job traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2, and the jobs of a trace
+that ran: when, for how long and on how many nodes.
 
-A line a job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and the header is
-made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds since
-UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 10 status (0 failed,
-1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole).
+A trace has a line a job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and
+the header is made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds
+since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 10 status (0
+failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole).
 
-Which lines of a trace are jobs that ran, when, for how long and on how many nodes.
-
-A line that cannot be used is left out and counted, by the first reason that holds; nothing is dropped without being counted.
-What can be put right is: unknown allocated processors are the requested ones, lines out of order are sorted, and a job
-number that is missing or stands twice is replaced by the number of the line. Failed and cancelled jobs that ran are jobs.
+A line that cannot be used is left out and counted by the first reason that holds; no line is dropped without being
+counted. Some faults are repaired: unknown allocated processors become the requested ones, lines out of order are sorted,
+and a job number that is missing or occurs twice is replaced by the number of the line. Failed and cancelled jobs that
+ran are jobs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The jobs of a trace as a stream of applications, each released at its date on the machine of the trace.
 
-A trace tells when jobs came, how long they ran and on how many processors, and nothing of their I/O. Assumed is:
+A trace says when jobs came, how long they ran and on how many processors, and nothing about their I/O. The model is:
 
 - nodes: the processors over the cores of a node, rounded up;
 - the run time T is that of the job alone: work (1 − f)·T and volume f·T·cap, cap = min(nodes · b, B);
 - the I/O fraction f is drawn for each job: N(mean, σ²) truncated to [0, most], by default N(0.1, 0.1²) on [0, 0.9];
-- every job has the same number of iterations, of the same work and the same volume each;
+- every job has the same number of iterations, each with the same work and the same volume;
 - B = 1 unless given, so that volumes are seconds of the whole link; b = 4·B / nodes of the machine unless given, so that a
   quarter of the machine fills the link.
 
