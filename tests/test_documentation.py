@@ -24,9 +24,8 @@ def test_every_policy_has_its_line(name: str) -> None:
     assert f"\n| `{name}` |" in (ROOT / "docs/policies.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/workloads.md"])
-def test_the_workloads_shown_can_be_run(page: str) -> None:
-    (text,) = code(page, "json")
+def test_the_workload_shown_can_be_run() -> None:
+    (text,) = code("docs/workloads.md", "json")
     result = simulate(from_document(json.loads(text)), "fair-share", check=True)
     assert 0.0 < result.min_yield <= 1.0
 
@@ -53,7 +52,7 @@ def test_the_pair_shown_can_be_run() -> None:
 def test_the_policy_shown_can_be_run(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("\n".join(code("docs/own-policy.md", "python")))
-    (workload,) = (from_document(json.loads(text)) for text in code("README.md", "json"))
+    (workload,) = (from_document(json.loads(text)) for text in code("docs/workloads.md", "json"))
     plain = simulate(workload, find(f"{file}:smallest_first"))
     assert simulate(workload, find(f"{file}:SMALLEST_FIRST")).yields.tolist() == plain.yields.tolist()
 
