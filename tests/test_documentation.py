@@ -1,5 +1,6 @@
 """What the documentation says of the code is so."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -60,3 +61,25 @@ def test_the_policy_shown_can_be_run(tmp_path: Path) -> None:
 def test_every_field_of_the_view_is_explained() -> None:
     page = (ROOT / "docs/own-policy.md").read_text(encoding="utf-8")
     assert not [field for field in View._fields if f"`{field}`" not in page]
+
+
+def defined() -> dict[str, set[str]]:
+    """The public classes and what their bodies define."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/penstock").rglob("*.py")]
+    found: dict[str, set[str]] = {}
+    for node in (node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)):
+        fields = {
+            item.target.id for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        }
+        found.setdefault(node.name, set()).update(
+            fields, {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+        )
+    return found
+
+
+def test_the_glossary_names_classes_and_attributes_that_exist() -> None:
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z]\w+)(?:\.(\w+))?`", page))
+    assert len(named) > 30
+    classes = defined()
+    assert [(name, part) for name, part in sorted(named) if name not in classes or part not in classes[name] | {""}] == []
