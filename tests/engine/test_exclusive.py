@@ -99,7 +99,9 @@ def test_best_effort_shares_equally_up_to_the_caps():
 
 
 def test_static_orders_refuse_held_applications():
-    with pytest.raises(InputError, match=r"^policy periodic-fifo: applications start later; expected all at the begin"):
+    with pytest.raises(
+        InputError, match=r"^policy periodic-fifo: applications start later; its fixed order needs all at the start"
+    ):
         Run(BUSY, "periodic-fifo", held={1})
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.model import Curve, InputError
-from penstock.model.curve import together
+from penstock.model.curve import total_bandwidth
 
 
 def test_a_curve_is_linear_between_its_counts_and_constant_beyond() -> None:
@@ -12,7 +12,7 @@ def test_a_curve_is_linear_between_its_counts_and_constant_beyond() -> None:
     assert curve.upto(10).tolist() == [1.0, 2.0, 3.0, 4.0, 3.5, 3.0, 2.5, 2.0, 2.0, 2.0]
     assert curve.upto(2).tolist() == [1.0, 2.0]
     assert curve.largest == 4.0
-    assert together([curve, Curve.of({1: 5.0, 2: 3.0})]) == 9.0
+    assert total_bandwidth([curve, Curve.of({1: 5.0, 2: 3.0})]) == 9.0
 
 
 def test_a_curve_carries_units_and_is_written_as_it_was() -> None:

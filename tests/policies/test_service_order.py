@@ -48,6 +48,6 @@ def test_a_sequence_gives_every_operation_its_turn():
 def test_static_orders_need_everybody_at_the_begin():
     late = Workload(LINK, (Application.of("a", CHAIN), Application.of("b", CHAIN, release=1.0)))
     with pytest.raises(
-        InputError, match=r"^policy periodic-johnson: applications\[1\] is released after the begin, at 1.0 s"
+        InputError, match=r"^policy periodic-johnson: applications\[1\] is released after the start, at 1.0 s"
     ):
         simulate(late, "periodic-johnson")

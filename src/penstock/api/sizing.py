@@ -14,7 +14,7 @@ from penstock.api.inputs import Opened, Watch, Watcher, WorkloadLike, nobody, op
 from penstock.api.results import Row, Tables, flat
 from penstock.buffers.advice import LARGEST, Advice, advise, parts_for, stretch_by_size
 from penstock.buffers.plan import DYNAMIC, STATIC, directives
-from penstock.buffers.search import POLICIES, THRESHOLDS, BufferStrategy, Found, strategies
+from penstock.buffers.search import POLICIES, THRESHOLDS, BufferStrategy, BufferTrial, strategies
 from penstock.model import InputError, Workload, parse_units
 from penstock.policies.policy import STATIC as STATIC_ORDERS
 from penstock.policies.policy import Policy
@@ -66,7 +66,7 @@ class SizingResult(Tables):
             raise InputError("directives", "there is no static buffer to divide; expected one that is feasible or reached")
         return directives(self.workload, shares, style)
 
-    def stretch_curves(self) -> dict[str, list[Found]]:
+    def stretch_curves(self) -> dict[str, list[BufferTrial]]:
         """The stretch under fair sharing by size of the buffer, for each mode (004 Figure 8)."""
         plans = self.advice.plans
         sizes = [plan.size for plan in plans.values() if plan.size is not None]

@@ -1,6 +1,11 @@
-"""How much went over each store, the link or every I/O resource, in units: bytes, or resource-seconds.
+"""What a run measures beside a burst buffer (004 §7), and how much each store carried.
 
-What went by way of a buffer in a run, in all and for each application.
+Data take one of four ways between an application and the I/O system, `THROUGH`: written directly or drained from the
+buffer, read directly or prefetched into it. `BufferResult` has the bytes of each way by application, `BufferUse` those
+of one application.
+
+`carried` and `carried_beside` count what went over each store in its units: bytes on a link, resource-seconds on I/O
+resources.
 """
 
 from __future__ import annotations

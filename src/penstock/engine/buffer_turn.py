@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.asking import give, put_aside, take
 from penstock.engine.chain import begin_work, end_operation, end_work, next_phase, pop
 from penstock.engine.planned import follow
+from penstock.engine.rates import give, put_aside, take
 from penstock.engine.room import divide_room, find_rises, incoming_growth, outgoing_growth
 from penstock.engine.state import (
     ACTIVE,
@@ -424,15 +424,15 @@ def _renew_contents(state: State, tier: Tier) -> None:
 @inlined_kernel
 def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> None:
     """Apply all that happens now; those whose phase has ended begin the next."""
-    together = same_date(state.clock[NOW], terms)
+    latest = same_date(state.clock[NOW], terms)
     if ticking:
         state.clock[TICKS] += 1.0
         state.counts[EVENTS] += 1
         state.counts[STALE] = 1
         for place in range(len(tier.spaces)):
             see_room(tier.spaces[place])
-    ended = _find_ended(state, terms, tier, together)
-    while ended > 0 or (state.counts[HEAP] > 0 and state.queue[0].time <= together):
+    ended = _find_ended(state, terms, tier, latest)
+    while ended > 0 or (state.counts[HEAP] > 0 and state.queue[0].time <= latest):
         if ended > 0:
             ended -= 1
             index = _end_strand(state, terms, tier, tier.demanders[ended])
@@ -448,7 +448,7 @@ def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> Non
 
 
 @inlined_kernel
-def _find_ended(state: State, terms: Terms, tier: Tier, together: float) -> int:
+def _find_ended(state: State, terms: Terms, tier: Tier, latest: float) -> int:
     """See what has come to an end; lists the strands whose part of an operation has, and returns how many they are."""
     for entry in range(state.counts[FETCHED]):
         _has_fetched(state, terms, tier, tier.demanders[entry])
@@ -456,7 +456,7 @@ def _find_ended(state: State, terms: Terms, tier: Tier, together: float) -> int:
     ended = 0
     for store in range(state.counts[STORES]):
         here = state.stores[store]
-        if terms.coarse and here.round_end <= together:
+        if terms.has_rounds and here.round_end <= latest:
             here.round_end = np.inf
             state.counts[STALE] = 1
         for slot in range(here.middle - here.down, here.middle):

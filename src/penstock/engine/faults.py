@@ -1,6 +1,13 @@
-"""Invariants that can be checked after every event: volume, progress, time.
+"""Why a run stops before its end: rates that the engine refuses, and invariants that do not hold.
 
-Why a run had to stop, in words: rates that no link carries, a policy that fails, an invariant that does not hold.
+On request the engine checks after every event that
+
+- time does not go back;
+- the volume of every operation is what has moved plus what remains, and neither is negative;
+- the progress of an application, in seconds, is at most the time since its release.
+
+`broken` does this in compiled code and writes the place and the value of the first fault into the state. `fault` makes the
+error text of it. The invariants of buffers are those of `penstock.engine.buffer_turn.broken_buffered`.
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ def broken(state: State, terms: Terms, before: float) -> int:
         for slot in range(here.middle - here.down, here.middle + here.up):
             state.counts[FAULT_SLOT] = slot
             volume, progress, cap = floats[VOLUME, slot], floats[PROGRESS, slot], floats[CAP, slot]
-            if not terms.striped:
+            if not terms.several_stores:
                 # Progress is known to one rounding of its own size, and so the volume moved is known to that times the cap.
                 moved = (progress - floats[DONE, slot]) * cap
                 known_to = INVARIANT * volume + TWO_ROUNDINGS * abs(progress) * cap
@@ -46,13 +53,13 @@ def broken(state: State, terms: Terms, before: float) -> int:
     return 0
 
 
-def fault(outcome: int, state: State, workload: Workload, policy: Policy, *, placed: bool) -> PolicyFault:
-    """The error for what the kernel came back with; `placed` on I/O resources rates are parts of one."""
-    why = _explain(outcome, state, workload, policy, placed)
+def fault(outcome: int, state: State, workload: Workload, policy: Policy, *, on_resources: bool) -> PolicyFault:
+    """The error for an outcome of the kernel; `on_resources` says that rates are parts of an I/O resource, not bytes/s."""
+    why = _explain(outcome, state, workload, policy, on_resources)
     return PolicyFault(f"policy {policy.name}: at {float(state.clock[NOW])} s {why}")
 
 
-def _explain(outcome: int, state: State, workload: Workload, policy: Policy, placed: bool) -> str:
+def _explain(outcome: int, state: State, workload: Workload, policy: Policy, on_resources: bool) -> str:
     slot, value = int(state.counts[FAULT_SLOT]), float(state.clock[FAULT_VALUE])
     index = int(state.integers[INDEX, slot])
     who = f"application {workload.applications[index].name!r}"
@@ -61,7 +68,7 @@ def _explain(outcome: int, state: State, workload: Workload, policy: Policy, pla
         given = f"it gave {who} no rate or one that is not a number; expected 0 to its cap {cap}"
         return _failure(state, policy, slot) or given
     bandwidth = float(state.clock[BANDWIDTH])
-    rates, most = ("its rates on an I/O resource", "") if placed else ("its rates", "the bandwidth ")
+    rates, most = ("its rates on an I/O resource", "") if on_resources else ("its rates", "the bandwidth ")
     texts = {
         outcomes.RATE_NEGATIVE: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
         outcomes.RATE_ABOVE_CAP: f"it gave {who} the rate {value}; expected 0 to its cap {cap}",
@@ -76,11 +83,11 @@ def _explain(outcome: int, state: State, workload: Workload, policy: Policy, pla
 
 
 def _failure(state: State, policy: Policy, slot: int) -> str | None:
-    """The exception that the policy raises for what it was shown when it failed at this place, if it does."""
+    """The exception that the policy raises for the view with which it failed at this place, or None."""
     stores = state.stores[: int(state.counts[STORES])]
     here = stores[int(np.searchsorted(stores["middle"] - stores["down"], slot, side="right")) - 1]
     begin, end = int(here["middle"] - here["down"]), int(here["middle"] + here["up"])
-    if slot >= end:  # it was shown a part, behind all stores
+    if slot >= end:  # the policy was asked about a copy, behind all stores
         begin, end = slot, slot + 1
     return failure(
         policy.rates,

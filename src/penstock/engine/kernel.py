@@ -9,8 +9,8 @@ A run has the parts that it is given. A part that is None is not in the compiled
 is found and how data move:
 
 - `stores`: transfers on a link or on I/O resources, at rates of a `policy` that is asked, or in the order of a `key` that is
-  kept (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation are heeded;
-- `together`: all have the same fraction of their caps, in virtual time (`penstock.engine.virtual_time`);
+  kept (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation apply;
+- `virtual_time`: all have the same fraction of their caps, in virtual time (`penstock.engine.virtual_time`);
 - `tier`: buffers before the stores (`penstock.engine.buffer_turn`), at rates of a `policy` or of a `plan`
   (`penstock.engine.planned`), with `fill` for their trace.
 
@@ -27,7 +27,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.asking import decide
 from penstock.engine.buffer_turn import (
     apply_buffered,
     broken_buffered,
@@ -41,6 +40,7 @@ from penstock.engine.chain import end_operation, end_work, next_phase
 from penstock.engine.faults import broken
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
+from penstock.engine.rates import decide
 from penstock.engine.rounds import end_rounds
 from penstock.engine.state import (
     DONE,
@@ -63,7 +63,6 @@ from penstock.engine.state import (
 )
 from penstock.engine.terms import (
     ALL_TRANSFERRED,
-    BREATH,
     GOES_ON,
     LIMIT,
     NOTHING_LEFT,
@@ -72,6 +71,7 @@ from penstock.engine.terms import (
     STOPPED,
     TERMS_TYPE,
     TRACE_FULL,
+    TURNS_MADE,
     Terms,
     next_tick,
     same_date,
@@ -94,11 +94,11 @@ from penstock.engine.transfers import (
     touch,
 )
 from penstock.engine.virtual_time import (
-    complete_together,
-    decide_together,
+    complete_in_virtual_time,
+    decide_in_virtual_time,
     is_complete,
-    pass_together,
-    post_together,
+    pass_virtual_time,
+    post_in_virtual_time,
     volume_of,
     write_places,
 )
@@ -115,25 +115,25 @@ def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> No
     reading = state.kinds[own.cursor - 1] == READ
     cap = own.read_cap if reading else own.write_cap
     own.pending = own.uses
-    if terms.striped:
+    if terms.several_stores:
         own.part_moved = own.part_rate = own.part_served = 0.0
         own.counted = own.began
     for use in range(own.first_use, own.first_use + own.uses):
         store = state.transfers[use].store
         touch(state, terms, store)
-        slot = enter(state, store, use, terms.directed and not reading)
+        slot = enter(state, store, use, terms.by_direction and not reading)
         occupy(state, slot, index, volume, cap)
         if key is not None:
             wait_in_order(state, store, key_of(state, slot, key), use)
 
 
 @inlined_kernel
-def _go_on(state: State, terms: Terms, stores: Any, key: Any, together: Any, index: int) -> None:
+def _go_on(state: State, terms: Terms, stores: Any, key: Any, virtual_time: Any, index: int) -> None:
     """Begin what the application does next."""
     volume = next_phase(state, terms, index, state.clock[NOW])
     if volume > 0.0:
-        if together is not None:
-            post_together(state, index, volume)
+        if virtual_time is not None:
+            post_in_virtual_time(state, index, volume)
         if stores is not None:
             _post(state, terms, key, index, volume)
 
@@ -148,7 +148,7 @@ def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: 
     served = floats[TRANSFERRING, slot] - own.transfer_seconds
     if len(trace) > 0:
         close_segment(state, trace, slot, 0.0)
-    if terms.striped:
+    if terms.several_stores:
         count_parts(own, state.clock[NOW])
         own.part_rate -= floats[RATE, slot]
         own.part_served += served
@@ -188,7 +188,7 @@ def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, st
 @inlined_kernel
 def _complete_first(state: State, trace: Records) -> None:
     """In virtual time, the operation on top of the heap is complete."""
-    index = complete_together(state, trace)
+    index = complete_in_virtual_time(state, trace)
     own = state.own[index]
     end_operation(state, index, volume_of(state, index), own.alone, state.clock[NOW] - own.began)
     state.own[state.counts[OVER]].over = index
@@ -203,7 +203,7 @@ def _apply(
     stores: Any,
     key: Any,
     restraints: Any,
-    together: Any,
+    virtual_time: Any,
     tier: Any,
     plan: Any,
     ticking: bool,
@@ -215,7 +215,7 @@ def _apply(
         apply_buffered(state, terms, tier, ticking)
         return
     latest = same_date(state.clock[NOW], terms)
-    if together is not None:
+    if virtual_time is not None:
         while state.counts[SLOTS] > 0 and is_complete(state):
             _complete_first(state, trace)
     if stores is not None:
@@ -227,7 +227,7 @@ def _apply(
             index = state.own[state.counts[OVER]].over
         else:
             index = end_work(state)
-        _go_on(state, terms, stores, key, together, index)
+        _go_on(state, terms, stores, key, virtual_time, index)
     if ticking:
         state.clock[TICKS] += 1.0
         state.counts[EVENTS] += 1
@@ -245,14 +245,14 @@ def _decide(
     policy: Any,
     key: Any,
     restraints: Any,
-    together: Any,
+    virtual_time: Any,
     tier: Any,
     plan: Any,
 ) -> int:
     """Find rates where anything has happened; returns why they are refused, or GOES_ON."""
     fault = GOES_ON
-    if together is not None:
-        decide_together(state, trace)
+    if virtual_time is not None:
+        decide_in_virtual_time(state, trace)
     if tier is not None:
         fault = decide_buffered(state, terms, trace, policy, restraints, tier, plan)
     if stores is not None:
@@ -291,37 +291,37 @@ def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float,
 
 
 @inlined_kernel
-def _move(state: State, terms: Terms, together: Any, tier: Any, before: float) -> None:
+def _move(state: State, terms: Terms, virtual_time: Any, tier: Any, before: float) -> None:
     """Let data move from the date `before` to now, where that does not wait until a store is looked at."""
     if tier is not None:
         # To a date of the buffers it is exactly so long: the difference of two dates has lost some bits.
         wait = state.clock[WAIT]
         arrived = state.clock[NOW] == before + wait
         move_buffered(state, terms, tier, wait if arrived else state.clock[NOW] - before, arrived)
-    if together is not None:
-        pass_together(state, before)
+    if virtual_time is not None:
+        pass_virtual_time(state, before)
 
 
 @inlined_kernel
-def _broken(state: State, terms: Terms, together: Any, tier: Any, before: float) -> int:
+def _broken(state: State, terms: Terms, virtual_time: Any, tier: Any, before: float) -> int:
     """The first invariant that does not hold, or GOES_ON."""
     if tier is not None:
         return broken_buffered(state, terms, tier, before)
-    if together is not None:
+    if virtual_time is not None:
         write_places(state)
     return broken(state, terms, before)
 
 
 @inlined_kernel
-def _settle(state: State, terms: Terms, stores: Any, together: Any, tier: Any) -> None:
+def _settle(state: State, terms: Terms, stores: Any, virtual_time: Any, tier: Any) -> None:
     """Write down where everything is, to be read. Nothing is moved by it: who stops and goes on comes to the same bits."""
     if tier is not None:
         settle_buffered(state, tier)
-    if together is not None:
+    if virtual_time is not None:
         write_places(state)
         _settle_transfers(state, terms, 0, 0.0)
     if stores is not None:
-        if terms.striped:
+        if terms.several_stores:
             for index in range(len(state.own)):
                 state.own[index].now_served = state.own[index].part_served / state.own[index].uses
         for store in range(state.counts[STORES]):
@@ -337,7 +337,7 @@ def _settle_transfers(state: State, terms: Terms, store: int, seconds: float) ->
         own = state.own[state.integers[INDEX, slot]]
         moving = seconds if floats[RATE, slot] > 0.0 else 0.0
         served = floats[TRANSFERRING, slot] + moving - own.transfer_seconds
-        if terms.striped:
+        if terms.several_stores:
             parts = own.part_moved + own.part_rate * (state.clock[NOW] - own.counted)
             own.now_moved = parts / own.uses
             own.now_progress = own.done + own.now_moved / floats[CAP, slot]
@@ -357,7 +357,7 @@ def advance(
     policy: Any,
     key: Any,
     restraints: Any,
-    together: Any,
+    virtual_time: Any,
     tier: Any,
     plan: Any,
     fill: Any,
@@ -374,7 +374,7 @@ def advance(
             if _fill_is_full(state, fill):
                 return TRACE_FULL
         if turns == 0:
-            return BREATH
+            return TURNS_MADE
         turns -= 1
         if state.clock[NOW] >= terms.limit:
             outcome = LIMIT
@@ -382,11 +382,11 @@ def advance(
             outcome = STOPPED
         else:
             ends = state.counts[ENDS]
-            outcome = _turn(state, terms, trace, stores, policy, key, restraints, together, tier, plan, fill)
+            outcome = _turn(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan, fill)
             if terms.stop == ONE_ENDED and state.counts[ENDS] > ends and outcome == GOES_ON:
                 outcome = STOPPED
     if outcome in (LIMIT, STOPPED, NOTHING_LEFT):
-        _settle(state, terms, stores, together, tier)
+        _settle(state, terms, stores, virtual_time, tier)
     return outcome
 
 
@@ -399,13 +399,13 @@ def _turn(
     policy: Any,
     key: Any,
     restraints: Any,
-    together: Any,
+    virtual_time: Any,
     tier: Any,
     plan: Any,
     fill: Any,
 ) -> int:
     """Ask, find the next date, move, apply; returns why the kernel must come back, or GOES_ON."""
-    fault = _decide(state, terms, trace, stores, policy, key, restraints, together, tier, plan)
+    fault = _decide(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan)
     if fault != GOES_ON:
         return fault
     if fill is not None:  # noqa: SIM102
@@ -418,9 +418,9 @@ def _turn(
     if date == np.inf:
         return STARVED
     state.clock[NOW] = date
-    _move(state, terms, together, tier, before)
-    _apply(state, terms, trace, stores, key, restraints, together, tier, plan, ticking)
-    return _broken(state, terms, together, tier, before) if terms.check else GOES_ON
+    _move(state, terms, virtual_time, tier, before)
+    _apply(state, terms, trace, stores, key, restraints, virtual_time, tier, plan, ticking)
+    return _broken(state, terms, virtual_time, tier, before) if terms.check else GOES_ON
 
 
 @inlined_kernel
@@ -436,7 +436,7 @@ class KernelParts(NamedTuple):
     policy: Any = None
     key: Any = None
     restraints: Any = None
-    together: Any = None
+    virtual_time: Any = None
     tier: Any = None
     plan: Any = None
     fill: Any = None
@@ -447,7 +447,7 @@ _PARTS: Final = KernelParts(
     policy=types.FunctionType(RATES_SIGNATURE),
     key=types.FunctionType(KEY_SIGNATURE),
     restraints=types.int64,
-    together=types.int64,
+    virtual_time=types.int64,
     tier=TIER_TYPE,
     plan=TARGETS_TYPE,
     fill=FILL_TYPE,

@@ -45,7 +45,7 @@ class Layout:
     """Bytes/s of each application with its best number of stores."""
 
     @property
-    def directed(self) -> bool:
+    def has_direction_limits(self) -> bool:
         """Whether a direction has a limit of its own."""
         return min(self.limits[1:]) < self.limits[0]
 

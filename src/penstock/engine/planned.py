@@ -97,7 +97,7 @@ def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
     strands["ahead"][there] = first[there]
     strands["to_fetch"][there] = state.amounts[first[there]]
     strands["read_posted"][there] = origin
-    strands["stirred"][there] = 1
+    strands["changed"][there] = 1
     strands["stirred_strand"][: len(there)] = there
     state.counts[STIRRED] = len(there)
 

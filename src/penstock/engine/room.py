@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.asking import put_aside
+from penstock.engine.rates import put_aside
 from penstock.engine.state import ASIDE, FETCHES, INFLOW, READERS, STORES, UNIT, State
 from penstock.engine.tier import READING, WRITING, Tier, space_to_see, spaces_to_see, strand_at
 from penstock.engine.transfers import places

@@ -101,13 +101,13 @@ def find_round_end(state: State, store: int) -> None:
 
 
 @inlined_kernel
-def end_rounds(state: State, store: int, together: float) -> None:
+def end_rounds(state: State, store: int, latest: float) -> None:
     """Let the held transfers whose round ends now be exactly there."""
     here, floats = state.stores[store], state.floats
     for slot in range(here.middle - here.down, here.middle + here.up):
         if floats[HOLDING, slot] != 0.0:
             left = _left_after_round(state, slot)
-            if state.clock[NOW] + max(0.0, floats[REMAINING, slot] - left) / floats[RATE, slot] <= together:
+            if state.clock[NOW] + max(0.0, floats[REMAINING, slot] - left) / floats[RATE, slot] <= latest:
                 floats[REMAINING, slot] = left
                 done, volume = floats[DONE, slot], floats[VOLUME, slot]
                 floats[PROGRESS, slot] = compiled_progress_during(done, volume, left, floats[CAP, slot])

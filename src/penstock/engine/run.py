@@ -1,4 +1,4 @@
-"""Running a workload under a policy, to the end or from one end of an application to the next."""
+"""Running a workload under a policy: to its end, or step by step from one end of an application to the next."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from penstock.engine.state import (
     WORKING,
     Records,
 )
-from penstock.engine.terms import BREATH, LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, Terms, record_of
+from penstock.engine.terms import LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED, TRACE_FULL, TURNS_MADE, Terms, record_of
 from penstock.engine.tier import Tier, all_fetched, new_tier
 from penstock.engine.trace import Fill, Trace, as_fill, as_trace, joined, joined_fill, new_fill, new_segments
 from penstock.model import InputError, Workload
@@ -45,12 +45,12 @@ from penstock.policies.registry import find
 
 _TRACE_ROWS: Final = 65_536
 _DONE_SO_FAR: Final = {Need.PROGRESS, Need.TRANSFER, Need.REMAINING, Need.ITERATION}
-_FIRST_BREATH: Final = 20_000
-"""Turns of the kernel's first stretch."""
+_FIRST_TURNS: Final = 20_000
+"""Turns of the first call of the kernel."""
 KEPT_FROM: Final = 20
-"""Applications from which on an order is kept: that of fewer is found anew in the same time, with less to be compiled."""
-_BREATH_SECONDS: Final = 0.1
-"""How long a stretch of the kernel may take, about: then an interruption is noticed, and progress told."""
+"""Number of applications from which on an order is kept: sorting fewer anew takes no longer, and compiles faster."""
+_STRETCH_SECONDS: Final = 0.1
+"""About how long one call of the kernel may take; after it an interruption is noticed and progress reported."""
 
 
 class Run:
@@ -100,8 +100,8 @@ class Run:
         if self._buffering is not None:
             self.layout = buffered_layout(self.layout)
         # Looked at once: a batch scheduler stops a run of 24,000 applications 48,000 times.
-        self._coarse = any(application.rounds is not None for application in workload.applications)
-        self._striped = bool((self.layout.counts > 1).any())
+        self._has_rounds = any(application.rounds is not None for application in workload.applications)
+        self._several_stores = bool((self.layout.counts > 1).any())
         speeds = self._buffering.speeds(self.layout) if self._buffering else (self.layout.write_cap, self.layout.read_cap)
         self.chains = chains_of(workload, self.layout, *speeds)
         if repeat and (self.chains.cycle == 0.0).any():
@@ -111,7 +111,7 @@ class Run:
         self._limit = workload.window[1] if workload.window and windowed else math.inf
         self._plan, self._lent = plan, lent
         self._ordered = plan is None and self._keeps_order(waiting)
-        self._together = plan is None and self._all_together(placement)
+        self._in_virtual_time = plan is None and self._fits_virtual_time(placement)
         self._state = new_state(
             workload,
             self.layout,
@@ -134,7 +134,7 @@ class Run:
         # Under a plan the trace of the buffers has the rates.
         rows = max(_TRACE_ROWS, 4 * self._state.floats.shape[1] + 4)
         self._trace = new_segments(rows if trace and plan is None else 0)
-        self._turns = _FIRST_BREATH
+        self._turns = _FIRST_TURNS
         self._seconds = 0.0
         self._tier, self._fill, self._fills = self._buffers(trace)
 
@@ -153,12 +153,12 @@ class Run:
         return tier, new_fill(max(_TRACE_ROWS, 2 * len(self.workload.applications)) if trace else 0), []
 
     def _refuse(self, waiting: frozenset[int], placement: Sequence[Sequence[int]] | None, repeat: bool) -> None:
-        """Refuse what has no meaning together."""
+        """Refuse combinations that have no meaning."""
         place = f"policy {self.policy.name}"
         if self.policy.family != STATIC:
             return
         if waiting:
-            raise InputError(place, "applications start later; expected all at the begin, for its order")
+            raise InputError(place, "applications start later; its fixed order needs all at the start")
         if repeat:
             raise InputError(place, "chains repeat without end; expected a policy without an order of them all")
         if placement is not None:
@@ -169,10 +169,10 @@ class Run:
     @property
     def _plain(self) -> bool:
         """Whether what a policy gives is what moves, on one side of each store."""
-        return not (self._coarse or self.layout.directed or self._buffering)
+        return not (self._has_rounds or self.layout.has_direction_limits or self._buffering)
 
-    def _all_together(self, placement: Sequence[Sequence[int]] | None) -> bool:
-        """Whether everyone has the same fraction of its cap, in virtual time."""
+    def _fits_virtual_time(self, placement: Sequence[Sequence[int]] | None) -> bool:
+        """Whether everyone has the same fraction of its cap, so that virtual time applies."""
         return self.policy.proportional and not self.policy.periodic and placement is None and self._plain
 
     def _keeps_order(self, waiting: frozenset[int]) -> bool:
@@ -180,7 +180,7 @@ class Run:
         does on one store would change its place on others; and one release where it divides by age.
         """
         order = self.policy.order
-        if order is None or not self._plain or self._striped or self.workload.platform.degradation is not None:
+        if order is None or not self._plain or self._several_stores or self.workload.platform.degradation is not None:
             return False
         if len(self.workload.applications) < KEPT_FROM:
             return False
@@ -219,7 +219,7 @@ class Run:
 
     def result(self) -> Result:
         """The measures at the present date."""
-        trace = self._whole_trace() if len(self._trace) else None
+        trace = self._full_trace() if len(self._trace) else None
         return self._measured.result(self._state, self._seconds, trace, self._buffer_result())
 
     def _buffer_result(self) -> BufferResult | None:
@@ -286,8 +286,8 @@ class Run:
         """Go on to the date, the end of the window, or what else to stop at."""
         parts = self._parts()
         function = compiled_advance(parts)
-        outcome = BREATH
-        while outcome in (BREATH, TRACE_FULL):
+        outcome = TURNS_MADE
+        while outcome in (TURNS_MADE, TRACE_FULL):
             terms = record_of(self._terms(until, stop))
             begun = time.perf_counter()
             outcome = function(self._state, terms, self._trace, *parts)
@@ -296,15 +296,15 @@ class Run:
             if outcome == TRACE_FULL:
                 self._flush()
                 self._flush_fill()
-            elif outcome == BREATH:
-                self._breathe(taken)
+            elif outcome == TURNS_MADE:
+                self._adjust_turns(taken)
         if outcome not in (LIMIT, STOPPED, NOTHING_LEFT):
-            raise fault(outcome, self._state, self.workload, self.policy, placed=self.layout.placement is not None)
+            raise fault(outcome, self._state, self.workload, self.policy, on_resources=self.layout.placement is not None)
 
     def _parts(self) -> KernelParts:
         """What the kernel is made of, and given."""
-        if self._together:
-            return KernelParts(together=1)
+        if self._in_virtual_time:
+            return KernelParts(virtual_time=1)
         if self._ordered:
             return KernelParts(stores=1, key=self.policy.compiled_key())
         restraints = None if self._plain and self.workload.platform.degradation is None else 1
@@ -313,11 +313,11 @@ class Run:
             return KernelParts(stores=1, policy=policy, restraints=restraints)
         return KernelParts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
 
-    def _breathe(self, seconds: float) -> None:
-        """Tell the progress, and see to it that stretches of the kernel are neither long nor many."""
-        if seconds < _BREATH_SECONDS / 2.0:
+    def _adjust_turns(self, seconds: float) -> None:
+        """Report progress, and adapt the turns of a call so that calls are neither long nor many."""
+        if seconds < _STRETCH_SECONDS / 2.0:
             self._turns *= 2
-        elif seconds > 2.0 * _BREATH_SECONDS:
+        elif seconds > 2.0 * _STRETCH_SECONDS:
             self._turns = max(1, self._turns // 2)
         if self._progress is not None:
             self._progress(self.now)
@@ -335,10 +335,10 @@ class Run:
             stop=stop,
             turns=self._turns,
             check=self._check,
-            coarse=self._coarse,
+            has_rounds=self._has_rounds,
             degrading=self.workload.platform.degradation is not None,
-            directed=self.layout.directed or self._tier is not None,
-            striped=self._tier is None and self._striped,
+            by_direction=self.layout.has_direction_limits or self._tier is not None,
+            several_stores=self._tier is None and self._several_stores,
             repeats=self._repeats,
             shows=not self.policy.built_in or bool(_DONE_SO_FAR & set(self.policy.needs)),
         )
@@ -371,7 +371,7 @@ class Run:
             self._fills.append(as_fill(self._fill, int(self._state.counts[ROWS])))
             self._state.counts[ROWS] = 0
 
-    def _whole_trace(self) -> Trace:
+    def _full_trace(self) -> Trace:
         """All segments so far, those still open closed at the present date, ordered by begin."""
         self._flush()
         state = self._state
@@ -393,7 +393,7 @@ class Run:
 def prepare(policy: Policy, applications: int) -> None:
     """Compile, or load from the cache, what plain runs of so many under the policy need, so that none waits for it."""
     if policy.proportional and not policy.periodic:
-        compiled_advance(KernelParts(together=1))
+        compiled_advance(KernelParts(virtual_time=1))
         return
     kept = policy.order is not None and applications >= KEPT_FROM
     if kept:

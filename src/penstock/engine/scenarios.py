@@ -1,11 +1,12 @@
-"""Placed applications in a steady state, and what sharing I/O resources costs them (002 §III.C).
+"""Two ways to run a workload that papers measure by: placed on I/O resources in a steady state, and beside a buffer.
 
-Applications repeat their chains, and the measures are taken on the interval [0, T] from the begin: T is the horizon, or the
-end of the slowest first I/O operation where that is later. An operation under way counts with its elapsed time and what it
-has moved. The paper's own interval ends with the first application; it is of use only if all have completed an operation.
-Some policies may keep an application waiting for ever: a run goes on no longer than `PATIENCE` says.
+**Placed applications (002 §III.C).** `simulate_placement` repeats the chains of all applications. Measures are taken on
+the interval [0, T] from the start of the run. T is the horizon, or the end of the slowest first I/O operation if that is
+later. An operation under way counts with its elapsed time and what it has moved. The paper's own interval ends with the
+first application; it is meaningful only if all applications have completed an operation. Some policies can starve an
+application: a run stops after `PATIENCE` times what equal sharing could take.
 
-Replaying a workload beside a burst buffer of a given size (004 §7).
+**Burst buffer (004 §7).** `replay` runs a workload to its end beside a buffer of a given size, and until it is drained.
 """
 
 from __future__ import annotations

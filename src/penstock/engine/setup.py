@@ -1,4 +1,4 @@
-"""The state of a run at its begin."""
+"""The state of a run at its start."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def new_state(
     parameter: float,
     directions: int,
 ) -> State:
-    """The state at the begin; the `held` applications wait for their start, the `plan` is the policy's.
+    """The state at the start of a run; the `held` applications wait until `Run.start`, the `plan` is the policy's.
 
     There is room for so many `directions` of transfers of each strand, 1 or 2.
     """
     size = len(workload.applications)
     strands = int(layout.counts.sum())
     transfers = directions * strands
-    sides = 2 if directions == 2 or layout.directed else 1
+    sides = 2 if directions == 2 or layout.has_direction_limits else 1
     # Rows of a power of 2 would all fall into the same lines of the processor's cache.
     room = (sides * strands + (transfers if sides == 2 else 0) + 15) // 8 * 8
     degradation = workload.platform.degradation

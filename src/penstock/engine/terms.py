@@ -1,4 +1,4 @@
-"""What a run is under, why the kernel comes back, and which dates count as the same."""
+"""The terms of a run: its limits and options, the reasons for which the kernel returns, and which dates count as equal."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import DATES_KNOWN_TO
 
-# Why the kernel came back.
+# Why the kernel returned.
 GOES_ON: Final = 0
 LIMIT: Final = 14
 STOPPED: Final = 1
-"""What the run was to stop at has come."""
+"""The run reached what it was to stop at."""
 NOTHING_LEFT: Final = 2
 TRACE_FULL: Final = 3
-BREATH: Final = 4
-"""So many turns were made: the caller may look at the clock or at the keyboard, and go on."""
+TURNS_MADE: Final = 4
+"""The kernel made its number of turns: the caller can notice an interruption or report progress, and go on."""
 RATE_NOT_A_NUMBER: Final = 5
 RATE_NEGATIVE: Final = 6
 RATE_ABOVE_CAP: Final = 7
@@ -39,35 +39,40 @@ ALL_TRANSFERRED: Final = 2
 
 
 class Terms(NamedTuple):
-    """What a run is under: the date to stop at, δ of periodic decisions (0: none), their origin, and options."""
+    """The limits and options of a run, as the kernel reads them; seconds and bytes."""
 
     limit: float
+    """Date to stop at."""
     delta: float
+    """δ, seconds between periodic decisions; 0 for none."""
     origin: float
+    """Date from which periodic decisions count."""
     grain: float
-    """`penstock.policies.policy.Order.grain` of an order that is kept."""
+    """`penstock.policies.policy.Order.grain` of a kept order."""
     common_release: float
-    """τ of all applications, for such an order."""
+    """τ of all applications, for a kept order."""
     lent: float
-    """Bytes that may be read before they are there, under a plan."""
+    """Bytes that an application may read before they are in the buffer, under a plan."""
     serves: int
+    """`penstock.policies.policy.Order.serves` of a kept order."""
     stop: int
+    """What the run stops at beside its limit: NEVER, ONE_ENDED or ALL_TRANSFERRED."""
     turns: int
-    """After which the kernel comes back to take breath."""
+    """Turns after which the kernel returns with TURNS_MADE."""
     check: bool
     """Check the invariants after every event."""
-    coarse: bool
-    """Some applications have rounds."""
+    has_rounds: bool
+    """Some applications can be interrupted only between rounds."""
     degrading: bool
     """Transfers that share a store lose some of it."""
-    directed: bool
+    by_direction: bool
     """Reads and writes have limits of their own."""
-    striped: bool
+    several_stores: bool
     """Some applications use several stores."""
     repeats: bool
     """Chains begin anew at their ends."""
     shows: bool
-    """The policy looks at what applications have done so far; with buffers, that is brought up to date for it."""
+    """The policy reads what applications have done so far; with buffers, this is brought up to date for it."""
 
 
 _KINDS: Final[dict[Any, Any]] = {float: np.float64, int: np.int64, bool: np.bool_}
@@ -76,7 +81,7 @@ TERMS_TYPE: Final[Any] = numba.from_dtype(_TERMS)[::1]
 
 
 def record_of(terms: Terms) -> Any:
-    """The terms as the kernel reads them: a record, which is handed on by its address."""
+    """The terms as a record, which the kernel passes on by address."""
     return np.array([tuple(terms)], _TERMS).view(np.recarray)
 
 

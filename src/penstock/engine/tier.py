@@ -84,7 +84,7 @@ _STRAND: Final = np.dtype(
         ("read_posted", np.float64),  # when that read began, or could be prefetched
         ("write_posted", np.float64),  # when the last write began
         ("write_volume", np.float64),  # its amount, and what was outgoing when it began
-        ("stirred", np.int64),  # 1 if something happened to it since rates were found
+        ("changed", np.int64),  # 1 if something happened to it since rates were found
         ("direct_written", np.float64),  # moved so far
         ("drained", np.float64),
         ("direct_read", np.float64),
@@ -219,8 +219,8 @@ def stir(state: State, tier: Tier, strand: int) -> None:
     own = tier.strands[strand]
     see_room(tier.spaces[own.space])
     state.counts[STALE] = 1
-    if own.stirred == 0:
-        own.stirred = 1
+    if own.changed == 0:
+        own.changed = 1
         tier.strands[state.counts[STIRRED]].stirred_strand = strand
         state.counts[STIRRED] += 1
 
@@ -233,7 +233,7 @@ def show_stirred(state: State, trace: Records, tier: Tier) -> None:
         strand = tier.strands[entry].stirred_strand
         own = tier.strands[strand]
         chain = state.own[own.index]
-        own.stirred = 0
+        own.changed = 0
         book(state, tier, strand)
         ahead = own.ahead < chain.last
         place = state.transfers[strand].place

@@ -1,6 +1,10 @@
-"""What moved when: segments of constant rate.
+"""What a run records if asked to: the rates of transfers (`Trace`) and the contents of the buffer (`Fill`).
 
-What is in the buffer over time: the data of each application, straight lines between knots.
+Both are tables in the order of dates, in seconds, bytes and bytes/s. A row of a trace is a segment of time in which one
+transfer has one rate. A row of a fill is a date at which the rates of one application change: contents are straight
+lines from one row of an application to the next.
+
+The kernel writes rows into records that Python allocates. When they are full, it returns, and Python empties them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,17 @@
-"""The places of the transfers under way: one is entered, one leaves and the last of its side takes its place.
+"""Transfers under way: their places in the tables, and the stores that carry them.
 
-The stores: what moves on each, when the next transfer is complete, and which must be asked about anew.
+A *store* is the link or one I/O resource. Each store owns a range of places (columns) in the tables of
+`penstock.engine.state`. Reads occupy places from its middle upwards; writes occupy places downwards where a run tells the
+directions apart, and go upwards like reads where it does not. The used places stay contiguous, so that a policy can be
+shown a range: when a transfer leaves, the last one of its side moves into its place.
 
-Only the stores where something happens are brought up to date. The next dates of all are the leaves of a tree of minima:
-the first is at its root, and a change costs the logarithm of their number.
+Each store keeps the date `since` up to which its transfers are brought up to date, the rates from then on, and its
+next date (the first completion or the end of a round). Between two events all rates are constant: a transfer has
+remaining(t) = remaining(since) − rate·(t − since). Only the stores on which something happens are brought up to date.
+The next dates of all stores are the leaves of a binary tree of minima: the root is the next date of the run, and a change
+costs the logarithm of the number of stores.
+
+Units: seconds; bytes on a link, resource-seconds on I/O resources (`penstock.engine.machine`).
 """
 
 from __future__ import annotations
@@ -195,7 +203,7 @@ def catch_up(state: State, terms: Terms, store: int) -> None:
             remaining = max(0.0, floats[REMAINING, slot] - floats[RATE, slot] * seconds)
             floats[REMAINING, slot] = remaining
             floats[TRANSFERRING, slot] += seconds
-            if not terms.striped:
+            if not terms.several_stores:
                 done, volume = floats[DONE, slot], floats[VOLUME, slot]
                 floats[PROGRESS, slot] = compiled_progress_during(done, volume, remaining, floats[CAP, slot])
         if here.moving > 0:

@@ -56,7 +56,7 @@ def volume_of(state: State, index: int) -> float:
 
 
 @inlined_kernel
-def post_together(state: State, index: int, volume: float) -> None:
+def post_in_virtual_time(state: State, index: int, volume: float) -> None:
     """The application posts an operation."""
     size = state.counts[SLOTS]
     if size == 0:
@@ -73,7 +73,7 @@ def post_together(state: State, index: int, volume: float) -> None:
 
 
 @inlined_kernel
-def complete_together(state: State, trace: Records) -> int:
+def complete_in_virtual_time(state: State, trace: Records) -> int:
     """The operation on top of the heap is complete; returns whose it is."""
     index = pop(state.finishes, state.counts[SLOTS])
     state.counts[SLOTS] -= 1
@@ -87,7 +87,7 @@ def complete_together(state: State, trace: Records) -> int:
 
 
 @inlined_kernel
-def decide_together(state: State, trace: Records) -> None:
+def decide_in_virtual_time(state: State, trace: Records) -> None:
     """Set the fraction that everyone gets, and the date of the first completion."""
     here = state.stores[0]
     size = state.counts[SLOTS]
@@ -117,7 +117,7 @@ def decide_together(state: State, trace: Records) -> None:
 
 
 @inlined_kernel
-def pass_together(state: State, before: float) -> None:
+def pass_virtual_time(state: State, before: float) -> None:
     """Let virtual time pass from the date `before` to now."""
     now = state.clock[NOW]
     if now == state.stores[1].node:

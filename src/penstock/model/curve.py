@@ -1,6 +1,7 @@
-"""Values measured at some counts, as files and callers give them: a mapping of counts to values.
+"""Curves: the bandwidth of an application as a function of how many I/O resources it uses, b_j(n) (002 §III.B).
 
-The bandwidth of an application as a function of how many I/O resources it uses, b_j(n) (002 §III.B).
+A file gives measured points as an object ``{"1": bytes/s, "4": bytes/s}``. The functions at the end of the module read and
+write such mappings of counts to values; degradation (`penstock.model.platform`) uses them too.
 """
 
 from __future__ import annotations
@@ -15,32 +16,9 @@ from numpy.typing import NDArray
 
 from penstock.model import parse_units
 from penstock.model.errors import InputError, short
+from penstock.renamed import old_names
 
-
-def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The counts, ascending, and the value at each; what is no mapping gets the `refusal`."""
-    if not isinstance(points, Mapping):
-        raise InputError("", f"{short(points)} {refusal}")
-    measured = {count(key): value for key, value in points.items()}
-    if len(measured) != len(points):
-        raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
-    counts = tuple(sorted(measured))
-    return counts, tuple(measured[one] for one in counts)
-
-
-def whole(key: object) -> object:
-    """A count as it is, or out of the string that JSON makes of it."""
-    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
-
-
-def as_count(key: object, what: str) -> int:
-    """A count of `what`, from 1 on."""
-    return parse_units.count(whole(key), str(whole(key)), what)
-
-
-def document(counts: tuple[int, ...], values: tuple[float, ...]) -> dict[str, float]:
-    """The points as a file has them."""
-    return {str(count): value for count, value in zip(counts, values, strict=True)}
+__getattr__ = old_names(__name__, together="total_bandwidth")
 
 
 @dataclass(frozen=True)
@@ -86,13 +64,39 @@ class Curve:
         return max(self.bandwidths)
 
 
-def together(curves: Iterable[Curve]) -> float:
+def total_bandwidth(curves: Iterable[Curve]) -> float:
     """What applications of those curves can use at once, in bytes/s: a link that carries so much never holds them up."""
     return sum(curve.largest for curve in curves)
 
 
 def _count(key: object) -> int:
     """A count of I/O resources; 0 of them is no point."""
-    if whole(key) == 0 and not isinstance(key, bool):
+    if count_of_key(key) == 0 and not isinstance(key, bool):
         raise InputError("0", "direct access without I/O resources is no point of a curve; expected counts from 1 on")
     return as_count(key, "I/O resources")
+
+
+def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """The counts, ascending, and the value at each; what is no mapping gets the `refusal`."""
+    if not isinstance(points, Mapping):
+        raise InputError("", f"{short(points)} {refusal}")
+    measured = {count(key): value for key, value in points.items()}
+    if len(measured) != len(points):
+        raise InputError("", f"a count stands twice in {short(list(points))}; expected each count once")
+    counts = tuple(sorted(measured))
+    return counts, tuple(measured[one] for one in counts)
+
+
+def count_of_key(key: object) -> object:
+    """A count as it is, or out of the string that JSON makes of it."""
+    return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
+
+
+def as_count(key: object, what: str) -> int:
+    """A count of `what`, from 1 on."""
+    return parse_units.count(count_of_key(key), str(count_of_key(key)), what)
+
+
+def document(counts: tuple[int, ...], values: tuple[float, ...]) -> dict[str, float]:
+    """The points as a file has them."""
+    return {str(count): value for count, value in zip(counts, values, strict=True)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.model.curve import together
+from penstock.model.curve import total_bandwidth
 from penstock.model.platform import Buffer, Platform
 from penstock.model.workload import Workload
 
@@ -32,7 +32,7 @@ def fields(workload: Workload) -> list[str]:
 
 def _of_platform(platform: Platform, workload: Workload) -> Iterator[str]:
     curves = [application.curve for application in workload.applications if application.curve is not None]
-    if not workload.on_resources or platform.bandwidth != together(curves):
+    if not workload.on_resources or platform.bandwidth != total_bandwidth(curves):
         yield "platform.bandwidth"
     yield from (f"platform.{name}" for name in _PLATFORM if getattr(platform, name) is not None)
     if workload.window is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.model.application import Application
-from penstock.model.curve import Curve, together
+from penstock.model.curve import Curve, total_bandwidth
 from penstock.model.errors import InputError, short
 from penstock.model.phases import Phases
 from penstock.model.platform import Buffer, Degradation, Platform
@@ -146,7 +146,7 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
     fields = dict(_object(document, "platform", _PLATFORM_KEYS, needed=()))
     curves = [application.curve for application in applications if application.curve is not None]
     if "resources" in fields and curves and len(curves) == len(applications):
-        fields.setdefault("bandwidth", together(curves))
+        fields.setdefault("bandwidth", total_bandwidth(curves))
     if "bandwidth" not in fields:
         expected = "bandwidth, or resources and a curve for every application"
         raise InputError("platform", f"the key 'bandwidth' is missing; expected {expected}")

@@ -1,6 +1,8 @@
-"""What a link loses when several transfers share it: k of them have d(k)·B in all (001 §I.A.4; 003 §II).
+"""The platform: one I/O system of total bandwidth B that all applications share (000 §3.1.2).
 
-The machine: one I/O system of total bandwidth B that all applications share (000 §3.1.2).
+A `Platform` has bandwidths in bytes/s and counts of nodes and I/O resources. Two optional parts describe more of it:
+`Buffer`, the burst buffer between nodes and I/O system (004 §3.1), and `Degradation`, what the I/O system loses when
+several transfers share it: k of them get at most d(k)·B together (001 §I.A.4; 003 §II).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Below everything: compiled code, arrays, and the one table of tolerances."""
+"""The lowest layer: compiled code, array types, and the one table of tolerances."""

@@ -12,7 +12,11 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 def spread(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
-    """All whole numbers from each `first` to before its `stop`, one range after the other: which range, and the number."""
+    """All integers from each `first` to before its `stop`, one range after the other.
+
+    Returns:
+        For each integer the number of its range, and the integer.
+    """
     counts = np.maximum(stop - first, 0)
     which = np.repeat(np.arange(len(counts)), counts)
     return which, first[which] + np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -20,5 +24,5 @@ def spread(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
 
 def summed(place: Ints, amounts: Floats, count: int) -> Floats:
     """The sum of the amounts at each of the places 0 … count − 1."""
-    # Of no amounts at all numpy makes whole numbers.
+    # Without any amounts numpy returns integers.
     return np.bincount(place, amounts, count).astype(np.float64)

@@ -1,16 +1,19 @@
-"""Compiled code: the one place for numba's flags, its cache on disk, and the word said while it compiles.
+"""Compiled code: numba's flags, its cache on disk, and the message shown while it compiles, all in one place.
 
-The event loop is compiled once, with an explicit signature in which the policy is a function *by address*; each policy is
-compiled apart from it, so that a new policy compiles alone and a cached loop is never recompiled for it. With
+The event loop is compiled once, with an explicit signature in which the policy is a function *by address* (`ByAddress`).
+Each policy is compiled apart from it. So a new policy compiles alone, and a cached loop is never recompiled for it. With
 NUMBA_DISABLE_JIT=1 everything runs as plain Python.
 
-Tables are handed to a policy by their addresses: numba counts references of arrays with atomic operations, two an array and
-call, which made a call with nine arrays cost 170 ns; without an owner (`unowned`) 20 ns; by address 1 ns.
+Which decorator to use:
 
-The functions that policies are made of: plain Python to Python, and merged into a policy where that is compiled.
+- `kernel`, `direct`: entry points that Python calls, compiled for one signature;
+- `inlined_kernel`: a function of a kernel, inlined into its callers, never called from Python;
+- `step`, `routine`: functions that policies are made of; plain Python for Python, which calls them when a policy has failed
+  in order to find the reason, and compiled code for a compiled policy;
+- `inlined`, `subroutine`: functions that both compiled code and Python call.
 
-Python calls them where a policy has failed, for the reason; what is compiled for that as well, as a `helper` is, is compiled
-twice, once for the view of Python.
+Tables are passed to a policy by address. numba counts the references of arrays with atomic operations, two for each array
+and call: a call with nine arrays cost 170 ns, without reference counts (`without_refcount`) 20 ns, by address 1 ns.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing.templates import infer_global
 from numba.extending import intrinsic, overload
 
-from penstock.numeric.inlining import MergedCompiler
+from penstock.numeric.inlining import InlinedCompiler
 
 FLAGS: Final[dict[str, Any]] = {"error_model": "numpy", "boundscheck": False, "nogil": True}
 """No fastmath: results must not depend on how a sum was vectorised."""
@@ -48,26 +51,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def inlined(function: F) -> F:
-    """A function that compiled code calls, merged into its callers. It can neither make nor return arrays.
+    """Compile a function that both compiled code and Python call; it is inlined into its callers.
 
-    Compiled to count no references: else each call would do so for every array of the view or the state it is given.
+    The function can neither make nor return arrays: it is compiled without reference counts, which every call would
+    otherwise pay for each array of the view or the state.
     """
     with _cache_in(cache_folder()) as cached:
         return numba.njit(cache=cached, forceinline=True, _nrt=False, **FLAGS)(function)  # type: ignore[no-any-return]
 
 
 def inlined_kernel(function: F) -> F:
-    """A `helper` of compiled code, not to be called from Python; kept on disk by itself."""
+    """Compile a function of a kernel for inlining only; Python cannot call it. It has its own entry in the cache."""
     if not JIT:
         return function
     with _cache_in(cache_folder()) as cached:
-        return without_literals(merged(function, cache=cached, _nrt=False))  # type: ignore[no-any-return]
+        return without_literals(inlinable(function, cache=cached, _nrt=False))  # type: ignore[no-any-return]
 
 
 def without_literals(compiled: Any) -> Any:
-    """The compiled function, to which a number that is written down, as 0, is like any other.
+    """Make a compiled function treat a literal number, such as 0, like any other number.
 
-    To numba it has a type of its own, for which all would be compiled once more.
+    numba gives a literal a type of its own and would compile the function once more for it.
     """
     template = compiled.get_call_template
     compiled.get_call_template = lambda arguments, keywords: template([types.unliteral(a) for a in arguments], keywords)
@@ -75,13 +79,19 @@ def without_literals(compiled: Any) -> Any:
 
 
 def subroutine(function: F) -> F:
-    """A function that compiled code calls, which may make or return arrays."""
+    """Compile a function that compiled code calls and that may make or return arrays."""
     with _cache_in(cache_folder()) as cached:
         return numba.njit(cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
 
 
 def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
-    """The function compiled for the signature now, or loaded from the cache."""
+    """Compile a function for one signature now, or load it from the cache.
+
+    Args:
+        function: what to compile.
+        signature: numba's signature of it.
+        what: what the function is, for the message "penstock: compiling …".
+    """
     if not JIT:
         return function
     with announcing(what), _cache_in(cache_folder()) as cached:
@@ -89,7 +99,7 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
 
 
 def direct(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
-    """A `kernel` for short calls from Python: the types of its arguments, which would take longer, are not looked at."""
+    """A `kernel` for short calls from Python: it skips the inspection of argument types, which takes longer."""
     compiled = kernel(function, signature, what)
     return compiled.overloads[tuple(signature.args)].entry_point if JIT else compiled  # type: ignore[attr-defined]
 
@@ -112,9 +122,10 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
 
 
 def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The template with this function in place of its stand-in ``function``.
+    """A copy of the template that calls this function where the template calls its global ``function``.
 
-    By other globals and a name of its own, after which numba names its file: a closure is compiled anew in every process.
+    The copy has its own globals and its own name, after which numba names its cache file. A closure would be compiled anew
+    in every process.
     """
     name = f"{template.__name__}_{function.__module__}_{function.__qualname__}".replace(".", "_")
     made = FunctionType(template.__code__, {**template.__globals__, "function": function}, name)
@@ -122,15 +133,15 @@ def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Ca
     return made
 
 
-def merged(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
-    """The function compiled to be merged into its callers, and for nothing else."""
+def inlinable(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
+    """Compile the function for inlining into its callers, and for nothing else."""
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    options = {"forceinline": True, "pipeline_class": MergedCompiler, **wrappers, **FLAGS, **flags}
+    options = {"forceinline": True, "pipeline_class": InlinedCompiler, **wrappers, **FLAGS, **flags}
     return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
 def address(array: Any) -> Any:
-    """Where the numbers of the array are; without the compiler, the array itself."""
+    """The address of the numbers of an array, in compiled code; without the compiler, the array itself."""
     return array
 
 
@@ -149,7 +160,7 @@ def _compiled_address(array: Any) -> Any:
 
 
 def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size: Any) -> Any:
-    """Code for an array of this kind, `size` long, from the place `start` of what is at the address `base`."""
+    """Generate code for an array of this type with `size` entries, from entry `start` of the table at the address `base`."""
     array = context.make_array(kind)(context, builder)
     width = cgutils.intp_t(8)
     data = builder.inttoptr(builder.add(base, builder.mul(start, width)), array.data.type)
@@ -158,14 +169,14 @@ def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size:
 
 
 def number_at(context: Any, builder: Any, kind: Any, base: Any, place: int) -> Any:
-    """Code for one number of the array at the address `base`; a whole number is rounded down."""
+    """Generate code that reads one number of the table at the address `base`; an integer is rounded towards 0."""
     pointer = builder.inttoptr(builder.add(base, base.type(8 * place)), context.get_value_type(types.float64).as_pointer())
     number = builder.load(pointer)
     return number if kind == types.float64 else builder.fptosi(number, context.get_value_type(kind))
 
 
 def without_refcount(arrays: Any) -> Any:
-    """The named tuple with its arrays as they are; in compiled code, without reference counts."""
+    """The named tuple without reference counts of its arrays, in compiled code; in Python, the tuple itself."""
     return arrays
 
 
@@ -177,7 +188,7 @@ def read_only(array: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _without_owner(typing_context: Any, arrays: Any) -> Any:
+def _without_refcount(typing_context: Any, arrays: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         (value,) = arguments
         for position, kind in enumerate(signature.return_type.types):
@@ -200,8 +211,8 @@ def _as_read_only(typing_context: Any, array: Any) -> Any:
 
 
 @overload(without_refcount, strict=False)  # type: ignore[untyped-decorator]
-def _compiled_unowned(arrays: Any) -> Any:
-    return lambda arrays: _without_owner(arrays)
+def _compiled_without_refcount(arrays: Any) -> Any:
+    return lambda arrays: _without_refcount(arrays)
 
 
 @overload(read_only, strict=False)  # type: ignore[untyped-decorator]
@@ -264,7 +275,7 @@ def _forget_old(current: Path, kept: int = 4) -> None:
 
 @contextlib.contextmanager
 def _cache_in(folder: Path | None) -> Iterator[bool]:
-    """Let numba put what is decorated inside the block into the folder; yields whether it can."""
+    """Make numba cache what is decorated inside the block in this folder; yields whether it can."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder or before)
     try:
@@ -275,7 +286,7 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def announcing(what: str, *, once: bool = True) -> Iterator[None]:
-    """Say on standard error what is compiled inside the block, as soon as anything is; what the cache has is not."""
+    """Print one line to standard error as soon as the block compiles anything; what the cache has is not compiled."""
     line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
     listener = _Announcement(line)
     with _interruptible(), install_listener("numba:compile", listener):
@@ -309,9 +320,9 @@ def _interruptible() -> Iterator[None]:
 
 
 def call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a kernel that may take seconds, in a thread of its own: Ctrl-C is noticed while it runs, and leaves it behind.
+    """Call a kernel that may take seconds in a thread of its own, so that Ctrl-C is noticed while it runs and abandons it.
 
-    Costs some 50 µs. Kernels do not hold the interpreter's lock (`FLAGS`).
+    This costs some 50 µs. Kernels release the interpreter's lock (`FLAGS`).
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
@@ -350,23 +361,26 @@ class _Announcement(Listener):  # type: ignore[misc]
 
 
 def step(function: F) -> F:
-    """A step of policies, kept on disk: users' own, compiled in every process, take half the time where they use such."""
+    """Decorate a step of policies: Python code for Python, inlined code for compiled policies.
+
+    It is kept on disk. A user's own policy, compiled in every process, takes half the time where it uses such steps.
+    """
     return _standing_for(function, inlined_kernel(function)) if JIT else function
 
 
 def routine(function: F) -> F:
-    """A step that is not merged, for what is long and called at several places: each would have it compiled once more."""
+    """A `step` that is not inlined, for long code called at several places: inlining would compile it once more for each."""
     if not JIT:
         return function
-    return _standing_for(function, without_literals(merged(function, forceinline=False, _nrt=False)))
+    return _standing_for(function, without_literals(inlinable(function, forceinline=False, _nrt=False)))
 
 
 def _standing_for(function: F, compiled: Any) -> F:
-    """Let compiled code take `compiled` for the function."""
+    """Make compiled code call `compiled` where it names the function."""
     _COMPILED.append(compiled)
     infer_global(function, types.Dispatcher(compiled))
     return function
 
 
 _COMPILED: Final[list[Any]] = []
-"""All of them: numba itself does not keep them."""
+"""Every compiled step: numba itself keeps no reference to them."""

@@ -1,7 +1,8 @@
-"""How numba compiles what is only ever merged into other code: to LLVM's intermediate code, and no further.
+"""A numba compiler for functions that are only ever inlined: it stops at LLVM's intermediate code.
 
-numba optimises every function by itself, makes machine code of it, and does both again wherever it is merged. For a function
-that nobody calls from outside the first time is in vain: without it the policies compile in three quarters of the time.
+numba optimises every function, makes machine code of it, and does both again wherever the function is inlined. For a
+function that nobody calls from outside the first time is wasted: without it the policies compile in three quarters of
+the time.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
 
-class MergedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Code to link into that of others, which are optimised with it."""
+class InlinedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Code to link into callers, which are optimised together with it."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -32,14 +33,14 @@ class MergedLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class MergedLowering(NativeLowering):  # type: ignore[misc]
-    """numba's pass without its last step, to make something that can be run."""
+class InlinedLowering(NativeLowering):  # type: ignore[misc]
+    """numba's lowering pass without its last step, which makes machine code."""
 
-    _name = "merged_lowering"
+    _name = "inlined_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """What it makes only stands for the function where others call it."""
-        state.library = MergedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        """Lower the function; the result only stands for it where other functions call it."""
+        state.library = InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         made = state["cr"]
@@ -52,14 +53,14 @@ class MergedLowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class MergedCompiler(CompilerBase):  # type: ignore[misc]
-    """The ``pipeline_class`` of numba for such functions."""
+class InlinedCompiler(CompilerBase):  # type: ignore[misc]
+    """The ``pipeline_class`` of numba for functions that are only inlined."""
 
     def define_pipelines(self) -> list[Any]:
-        """numba's own, with the pass above in place of the one it is made of."""
+        """numba's own pipeline with `InlinedLowering` in place of `NativeLowering`."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (MergedLowering if one is NativeLowering else one, description) for one, description in passes.passes
+            (InlinedLowering if one is NativeLowering else one, description) for one, description in passes.passes
         ]
         passes.finalize()
         return [passes]

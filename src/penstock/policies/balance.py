@@ -1,15 +1,17 @@
-"""Logarithms to one digit, for a tenth of the time: to know where they need not be taken exactly.
+"""balance: a compromise between fairness and efficiency, set by one number p.
 
-balance: between fairness and efficiency, by one number.
-
-Let W_i = t − τ_i − P_i be the time an application has lost so far. Its yield is 1 − W_i / (t − τ_i): the efficiency asks for
-a small sum of the W_i, the minimum yield for a small maximum, and a small Σ W_i^(p+1) is something between, from the sum
-(p = 0) to the maximum (p → ∞). A second of waiting of A_i adds in proportion to W_i^p to it. By Smith's rule, the sum of
-weighted waiting times is least if the order is that of weight over length: W_i^p / d_i, largest first, where d_i = V_i / B
-is how long the link is taken. Losses compare relative to the age at the end of the transfer, as
-1 − u_i = W_i / (t − τ_i + d_i), so that applications of different ages can be compared.
+Let W_i = t − τ_i − P_i be the seconds that application A_i has lost so far. Its yield is 1 − W_i / (t − τ_i). Efficiency
+asks for a small sum of the W_i and the minimum yield for a small maximum. A small Σ W_i^(p+1) lies between them, from the
+sum (p = 0) to the maximum (p → ∞). A second of waiting of A_i adds to it in proportion to W_i^p. By Smith's rule the sum
+of weighted waiting times is smallest in the order of weight over length: W_i^p / d_i, largest first, where d_i = V_i / B
+is the time for which the transfer takes the link. Losses are relative to the age at the end of the transfer,
+1 − u_i = W_i / (t − τ_i + d_i), so that applications of different ages compare.
 
 p = 0 serves the smallest volume first, as greedy-com does where all caps are equal; a large p is greedy-yield.
+
+**Speed.** Keys compare as logarithms, and two exact logarithms take 15 ns. So keys are first computed approximately: by
+powers where p is a small whole number, else by `log2`, which is good to one digit and takes a tenth of the time. Exact
+logarithms are taken only of keys that are too close to the lowest to tell.
 """
 
 from __future__ import annotations
@@ -24,30 +26,19 @@ from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View
 
 LOG2_ERROR = 0.0431
-"""By how much `log2` may be wrong."""
-
-
-@step
-def log2(number: float) -> float:
-    """The logarithm to base 2 of a number above 0, not denormal: its exponent e, and m of its mantissa 1 + m.
-
-    log2(1 + m) is more than m by 0 to 0.0861. In a float these are the bits, e + 1023 first.
-    """
-    return float(np.float64(number).view(np.int64) * 2.0**-52 - 1022.957)
-
-
+"""Largest error of `log2`."""
 MOST_SQUARED = 32.0
-"""Powers up to here are numbers: 1 − u_i is at least NO_LOSS, but where a transfer takes far longer than all before it."""
+"""Largest p for which keys are computed by powers: up to it (1 − u_i)^p stays a normal number, since 1 − u_i ≥ NO_LOSS
+except where a transfer takes far longer than the application has run."""
 
 
 def balance(view: View, rates: Floats) -> None:
-    """Fill the link in the order of (1 − u_i)^p / d_i, largest first; compared by logarithms. Time n.
+    """Fill the link in the order of (1 − u_i)^p / d_i, largest first. Time n.
 
-    Two logarithms take 15 ns. They are first done without, or taken roughly, and exactly only where that leaves open who is
-    the first.
+    Approximate keys find the candidates for the first place; exact keys decide only where there are several.
     """
-    whole = view.parameter <= MOST_SQUARED and view.parameter == np.floor(view.parameter)
-    highest = _by_powers(view) if whole else _by_rough_logarithms(view)
+    by_powers = view.parameter <= MOST_SQUARED and view.parameter == np.floor(view.parameter)
+    highest = _by_powers(view) if by_powers else _by_rough_logarithms(view)
     leader, candidates = 0, 0
     for i in range(len(rates)):
         near = view.scratch[i] <= highest
@@ -67,8 +58,8 @@ def balance(view: View, rates: Floats) -> None:
 
 @step
 def _by_powers(view: View) -> float:
-    """Write B·d_i / (1 − u_i)^p for a whole p; returns up to where the least of all may be."""
-    inverse = 1.0 / view.bandwidth  # one division for each instead of three
+    """Write B·d_i / (1 − u_i)^p for a whole p into the scratch column; returns up to where the smallest may be."""
+    inverse = 1.0 / view.bandwidth  # one division for each application instead of three
     for i in range(len(view.scratch)):
         elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
         lost = max(elapsed - view.progress[i], NO_LOSS * elapsed)
@@ -96,7 +87,7 @@ def _power(base: float, exponent: int) -> float:
 
 @step
 def _by_rough_logarithms(view: View) -> float:
-    """Write log2 (d_i / (1 − u_i)^p), roughly; returns up to where the least of all may be."""
+    """Write log2 (d_i / (1 − u_i)^p), approximately, into the scratch column; returns up to where the smallest may be."""
     for i in range(len(view.scratch)):
         length, lost = _length_and_loss(view, i)
         view.scratch[i] = log2(length) - view.parameter * log2(lost)
@@ -104,8 +95,17 @@ def _by_rough_logarithms(view: View) -> float:
 
 
 @step
+def log2(number: float) -> float:
+    """An approximate logarithm to base 2 of a normal number above 0, from the bits of the double.
+
+    For 2^e·(1 + m) it is e + m, moved by half of the largest error: log2(1 + m) exceeds m by 0 to 0.0861.
+    """
+    return float(np.float64(number).view(np.int64) * 2.0**-52 - 1022.957)
+
+
+@step
 def _lowest(view: View) -> float:
-    lowest = np.inf  # in a loop of its own: the one before it runs on several at once then, which takes a third
+    lowest = np.inf  # in a loop of its own, so that the compiler vectorises the one before: a third of the time
     for i in range(len(view.scratch)):
         lowest = min(lowest, view.scratch[i])
     return lowest

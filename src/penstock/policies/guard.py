@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
-from penstock.numeric.compiled import JIT, ByAddress, merged, retargeted
+from penstock.numeric.compiled import JIT, ByAddress, inlinable, retargeted
 from penstock.policies.view import RATES_SIGNATURE, RatesFunction, View, asked
 
 
@@ -29,7 +29,7 @@ def guarded(function: RatesFunction, name: str) -> Any:
 
 
 def _compiled(function: RatesFunction, name: str, **flags: Any) -> ByAddress:
-    guarded = merged(_guard(merged(function, boundscheck=True, **flags)))
+    guarded = inlinable(_guard(inlinable(function, boundscheck=True, **flags)))
     try:
         return ByAddress(retargeted(asked, guarded), RATES_SIGNATURE, f"the policy {name}", cached=False)
     except Exception as error:  # numba has errors of many classes for what it cannot compile

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.model import InputError, Workload, parse_units
-from penstock.numeric.compiled import JIT, ByAddress, merged, retargeted
+from penstock.numeric.compiled import JIT, ByAddress, inlinable, retargeted
 from penstock.policies.service_order import Planner, ServiceOrder
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, RatesFunction, asked, keyed
 
@@ -151,7 +151,7 @@ class Policy:
         if not JIT:
             return retargeted(asked, self.rates)
         return ByAddress(
-            retargeted(asked, merged(self.rates, _nrt=self.makes_arrays)),
+            retargeted(asked, inlinable(self.rates, _nrt=self.makes_arrays)),
             RATES_SIGNATURE,
             f"the policy {self.name}",
             cached=True,
@@ -163,7 +163,12 @@ class Policy:
         if "key" not in self._compiled:
             key = self.order.key
             self._compiled["key"] = (
-                ByAddress(retargeted(keyed, merged(key, _nrt=False)), KEY_SIGNATURE, f"the policy {self.name}", cached=True)
+                ByAddress(
+                    retargeted(keyed, inlinable(key, _nrt=False)),
+                    KEY_SIGNATURE,
+                    f"the policy {self.name}",
+                    cached=True,
+                )
                 if JIT
                 else retargeted(keyed, key)
             )

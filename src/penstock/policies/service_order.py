@@ -1,9 +1,10 @@
-"""What a policy plans for a whole workload before it runs: an order of applications, or of all their operations.
+"""What a policy plans before a run: an order of applications, or of all their operations.
 
-What is known of applications before they run: how many operations, and the couple of work and I/O of an iteration.
-
-An application may carry its nominal couple; else it is the mean over its chain, (total work / n, total I/O / n). Static and
-Johnson's orders go by it and not by what phases really last. An operation of volume 0 is no iteration.
+A planner gets the workload and returns a `ServiceOrder`. It knows of an application i only its nominal values (`Nominal`):
+the number of operations n_i and, for one iteration, the work a_i and the I/O at full bandwidth b_i, in seconds. An
+application may carry its nominal couple (work, volume). Otherwise the couple is the mean over its chain,
+(total work / n_i, total I/O / n_i). An operation of volume 0 is no iteration. Johnson's order and static orders use
+nominal values, whatever the phases really last.
 """
 
 from __future__ import annotations

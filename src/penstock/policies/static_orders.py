@@ -1,16 +1,17 @@
-"""Orders of jobs, and static orders of all their I/O operations (001 §II.B.2, §II.C.2, §II.D.1).
+"""Static orders: the sequence of all I/O operations is fixed at the start (001 §II.B.2, §II.C.2, §II.D.1).
 
-A job is known by plain numbers, one entry a job in every array: `operations` n_i, and `work` a_i and `io` b_i, the mean
-seconds of work and of I/O at full bandwidth an operation. A static order is a sequence of job indices, one entry an
-operation: the k-th entry i stands for operation B_{i,k}. Jobs without operations do not appear.
+The link serves the operations in this sequence. If the next one is not posted yet, the link waits for it. A static order
+therefore needs all applications at the start, and knows all their operations beforehand, by nominal values
+(`penstock.policies.service_order`). The run then takes as long as the phases really last.
 
-Seconds compare rounded to 1e-9, so that a rounding error in the last bit decides nothing: a mean of equal numbers need not
-be equal to them. Ties go to the lower index. All orders take time N log N for N operations.
+Jobs are given by arrays with one entry a job: `operations` n_i, and the mean seconds of `work` a_i and of `io` b_i at
+full bandwidth of an operation. An order is a sequence of job indices with one entry an operation: the k-th entry i stands
+for the k-th operation of job i, B_{i,k}. Jobs without operations do not appear.
 
-Static orders: which operation comes when is fixed at the start, and the link waits for its turn (001 §II.B.2, §II.C.2).
+Seconds compare rounded to nanoseconds (`TIME_GRAIN`), because a mean of equal numbers need not equal them in the last
+bit. Ties go to the lower index. All orders take time N log N for N operations.
 
-An order needs all operations of all applications beforehand, and all applications at the begin. What it goes by are nominal
-values; the run then takes as long as phases really last.
+The first part of the module makes the orders, the second part makes policies of them.
 """
 
 from __future__ import annotations
@@ -117,9 +118,7 @@ def _planner(name: str, order: Callable[[Nominal], Sequence[int]]) -> Planner:
     def plan(workload: Workload) -> ServiceOrder:
         for index, application in enumerate(workload.applications):
             if application.release > workload.begin:
-                message = (
-                    f"is released after the begin, at {application.release} s; expected all at the begin, for the order"
-                )
+                message = f"is released after the start, at {application.release} s; a fixed order needs all at the start"
                 raise InputError(f"policy {name}", f"applications[{index}] {message}")
         return in_sequence(workload, order(nominal(workload)))
 

@@ -111,7 +111,9 @@ HOUR: Final = 3600.0
 MODES: Final = {"static": COLOURS[0], "dynamic": COLOURS[1]}
 
 
-def write_filling(path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str) -> None:
+def write_filling(
+    path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str
+) -> None:
     """Draw the plans and the stretches by size, both by mode, into a file whose suffix is one of `pictures.SUFFIXES`."""
     check_suffix(path)
     with mpl.rc_context(STYLE):

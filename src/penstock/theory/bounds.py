@@ -1,44 +1,45 @@
-"""An upper bound on the minimum yield of any schedule, clairvoyant or not.
+"""Upper bounds on the minimum yield and on the efficiency of any schedule of a workload, clairvoyant or not.
 
-**The bound.** Suppose a schedule ends with every yield at least y. Application A_i then has a progress of
-x_i = min(its whole chain, y·(T_end − τ_i)) at the date D_i = min(T_end, τ_i + x_i / y): either it still runs at T_end, or it
-has ended by the date at which its yield falls to y. Take the I/O of the first x_i of its chain, and in it the piece at
-offset u, in dedicated seconds from the start s_i.
+The bounds measure how good a policy is: what it lacks to them is at least what it lacks to the best schedule.
+
+Symbols: application A_i starts at s_i = max(τ_i, window start) with release τ_i and cap b_i; B is the bandwidth, T_end the
+end of the window, p_i its nodes. The *offset* u of a piece of I/O is the dedicated seconds of the chain before it.
+
+**Minimum yield.** Suppose a schedule ends with every yield at least y. Application A_i then has a progress of
+x_i = min(its entire chain, y·(T_end − τ_i)) at the date D_i = min(T_end, τ_i + x_i / y): either it still runs at T_end, or
+it has ended by the date at which its yield falls to y. Take the I/O of the first x_i of its chain, and in it the piece at
+offset u.
 
 - Head: what comes before takes at least u seconds, so the piece begins at s_i + u or later.
 - Due date: what comes after, up to x_i, takes at least its dedicated time, so the piece ends at D_i minus that or earlier.
-- It takes b_i / B seconds of the link for a dedicated second, and the link carries B.
+- The piece takes b_i / B seconds of the link for each dedicated second.
 
-Hence the pieces of all applications can be put on one machine that may interrupt them at will, each between its head and
-its due date. If earliest due date, which is optimal there, is late, no schedule reaches y. Feasibility is monotone in y (a
-lower y asks for shorter prefixes and leaves later due dates), so y is found by bisection.
+So the pieces of all applications fit on one preemptive machine, each between its head and its due date. Earliest due date
+first is optimal there. If it is late, no schedule reaches y. Feasibility is monotone in y (a lower y asks for shorter
+prefixes and leaves later due dates), so bisection finds y. Time n log n for n pieces and each of 30 steps.
 
-**Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece an operation says all
-there is to say: on one machine nothing of an operation can go faster than B anyway. With b_i < B an operation in one piece
-forgets that it cannot be moved at more than b_i; cut into n pieces, each has its own head and due date, and for n → ∞ the
-condition is that of energetic reasoning: in no interval [a, c] may the parts that cannot be elsewhere, those with a head
-after a and a due date before c, exceed B·(c − a).
+**Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece an operation is exact,
+because nothing goes faster than B on one machine anyway. With b_i < B one piece an operation forgets the cap. Cut into n
+pieces, each has its own head and due date; for n → ∞ the condition is that of energetic reasoning: in no interval [a, c]
+may the pieces with a head after a and a due date before c exceed B·(c − a).
 
-What is given up: heads and due dates of one application are taken one by one, as if a delay at one operation could be made
-good at the next. Time n log n for n pieces and each of 30 steps.
+**Efficiency.** Let G_i be what A_i gains by T_end in dedicated mode and δ_i ≥ 0 what a schedule leaves it short of that.
+Take any interval [a, c] of the window. At c, A_i has done at least the first c − s_i − e_i − δ_i dedicated seconds of its
+chain, where e_i = T_end − s_i − G_i is the time it can idle without loss because its chain ends early. The I/O in these
+seconds with a head after a moved inside the interval. So Σ U_i(c − s_i − e_i − δ_i) ≤ B·(c − a), where U_i(g) is the volume
+between a − s_i and g on the chain. The smallest Σ p_i·δ_i under this constraint is a lower bound on what every schedule
+loses.
 
-An upper bound on the efficiency of any schedule.
+U_i is a staircase of work (level) and I/O (slope b_i). With its lower convex envelope instead, the problem is a fractional
+knapsack: give up the segments with the most volume for a node-second first. Every interval gives a bound and the best one
+is kept: all intervals between GRID + 1 dates, then the best one moved in ever smaller steps while that helps. Only the loss
+of one interval counts, since a delay in one may be what avoids another.
 
-**The bound.** Let G_i be what A_i gains by T_end in dedicated mode and δ_i ≥ 0 what a schedule leaves it short of that. Take
-any interval [a, c] of the window. At c, A_i has done at least the first c − s_i − e_i − δ_i dedicated seconds of its chain,
-where e_i = T_end − s_i − G_i is what it can idle for nothing because its chain ends early. Of these, the I/O with a head
-after a moved inside the interval. So Σ U_i(c − s_i − e_i − δ_i) ≤ B·(c − a), where U_i(g) is the volume between a − s_i and
-g on the chain. The least Σ p_i·δ_i under this one constraint is a lower bound of what every schedule loses.
+Without a window all applications run to their ends. Then the gain is known, and the bound comes from the shortest time in
+which all can end, by heads and due dates as above.
 
-U_i is a staircase of work (level) and I/O (slope b_i); with its lower convex envelope in its place the problem is a
-fractional knapsack: give up the segments with the most volume for a node-second first. Every interval gives a bound and the
-best one is kept: all between GRID + 1 dates, then the best interval moved a little while that helps. The loss of one
-interval only is counted, since a delay in one may be what avoids another.
-
-Without a window all applications run to their ends, what they gain is given, and the bound comes from the shortest time in
-which all can end, by heads and due dates as in `penstock.theory.bounds`.
-
-What no schedule can pass, clairvoyant or not: the measure of how good a policy is on a workload.
+**What is given up.** Heads and due dates of one application are taken one by one, as if the next operation could make up
+for a delay of this one.
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ from penstock.numeric.tolerances import EFFICIENCY_PRECISION, YIELD_PRECISION
 from penstock.theory.due_dates import DueDates, bisect, compiled_late
 from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
 
+GRID: Final = 24
+"""Between how many parts of the window intervals are tried."""
+REFINEMENTS: Final = 8
+"""How often the best interval is moved, each time by half as much."""
+
 
 def min_yield_bound(wanted: LinkDemand, precision: float = YIELD_PRECISION, most: float = 1.0) -> float:
     """No schedule has a minimum yield above this; `most` is a bound that is known already."""
@@ -73,12 +79,6 @@ def min_yield_bound(wanted: LinkDemand, precision: float = YIELD_PRECISION, most
     if reachable(most):
         return most
     return bisect(reachable, 0.0, most, precision)[1]
-
-
-GRID: Final = 24
-"""Between how many parts of the window intervals are tried."""
-REFINEMENTS: Final = 8
-"""How often the best interval is moved, each time by half as much."""
 
 
 @inlined_kernel

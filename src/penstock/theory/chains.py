@@ -1,19 +1,21 @@
-"""Bi-colored chains: jobs that work and transfer in turn, with exclusive access to the link (001 §II.A).
+"""Bi-colored chains: jobs that alternate work and I/O, with exclusive access to the link (001 §II.A).
 
-A job J_i is a list of couples (a_{i,j}, b_{i,j}): seconds of work, then seconds of I/O at full bandwidth. All jobs start at
-date 0 and never wait for nodes; the link runs one operation at a time, to its end. A schedule is an order of the operations
-(Definition 1): B_{i,j} begins as soon as A_{i,j} and all operations before it in the order are done. What is to be small is
-the makespan C_max = max C_i.
+**Model.** A job J_i is a list of couples (a_{i,j}, b_{i,j}): seconds of work, then seconds of I/O at full bandwidth. All
+jobs start at date 0 and never wait for nodes. The link runs one operation at a time, to its end. A schedule is an order of
+the operations (Definition 1): B_{i,j} begins as soon as A_{i,j} and all operations before it in the order are done. The
+objective is a small makespan C_max = max C_i.
 
-An operation with b_{i,j} = 0 never asks for the link: its work belongs to what comes next, and after the last operation that
-does ask, to the end of the job. So (ε, ε), (1, 0) is a job of one operation with a second of work after it.
+An operation with b_{i,j} = 0 never asks for the link. Its work belongs to the next operation that does, or after the last
+one to the end of the job. So (ε, ε), (1, 0) is a job of one operation with a second of work after it.
 
-Hierarchical round-robin and periodic orders of bi-colored chains (001 §II.B.2, §II.C.2, §II.D.1).
+**Orders.** `schedule` runs a given order, `list_schedule` serves the first waiting operation by a key (001 §II.C.1).
+`hierarchical_round_robin` and `periodic` make orders (001 §II.B.2, §II.C.2, §II.D.1). Hierarchical round-robin is optimal
+for *uniform* jobs, in which all work lasts a and all I/O b seconds (Theorem 2). For periodic jobs of n operations each it
+takes at most 1 + 1/n times the optimum (Theorem 4; this holds for any fixed order of the jobs in a period and is tight
+where the longest work comes first; here it comes last).
 
-Hierarchical round-robin is optimal for *uniform* jobs, in which all work lasts a and all I/O b seconds (Theorem 2), and at
-most 1 + 1/n times the optimum for periodic jobs of n operations each (Theorem 4, which holds for any fixed order of the jobs
-in a period and is tight where the longest work comes first; here it comes last). A *block* of an order is what the link runs
-after an operation of J_1, a job with the most operations, up to and with the next one (Definition 4).
+A *block* of an order is what the link runs after an operation of J_1, a job with the most operations, up to and including
+the next operation of J_1 (Definition 4).
 """
 
 from __future__ import annotations

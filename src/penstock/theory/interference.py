@@ -1,15 +1,13 @@
-"""Δ-graphs (003 §II.C): two applications write once, A at the date 0 and B at the date dt, which may be before; how long
-does the I/O of each take, by dt and by strategy?
+"""How two applications interfere (Δ-graphs, 003 §II.C), and how often that happens (003 §II.B).
 
-The I/O time of an application goes from its posting to its end; divided by its I/O time alone it is the interference factor.
-A pair says who they are and which link they share; `Pair.io_times` is one point of the graph, whoever measures it: the
-simulation here, or a run of live applications with the same volumes, nodes, rounds and dt.
+**Δ-graphs.** Two applications write once: A at date 0 and B at date dt, in seconds, which may be negative. A Δ-graph shows
+how long the I/O of each takes, by dt and by strategy. The I/O time of an application goes from its posting to its end.
+Divided by its I/O time alone it is the interference factor. A `Pair` has both writers and the link; `Pair.io_times` is one
+point of the graph. Live applications with the same volumes, nodes, rounds and dt can measure the same point.
 
-How often somebody else does I/O (003 §II.B).
-
-X applications run at a moment, and each spends the part µ of its time in I/O, independently. Then the probability that at
-least one is doing I/O is 1 − Σ_n P(X = n)·(1 − E(µ))^n, which is a lower bound on that of interfering with another: those
-who interfere are in I/O for longer.
+**Chance of interference.** X applications run at a moment, and each spends the part µ of its time in I/O, independently.
+The probability that at least one does I/O is 1 − Σ_n P(X = n)·(1 − E(µ))^n. This is a lower bound on the probability of
+interference, because interference makes I/O take longer.
 """
 
 from __future__ import annotations

@@ -174,8 +174,8 @@ class _Asked:
         writes, reads = (float(speed[index]) / self.layout.limits[0] for speed in self.speeds)
         share = np.where(kinds[chosen] == READ, reads, writes)
         # Whoever fills the link by itself moves nothing of an operation faster than the link does.
-        whole = (self.layout.counts[index] > 1) | ((share == 1.0) & (self.room == 0.0))
-        counts = np.where(whole, 1, count)
+        one_piece = (self.layout.counts[index] > 1) | ((share == 1.0) & (self.room == 0.0))
+        counts = np.where(one_piece, 1, count)
         lengths = np.repeat(seconds[chosen] / counts, counts)
         steps = np.arange(len(lengths)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.repeat(offsets[chosen], counts) + steps * lengths, lengths, np.repeat(share, counts)

@@ -145,15 +145,15 @@ def _min_yield(chains: list[_Chain], end: float) -> float:
 
 def _efficiency(chains: list[_Chain], begin: float, end: float) -> float:
     """The highest efficiency."""
-    whole = [chain.total - chain.history for chain in chains]
-    arranged = _arranged(chains, whole, [0.0] * len(chains))
+    remaining = [chain.total - chain.history for chain in chains]
+    arranged = _arranged(chains, remaining, [0.0] * len(chains))
     nodes = sum(chain.nodes for chain in chains)
     best = lowest_cost(arranged, end, math.inf, -math.inf)
     if math.isfinite(end):
         return -best / (nodes * (end - begin))
     elapsed = best - begin
     return (
-        sum(chain.nodes * gain for chain, gain in zip(chains, whole, strict=True)) / (nodes * elapsed)
+        sum(chain.nodes * gain for chain, gain in zip(chains, remaining, strict=True)) / (nodes * elapsed)
         if elapsed > 0.0
         else 1.0
     )

@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.model.curve import together
+from penstock.model.curve import total_bandwidth
 from penstock.workloads.batches import periodic
 from penstock.workloads.curves import CurveSource
 from penstock.workloads.distributions import require
@@ -101,7 +101,7 @@ def distributed(parameters: Distributed, curves: CurveSource, seed: int) -> Work
         work, moved = HORIZON * ratio / (1.0 + ratio), HORIZON * curve.bandwidths[0] / (1.0 + ratio)
         chain = periodic(work / parts, moved / parts, parts)
         applications.append(Application(f"{group}-{index}", chain, nodes=nodes, curve=curve))
-    platform = Platform(together(drawn), nodes=parameters.nodes, resources=parameters.resources)
+    platform = Platform(total_bandwidth(drawn), nodes=parameters.nodes, resources=parameters.resources)
     return Workload(platform, tuple(applications))
 
 

@@ -1,11 +1,12 @@
-"""Asking the policy about a store, and what its rates become.
+"""The rates of a store: ask the policy, check the answer, and apply it to the transfers.
 
-Where reads and writes have limits of their own and could together use more than the store carries, the policy divides what
-it carries between all; if one direction then has more than its limit, that is divided in it, and what is left in the other.
-Under best-effort that is max-min fairness with all three limits. Else each direction is divided by itself.
+Where reads and writes have limits of their own and could together use more than the store carries, the policy is asked
+several times. It first divides the total between all. If one direction then exceeds its limit, the policy divides this
+limit within the direction, and what is left of the total within the other. Under best-effort the result is max-min
+fairness with all three limits. If the store carries both limits at once, each direction is divided by itself.
 
-What the policy gives is not always what moves. Where applications have rounds, a transfer inside a round is not paused: see
-`penstock.engine.rounds`. Where the platform degrades, k transfers together move at most the part d(k) of what it carries.
+What the policy gives is not always what moves. A transfer inside a round is not paused (`penstock.engine.rounds`). On a
+platform that degrades, k transfers move at most d(k) of what the store carries.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from penstock.numeric.compiled import address, inlined_kernel
 from penstock.numeric.tolerances import RATE_SLACK, SAME_AMOUNT
 from penstock.policies.view import FLOATS, GIVEN, INTEGERS
 
-# What the policy is asked about, one after the other.
+# Which transfers the policy is asked about next.
 TOGETHER: Final = 0
 WRITES_FIRST: Final = 1
 THEN_READS: Final = 2
@@ -57,7 +58,7 @@ _SHOWN_INTEGERS: Final = len(INTEGERS)
 
 @inlined_kernel
 def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
-    """Have the policy write the rates of these places."""
+    """Call the policy for these places; it writes their rates into the row GIVEN."""
     state.counts[DECISIONS] += 1
     state.clock[BANDWIDTH] = bandwidth
     policy(
@@ -73,7 +74,7 @@ def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[
 
 @inlined_kernel
 def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
-    """The sum of the rates given from one place to before another, and why one of them cannot be, or 0."""
+    """The sum of the rates given from `begin` to before `end`, and why one of them is refused, or 0."""
     total = 0.0
     for slot in places(begin, end):
         rate = state.floats[GIVEN, slot]
@@ -85,7 +86,7 @@ def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
 
 @inlined_kernel
 def refused_rate(state: State, slot: int, rate: float) -> int:
-    """Why this rate cannot be."""
+    """Why this rate is refused."""
     state.counts[FAULT_SLOT] = slot
     state.clock[FAULT_VALUE] = rate
     if rate < 0.0:
@@ -95,7 +96,7 @@ def refused_rate(state: State, slot: int, rate: float) -> int:
 
 @inlined_kernel
 def put_aside(state: State, store: int) -> None:
-    """Bring the reads that the policy is not asked about behind the others, so that these can be shown as they are."""
+    """Move the reads that the policy is not asked about behind the others, so that these form one range."""
     here, floats = state.stores[store], state.floats
     slot, last = here.middle, here.middle + here.up - 1
     while slot <= last:
@@ -209,18 +210,18 @@ def degrade(state: State, store: int) -> None:
 def give(state: State, terms: Terms, store: int, policy: Callable[..., None], restraints: Any) -> int:
     """Find the rates of the store's transfers, in the row GIVEN; returns why they are refused, or 0."""
     here = state.stores[store]
-    if terms.striped:
+    if terms.several_stores:
         refresh_progress(state, store)
     if restraints is not None:
         fault = ask_by_direction(state, store, policy)
         if fault != 0:
             return fault
         here.round_end = np.inf
-        if terms.coarse:
+        if terms.has_rounds:
             without_breaking_rounds(state, store)
         if terms.degrading:
             degrade(state, store)
-        if terms.coarse:
+        if terms.has_rounds:
             find_round_end(state, store)
         return 0
     ask(state, here.middle, here.up, here.total, policy)
@@ -229,17 +230,19 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
 
 @inlined_kernel
 def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> int:
-    """Let the transfers of the store move at the rates given; returns why they cannot, or 0. Beside buffers only prefetches
-    are complete when nothing remains in their places.
+    """Apply the given rates to the transfers of the store; returns why they are refused, or 0.
+
+    Beside buffers only prefetches are complete when nothing remains in their places.
     """
     here, floats = state.stores[store], state.floats
     moving, total, wait, finisher = 0, 0.0, np.inf, -1
-    striped, traced, row = terms.striped, len(trace) > 0, here.row  # read once: what is written might be these
+    # Read once: for all the compiler knows, the writes below could change them.
+    several_stores, traced, row = terms.several_stores, len(trace) > 0, here.row
     for slot in places(here.middle - here.down, here.middle + here.up):
         rate = floats[GIVEN, slot]
         if not 0.0 <= rate <= floats[CAP, slot] * (1.0 + RATE_SLACK):
             return refused_rate(state, slot, rate)
-        if striped and rate != floats[RATE, slot]:
+        if several_stores and rate != floats[RATE, slot]:
             state.own[state.integers[INDEX, slot]].part_rate += rate - floats[RATE, slot]
         if traced and rate != floats[SEGMENT_RATE, slot]:
             close_segment(state, trace, slot, rate)
