@@ -6,7 +6,7 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
-from penstock.engine.terms import COMPLETE
+from penstock.numeric.tolerances import COMPLETE
 from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
