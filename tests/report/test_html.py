@@ -93,7 +93,7 @@ def test_the_bound_has_a_row_a_note_and_a_line(workload: Workload, results: list
     page = render(workload, results, "t", bounds)
     cells = '<td>0.9877</td><td class="to-bound"></td><td>0.9900</td><td class="to-bound"></td><td>–</td>'
     assert f'<tfoot><tr id="bound"><th scope="row">bound</th>{cells}<td>–</td><td>250 ms</td></tr></tfoot>' in page
-    assert "Bound: no schedule, even one that knows the future, has more." in page
+    assert "Bound: an upper bound for any schedule, even one that knows the future." in page
     assert 'data-value="0.98765"' in page
     gaps = [0.98765 - results[0].min_yield, 0.99 - results[0].efficiency]
     assert all(f'<td data-value="{gap!r}" class="to-bound">{gap:.4f}</td>' in page for gap in gaps)

@@ -250,7 +250,17 @@ def test_a_field_without_a_description_is_a_mistake() -> None:
         parameters_of(Bare)
 
 
-@pytest.mark.parametrize("name", ["model.suggest", "workloads.parameters", "workloads.synthetic"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model.parse_units",
+        "model.suggest",
+        "report.format_units",
+        "workloads.demo",
+        "workloads.parameters",
+        "workloads.synthetic",
+    ],
+)
 def test_the_examples_are_true(name: str) -> None:
     tried = doctest.testmod(import_module(f"penstock.{name}"))
     assert tried.attempted > 0

@@ -77,7 +77,7 @@ WRONG = [
         [SUMMARY_HEADER.replace("mean_MBps_1ion", "mean"), SUMMARY],
         "the column 'mean_MBps_1ion' is missing; expected the columns scenario, mean_MBps_1ion",
     ),
-    ([SUMMARY_HEADER, SUMMARY, SUMMARY], "line 3: scenario a stands twice; expected each once"),
+    ([SUMMARY_HEADER, SUMMARY, SUMMARY], "line 3: scenario a occurs twice; expected each once"),
     (
         [SUMMARY_HEADER, SUMMARY.replace("3,2,1,4", "3,,1,4")],
         "scenario a: the counts [2, 4] lack 1; expected the bandwidth with 1 I/O resource",

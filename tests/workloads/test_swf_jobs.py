@@ -173,7 +173,7 @@ def test_spans_that_are_none(tmp_path: Path, since: str, message: str) -> None:
 
 def test_a_date_needs_the_start_of_the_trace(tmp_path: Path) -> None:
     path = write(tmp_path / "a.swf", line(), header="; MaxNodes: 9\n")
-    message = "the header has no UnixStartTime, so dates mean nothing; expected a time such as 10d"
+    message = "the header has no UnixStartTime, so dates have no meaning; expected a time such as 10d"
     with pytest.raises(InputError) as caught:
         chosen(path, since="2022-03-01")
     assert str(caught.value) == f"{path}: {message}"

@@ -1,6 +1,6 @@
-"""Amounts with units: seconds, bytes, bytes per second.
+"""Parse amounts with units: seconds, bytes, bytes per second.
 
-A number is taken in the base unit; a string may carry a unit: ``"16 h"``, ``"3.2 TB"``, ``"200 GiB/s"``. Decimal prefixes
+A number is in the base unit; a string may carry a unit: ``"16 h"``, ``"3.2 TB"``, ``"200 GiB/s"``. Decimal prefixes
 are powers of 1000 (kB, MB, …), binary ones powers of 1024 (KiB, MiB, …).
 """
 
@@ -27,17 +27,30 @@ _NUMBER_AND_UNIT = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s
 
 
 def seconds(value: object, place: str) -> float:
-    """A time in seconds: a finite number, 0 or more, or a string such as "16 h"."""
+    """Parse a time of 0 seconds or more.
+
+    Args:
+        value: A finite number of seconds, or a string such as "16 h".
+        place: Where the value stands, for the error.
+
+    Raises:
+        InputError: The value is not such an amount.
+
+    Example:
+        >>> seconds("16 h", "window")
+        57600.0
+
+    """
     return not_negative(value, place, "seconds", _TIME)
 
 
 def volume(value: object, place: str) -> float:
-    """An amount of data in bytes: a finite number, 0 or more, or a string such as "3.2 TB"."""
+    """Parse an amount of data of 0 bytes or more, such as "3.2 TB"; arguments and errors as for `seconds`."""
     return not_negative(value, place, "bytes", _BYTES)
 
 
 def bandwidth(value: object, place: str) -> float:
-    """A bandwidth in bytes per second, above 0: a number or a string such as "200 GiB/s"."""
+    """Parse a bandwidth above 0 bytes/s, such as "200 GiB/s"; arguments and errors as for `seconds`."""
     rate = amount(value, place, "bytes/s", _RATE)
     if not rate > 0.0:
         raise InputError(place, f"{value!r} is not a bandwidth; expected a finite number of bytes/s above 0")
@@ -45,12 +58,12 @@ def bandwidth(value: object, place: str) -> float:
 
 
 def instant(value: object, place: str) -> float:
-    """A date in seconds, of either sign."""
+    """Parse a date in seconds, of either sign; arguments and errors as for `seconds`."""
     return amount(value, place, "seconds", _TIME)
 
 
 def not_negative(value: object, place: str, what: str, units: Mapping[str, float]) -> float:
-    """`amount`, refused below 0."""
+    """Parse an amount as `amount` does, and refuse one below 0."""
     number = amount(value, place, what, units)
     if number < 0.0:
         raise InputError(place, f"{value!r} is negative; expected a finite number of {what}, 0 or more")
@@ -58,7 +71,21 @@ def not_negative(value: object, place: str, what: str, units: Mapping[str, float
 
 
 def amount(value: object, place: str, what: str, units: Mapping[str, float]) -> float:
-    """`value` as a finite float in the base unit `what`; `units` maps the units a string may carry to their size."""
+    """Parse a finite amount.
+
+    Args:
+        value: A number, or a string with a unit.
+        place: Where the value stands, for the error.
+        what: The base unit.
+        units: The units that a string may carry, and their sizes in the base unit.
+
+    Returns:
+        The amount in the base unit.
+
+    Raises:
+        InputError: The value is not such an amount.
+
+    """
     if isinstance(value, str):
         number = _from_string(value, place, what, units)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -71,14 +98,14 @@ def amount(value: object, place: str, what: str, units: Mapping[str, float]) -> 
 
 
 def count(value: object, place: str, what: str) -> int:
-    """A whole number of `what`, 1 or more."""
+    """Check a whole number of `what`, 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
         raise InputError(place, f"{value!r} is not a number of {what}; expected a whole number, 1 or more")
     return value
 
 
 def positions(value: object, place: str, what: str) -> tuple[int, ...]:
-    """Different whole numbers from 0 on, at least one: positions of `what`."""
+    """Check positions of `what`: different whole numbers from 0 on, at least one."""
     given = tuple(value) if isinstance(value, list | tuple) else ()
     whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**53 for one in given)
     if not given or not whole or len(set(given)) != len(given):

@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 
 
 def cut(begin: Floats, end: Floats, bins: Bins) -> Pieces:
-    """Cut the segments [begin, end] at the edges; what lies outside the bins is left out."""
+    """Cut the segments [begin, end] at the edges; parts outside the bins are left out."""
     edges = bins.edges
     first = np.clip(np.searchsorted(edges, begin, "right") - 1, 0, bins.count - 1)
     last = np.clip(np.searchsorted(edges, end, "left") - 1, first, bins.count - 1)
@@ -71,8 +71,10 @@ def means(row: Ints, rows: int, trace: Trace, bins: Bins) -> tuple[Floats, Float
 
 
 def united(trace: Trace) -> Trace:
-    """The trace with one segment of an application at a time: those on several stores, or of several ways through a buffer,
-    added. An application waits where none of them moves anything.
+    """The trace with at most one segment of an application at a time.
+
+    Simultaneous segments, on several stores or through and past a buffer, are added. An application waits where none of them
+    moves data.
     """
     order = np.lexsort((trace.begin, trace.application))
     one, other = order[:-1], order[1:]
@@ -85,7 +87,7 @@ def united(trace: Trace) -> Trace:
     index = index.reshape(-1)
 
     def running(values: Floats) -> Floats:
-        """The sum of what goes on after each date."""
+        """The sum over the segments that are active after each date."""
         return np.cumsum(np.bincount(index, sign * np.tile(values, 2), len(keys)))
 
     there, moving = (

@@ -13,10 +13,10 @@ from penstock.model.files import replacing
 
 
 class Judged(Protocol):
-    """A claim with its verdict; `to_dict` gives id, place, says, verdict and checks."""
+    """A claim with its verdict; `to_dict` has id, place, says, verdict and checks."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The claim as JSON has it."""
+        """The claim as a JSON object."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ _CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
 
 
 def write_page(path: Path, title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> None:
-    """Write the page, by way of a temporary file."""
+    """Write the page; the file keeps its old content if anything fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(render_page(title, subtitle, pictures, verdicts), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The report of a comparison: one HTML file that needs nothing else, neither a network nor a server.
+"""The report of a comparison: one HTML file that needs neither a network nor a server.
 
-Template, styles and scripts are files beside this module. The policy of the page lets only those scripts run and nothing be
-loaded, and what a user named is text everywhere: escaped in the markup, data in the JSON block.
+Template, styles and scripts are files beside this module. The content security policy of the page allows only these scripts
+and loads nothing. Names given by users are text everywhere: escaped in the markup, data in the JSON block.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ _NAMES_LISTED: Final = 6
 def write_report(
     path: Path, workload: Workload, results: Sequence[Result], title: str, bounds: Bounds | None = None
 ) -> None:
-    """Write the report to `path`, which keeps its old content if anything fails."""
+    """Write the report of a comparison. The file keeps its old content if anything fails.
+
+    Args:
+        path: The HTML file.
+        workload: The workload of all results.
+        results: One result a policy, each with a trace.
+        title: The title of the page.
+        bounds: Upper bounds for any schedule of the workload.
+
+    """
     page = render(workload, results, title, bounds)
     with replacing(path) as temporary:
         # A lone surrogate in a name has no UTF-8; as a character reference a browser shows it as a replacement character.
@@ -39,9 +48,13 @@ def write_report(
 
 
 def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bounds | None = None) -> str:
-    """The page; each result must be one of this workload and have a trace, or ValueError is raised.
+    """Render the page; arguments as for `write_report`.
 
-    With the bounds of the workload, the table has them and the gaps to them, and the yields have a line at the lowest.
+    With bounds, the table has them and the gaps to them, and the plot of yields has a line at the bound on the lowest.
+
+    Raises:
+        ValueError: There is no result, or one is of another workload or has no trace.
+
     """
     if not results:
         raise ValueError("there are no results; expected at least one")
@@ -71,7 +84,7 @@ def _hash(text: str) -> str:
 
 
 def _facts(workload: Workload, results: Sequence[Result]) -> Iterator[str]:
-    """What was simulated, one term and its value a line."""
+    """What was simulated, as terms and values."""
     end = max(result.end for result in results)
     facts = {
         "applications": f"{len(workload.applications):,}",
@@ -147,16 +160,16 @@ def _gap_cell(gap: float) -> str:
 
 
 def _bound_parts(results: Sequence[Result], bounds: Bounds | None) -> dict[str, str]:
-    """What the page has more if there are bounds: a last row that stays last, notes, and a line through the yields."""
+    """What the page adds if there are bounds: a last row that stays last, notes, and a line in the plot of yields."""
     if bounds is None:
         return dict.fromkeys(("foot", "bound_note", "bounded", "line_note", "line"), "")
     lowest = objectives.text(bounds.min_yield)
     return {
         "foot": f'\n<tfoot><tr id="bound">{"".join(_bound_cells(results, bounds))}</tr></tfoot>',
-        "bound_note": '<p class="note">Bound: no schedule, even one that knows the future, has more. '
+        "bound_note": '<p class="note">Bound: an upper bound for any schedule, even one that knows the future. '
         "Gap: how far below the bound a policy stays.</p>\n",
         "bounded": " bounded",
-        "line_note": "\nThe dashed line is the bound: no schedule has its lowest yield to the right of it.",
+        "line_note": "\nThe dashed line is the bound: the lowest yield of any schedule is to the left of it.",
         "line": f'\n<div class="bound" data-value="{bounds.min_yield!r}" hidden>'
         f"<span>bound on the min-yield {lowest}</span></div>",
     }
@@ -174,7 +187,7 @@ def _bound_cells(results: Sequence[Result], bounds: Bounds) -> Iterator[str]:
 
 
 def _ended_early(results: Sequence[Result]) -> str:
-    """One line on applications that ended inside the window under some policy, or nothing."""
+    """One line about applications that ended inside the window under some policy; empty if there are none."""
     policies = [result.policy for result in results if result.ended_early]
     if not policies:
         return ""

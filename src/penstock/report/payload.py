@@ -1,8 +1,9 @@
 """What the page draws, as one JSON object: applications, policies, and their rates over time.
 
-Arrays travel as base64 of little-endian numbers, half the size of decimal text. Up to MOST_SEGMENTS segments are there as
-they are; beyond, each row is means over MOST_BINS bins. A mean m is kept as round(STEPS · √(m / M)) in one byte, M being the
-largest on the page: the root leaves more steps to the many small means, and is also the shade that the page gives them.
+Arrays are base64 of little-endian numbers, half the size of decimal text. Up to MOST_SEGMENTS segments are stored one by
+one; beyond that, each row holds means over MOST_BINS bins. A mean m is stored as round(STEPS · √(m / M)) in one byte,
+where M is the largest mean on the page. The root leaves more steps to the many small means, and is also the shade on the
+page.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ STEPS: Final = 255
 
 
 def payload(workload: Workload, results: Sequence[Result]) -> dict[str, Any]:
-    """The object; dates in seconds, rates in bytes/s, all of the same window."""
+    """Make the object: dates in seconds, rates in bytes/s, all of the same window."""
     traces = [traced(workload, result) for result in results]
     begin = workload.begin
-    # If nothing takes any time, a second of nothing is drawn.
+    # If nothing takes time, an empty second is drawn.
     end = max(result.end for result in results) if any(result.end > begin for result in results) else begin + 1.0
     rows = rows_to_draw(results[0])
     caps = _caps(workload, results[0], traces)
@@ -59,7 +60,7 @@ def payload(workload: Workload, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """JSON that can stand inside a script element: no "<" is left that could end it."""
+    """Write JSON that can stand inside a script element: it has no "<" that could end the element."""
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -73,9 +74,7 @@ def traced(workload: Workload, result: Result) -> Trace:
 
 
 def _caps(workload: Workload, result: Result, traces: Sequence[Trace]) -> Floats:
-    """What each application can use in bytes/s: of the link, or of the I/O resources it is placed on; or what it has used,
-    where that is more.
-    """
+    """The most bytes/s of each application: of the link or of its I/O resources, or the rate that it had if that is more."""
     caps = np.array([application.cap(workload.platform) for application in workload.applications])
     for index, (application, outcome) in enumerate(zip(workload.applications, result.applications, strict=True)):
         if outcome.resources is not None and application.curve is not None:
@@ -86,7 +85,7 @@ def _caps(workload: Workload, result: Result, traces: Sequence[Trace]) -> Floats
 
 
 def rows_to_draw(result: Result) -> Ints:
-    """Positions of the applications with a row of their own, in the order of the workload: the MOST_ROWS lowest yields."""
+    """Positions of the applications that get a row, in the order of the workload: those with the MOST_ROWS lowest yields."""
     return np.sort(np.argsort(result.yields, kind="stable")[:MOST_ROWS])
 
 
@@ -100,7 +99,7 @@ def _policy(result: Result) -> dict[str, Any]:
 
 
 def _add_segments(document: dict[str, Any], traces: Sequence[Trace], rows: Ints) -> None:
-    """Every segment of the rows as it is, ordered by row and begin, and the sum over all applications."""
+    """Add every segment of the rows, ordered by row and begin, and the sum over all applications."""
     for policy, trace in zip(document["policies"], traces, strict=True):
         row, shown = of_rows(trace, rows)
         order = np.lexsort((shown.begin, row))
@@ -115,7 +114,7 @@ def _add_segments(document: dict[str, Any], traces: Sequence[Trace], rows: Ints)
 
 
 def _add_bins(document: dict[str, Any], traces: Sequence[Trace], rows: Ints, caps: Floats) -> None:
-    """Means over bins: the rates as parts of the caps, the waiting as parts of the time."""
+    """Add means over bins: rates as parts of the caps, waiting as parts of the time."""
     bins = Bins(document["begin"], document["end"], MOST_BINS)
     shares = []
     for policy, trace in zip(document["policies"], traces, strict=True):

@@ -53,7 +53,7 @@ def comparison_table(
 
 
 def bounds_table(bounds: Bounds) -> Table:
-    """The bounds and the time they took, in one row."""
+    """The bounds and the time to compute them, in one row."""
     names = [objectives.OBJECTIVES[objective] for objective in objectives.BOUNDED]
     table = _table(*names, "time")
     table.columns[0].justify = "right"
@@ -63,10 +63,17 @@ def bounds_table(bounds: Bounds) -> Table:
 
 
 def applications_table(result: Result, most: int = 20, without: Container[str] = ()) -> Table:
-    """One row an application, in the order of the workload; of more than `most` those with the lowest yields.
+    """The applications of a run.
 
-    Slowdowns are there if somebody has come to I/O, resources and ways of the data where the machine has them.
-    `without` names columns to leave out.
+    Args:
+        result: The run.
+        most: The most rows. Of more applications, those with the lowest yields are shown.
+        without: Headings of columns to leave out.
+
+    Returns:
+        One row an application, in the order of the workload. There are slowdowns if some application did I/O, and columns
+        for I/O resources and the buffer if the machine has them.
+
     """
     shown = sorted(range(len(result.applications)), key=lambda index: result.applications[index].yield_)[:most]
     applications = [result.applications[index] for index in sorted(shown)]
@@ -80,7 +87,7 @@ def applications_table(result: Result, most: int = 20, without: Container[str] =
 
 
 def measures_table(result: Result) -> Table:
-    """What the run as a whole is measured by beside the objectives: a name and a line of words each, for any terminal."""
+    """The measures of a run beside the objectives: a name and a line of words each."""
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -157,7 +164,7 @@ def _measures(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _buffer_measures(result: Result) -> Iterator[tuple[str, str]]:
-    """The size of the buffer, the most it held, and what went by way of it and past it."""
+    """The size of the buffer, its peak, and the volumes that went through it and past it."""
     buffer = result.buffer
     if buffer is None:
         return

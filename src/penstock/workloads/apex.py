@@ -64,8 +64,16 @@ DOUBLING: Final = 10
 class JobClass:
     """A line of the table: the jobs of one code.
 
-    `share` of the core-hours; mean `hours` of walltime; mean `cores`; `input`, `output` and each `checkpoint` in fractions
-    of the memory of the job's nodes; `ensemble`, the number of runs that make up the job (they are not told apart).
+    Attributes:
+        name: The name of the code.
+        share: Its part of the core-hours.
+        hours: Mean walltime, in hours.
+        cores: Mean number of cores.
+        input: Bytes read at the beginning, as a fraction of the memory of the job's nodes.
+        output: Bytes written at the end, likewise.
+        checkpoint: Bytes of each checkpoint, likewise.
+        ensemble: The number of runs in the job, which are not distinguished.
+
     """
 
     name: str
@@ -133,14 +141,14 @@ MACHINES: Final = MappingProxyType({machine.name: machine for machine in map(sca
 
 
 def classes(workload: str) -> tuple[JobClass, ...]:
-    """The classes of the workload of that name."""
+    """The classes of the workload of that name; raises InputError with the known names if there is none."""
     if workload not in CLASSES:
         raise InputError("workload", f"{workload!r} is unknown; expected one of {', '.join(CLASSES)}")
     return CLASSES[workload]
 
 
 def find_machine(name: str) -> ApexMachine:
-    """The machine of that name; M_0 is Cielo."""
+    """The machine of that name, where M_0 is Cielo; raises InputError with the known names if there is none."""
     machine = MACHINES.get("cielo" if name == "M_0" else name)
     if machine is None:
         raise InputError("machine", f"{name!r} is unknown; expected one of {', '.join(MACHINES)}")
@@ -182,7 +190,7 @@ class ApexWindows:
 
 @dataclass(frozen=True, slots=True)
 class ApexJob:
-    """A job of class `kind` on `nodes` nodes from `start` to `end`, in seconds from the begin of its schedule."""
+    """A job of class `kind` on `nodes` nodes from `start` to `end`, in seconds from the beginning of its schedule."""
 
     kind: JobClass
     nodes: int
@@ -209,9 +217,16 @@ class ApexSchedule:
 
 
 def schedule(workload: str, machine: str | ApexMachine, seed: int) -> ApexSchedule:
-    """A first-fit schedule of three months of `workload` (nersc, trilab); the same seed gives the same schedule.
+    """Make a first-fit schedule of three months of jobs. The 34,000 jobs of NERSC on M_10 take under a second.
 
-    `machine` is cielo, M_1 … M_10, or one of your own. Takes under a second for the 34,000 jobs of NERSC on M_10.
+    Args:
+        workload: nersc or trilab.
+        machine: cielo, M_1 … M_10, or a machine of your own.
+        seed: The same seed gives the same schedule.
+
+    Raises:
+        InputError: A name is unknown, or the machine is too small for the jobs.
+
     """
     kinds = classes(workload)
     machine = find_machine(machine) if isinstance(machine, str) else machine
@@ -238,10 +253,20 @@ def schedule(workload: str, machine: str | ApexMachine, seed: int) -> ApexSchedu
 
 
 def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 20) -> tuple[Workload, ...]:
-    """The `count` longest windows of the schedule in which no job starts or ends, longest first (ties: the earlier first).
+    """Make the longest windows of a schedule in which no job starts or ends (000 §6.3.1).
 
-    In each, the applications are the jobs that run throughout, released at its begin, with what is left of their chains in
-    dedicated mode; a phase under way at the begin keeps its rest. Times are seconds from the begin of the schedule.
+    The applications of a window are the jobs that run throughout. They are released when it begins and do the rest of their
+    chains in dedicated mode. Times are seconds from the beginning of the schedule.
+
+    Args:
+        workload: nersc or trilab.
+        machine: cielo, M_1 … M_10, or a machine of your own.
+        seed: The same seed gives the same windows.
+        count: How many windows.
+
+    Returns:
+        The windows, the longest first; of equal ones the earlier first.
+
     """
     parse_units.count(count, "count", "windows")
     plan = schedule(workload, machine, seed)
@@ -253,7 +278,7 @@ def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 2
 
 
 def chain(kind: JobClass, nodes: int, seconds: float, machine: ApexMachine) -> Phases:
-    """What a job of the class does in `seconds` of dedicated mode: input, (an hour of work, checkpoint)…, work, output."""
+    """The phases of a job of `seconds` in dedicated mode: input, (an hour of work, checkpoint)…, work, output."""
     memory = nodes * NODE_MEMORY
     cap = machine.platform.cap(nodes)
     between = seconds - (kind.input + kind.output) * memory / cap
@@ -269,7 +294,7 @@ def chain(kind: JobClass, nodes: int, seconds: float, machine: ApexMachine) -> P
 
 
 def _targets(kinds: tuple[JobClass, ...], machine: ApexMachine, days: int) -> list[float]:
-    """How many jobs of each class make up its share of all core-hours of so many days."""
+    """How many jobs of each class make up its share of all core-hours in `days` days."""
     shares = sum(kind.share for kind in kinds)
     node_seconds = machine.nodes * days * DAY / shares
     return [kind.share * node_seconds / (kind.hours * HOUR * nodes_of(kind.cores)) for kind in kinds]
@@ -292,8 +317,8 @@ def _place(
 ) -> ApexJob:
     """Draw a job of the class and give it its nodes.
 
-    Three draws in ten are raised to the floor, so one job in ten is the smallest and the shortest of its class: where it
-    fits bounds all later ones. Without that bound NERSC on Cielo takes 18 times as long.
+    Three draws in ten are raised to the floor, so one job in ten is the smallest and the shortest of its class. No later job
+    of the class fits before it, so its start bounds theirs. Without that bound NERSC on Cielo takes 18 times as long.
     """
     least_nodes, least_seconds = nodes_of(FLOOR * kind.cores), FLOOR * kind.hours * HOUR
     nodes = max(least_nodes, nodes_of(random.normal(kind.cores, SPREAD * kind.cores)))
@@ -317,7 +342,7 @@ def _window(
 
 
 def _application(job: ApexJob, number: int, machine: ApexMachine, begin: float, end: float) -> Application:
-    """What is left of job `number` at `begin`.
+    """The rest of job `number` at `begin`.
 
     A job that ends with the window works a second longer, so that rounding does not end it inside.
     """

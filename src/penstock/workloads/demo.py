@@ -18,9 +18,17 @@ KINDS = (
 
 
 def demo(seed: int = 1) -> Workload:
-    """A machine of 2,048 nodes, 0.5 GB/s each, and a file system of 50 GB/s, at a pressure of about 0.9.
+    """Make the demo: a machine of 2,048 nodes, 0.5 GB/s each, and a file system of 50 GB/s, at a pressure of about 0.9.
 
-    Each application reads once and then alternates work and writes, both ± 30 %, for the whole hour and beyond.
+    Each application reads once and then alternates work and writes, both ± 30 %, beyond the end of the hour.
+
+    Args:
+        seed: The same seed gives the same workload.
+
+    Example:
+        >>> len(demo().applications)
+        8
+
     """
     random = np.random.default_rng(seed)
     applications = []

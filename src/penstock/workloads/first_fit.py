@@ -20,11 +20,11 @@ class FreeNodes:
     def first_fit(self, nodes: int, seconds: float, since: float = 0.0) -> float:
         """The earliest start, not before `since`, of a job on `nodes` nodes, at most those of the machine, for `seconds`.
 
-        `since` must be the time of a step, such as an earlier answer. As free nodes only go down, what was answered to a
-        request holds as `since` for every later one that is no smaller and no shorter.
+        `since` must be the time of a step, such as an earlier answer. Free nodes only go down. So the answer to a request is
+        a valid `since` for every later request that is no smaller and no shorter.
 
-        From a start that does not fit, the next one to try lies behind the last step with too few nodes that the job would
-        meet: any start before that meets it too. A request on a full machine takes 2 tries on average so.
+        After a start that does not fit, the next one to try lies behind the last step with too few nodes that the job would
+        meet: any start before that meets it, too. A request on a full machine takes 2 tries on average.
         """
         times, free = self._times[: self._steps], self._free[: self._steps]
         step = int(times.searchsorted(since))
@@ -53,7 +53,7 @@ class FreeNodes:
             step, size = step + size, 2 * size
 
     def _step_at(self, time: float) -> int:
-        """The step that begins at `time`, made if there is none."""
+        """The step that begins at `time`; it is inserted if there is none."""
         steps = self._steps
         step = int(self._times[:steps].searchsorted(time))
         if step < steps and self._times[step] == time:

@@ -1,4 +1,4 @@
-"""How much I/O a workload asks for: the measures of 001.
+"""Measures of how much I/O a workload asks for (001).
 
 With a_ij seconds of work and b_ij bytes of I/O of application i, p_i nodes, its cap b_i, B of the link and P nodes:
 
@@ -18,13 +18,13 @@ from penstock.model.phases import WORK
 
 
 def volume(application: Application) -> float:
-    """Σ_j b_ij, the bytes of all its I/O."""
+    """Σ_j b_ij, the bytes of all I/O of the application."""
     phases = application.phases
     return float(phases.amounts[phases.kinds != WORK].sum())
 
 
 def io_weight(workload: Workload) -> float:
-    """W, from 0 (no I/O) to the number of applications (nothing else)."""
+    """The I/O weight W of a workload, from 0 (no I/O) to the number of applications (only I/O)."""
     weight = 0.0
     for application in workload.applications:
         cap = application.cap(workload.platform)
@@ -34,7 +34,12 @@ def io_weight(workload: Workload) -> float:
 
 
 def io_load(workload: Workload) -> float:
-    """α; the platform must say how many nodes it has, and some application must take time."""
+    """The I/O load α of a workload.
+
+    Raises:
+        InputError: The platform does not say how many nodes it has, or the applications take no time.
+
+    """
     platform = workload.platform
     if platform.nodes is None:
         raise InputError("platform.nodes", "is not given; expected the nodes of the machine, for the I/O load")

@@ -8,7 +8,7 @@ Two kinds of CSV files, told apart by their columns:
   `median_MBps_4ion` and `max_MBps_4ion`; an empty field says that it was not measured with so many.
 
 Fields are separated by ``;`` or, where the header has none, by ``,``. Bandwidths are in MB/s, 10⁶ bytes each. 0 I/O nodes is
-direct access to the file system, which is no allocation: it is left out.
+direct access to the file system, which is not an allocation: it is left out.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MB: Final = 1e6
 STATISTICS: Final[Mapping[str, Callable[[list[float]], float]]] = MappingProxyType(
     {"mean": fmean, "median": median, "best": max}
 )
-"""What stands for several runs of the same: their mean, their median, or the best run."""
+"""What stands for several runs of a scenario: their mean, their median, or the best run."""
 
 _PATTERN: Final = ("processes", "clients", "layout", "spatiality", "request", "odirect")
 _PROTOCOL: Final = ("stonewall", "total", "operation")
-"""How a run was made: the runs of one scenario must agree, or they are not runs of the same."""
+"""How a run was made: all runs of one scenario must agree in this."""
 _SUMMARY: Final = re.compile(r"(mean|median|max)_MBps_(\d+)ion")
 _PREFIXES: Final = MappingProxyType({"mean": "mean", "median": "median", "best": "max"})
 
@@ -57,9 +57,18 @@ class _Table:
 
 
 def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict[str, Curve]:
-    """The curve of each scenario in the file, by name and in the file's order; `statistic` is a key of STATISTICS.
+    """Read measured curves.
 
-    Raises InputError with one line that names the file, the place in it, the value and what is expected.
+    Args:
+        path: The CSV file.
+        statistic: What stands for several runs: mean, median or best.
+
+    Returns:
+        The curve of each scenario by name, in the order of the file.
+
+    Raises:
+        InputError: One line names the file, the place in it, the value and what is expected.
+
     """
     require_statistic(statistic)
     name = os.fspath(path)
@@ -72,7 +81,7 @@ def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict
 
 
 def require_statistic(name: str) -> None:
-    """Refuse a statistic that there is not."""
+    """Refuse an unknown statistic."""
     require(name in STATISTICS, "statistic", repr(name), ", ".join(STATISTICS))
 
 
@@ -107,7 +116,7 @@ def _from_summaries(table: _Table, statistic: str) -> dict[str, dict[int, float]
     points: dict[str, dict[int, float]] = {}
     for line, fields in table.rows:
         if fields["scenario"] in points:
-            raise InputError(f"line {line}", f"scenario {fields['scenario']} stands twice; expected each once")
+            raise InputError(f"line {line}", f"scenario {fields['scenario']} occurs twice; expected each once")
         points[fields["scenario"]] = {
             count: _bytes_per_s(fields[name], f"line {line}, {name}") for count, name in counts.items() if fields[name]
         }

@@ -39,7 +39,7 @@ _HEADER: Final = re.compile(r";\s*(\w+)\s*:\s*(.*)")
 
 @dataclass(frozen=True)
 class SwfTrace:
-    """What a file holds: its header, and of each line that is 18 finite numbers the line's number and the numbers.
+    """The content of a trace: its header, and for each line of 18 finite numbers its line number and the numbers.
 
     `malformed` holds the numbers of the other lines, comments and empty ones not counted.
     """
@@ -50,7 +50,7 @@ class SwfTrace:
     malformed: tuple[int, ...]
 
     def number(self, key: str) -> float | None:
-        """The number that the header gives for the key, or None."""
+        """The number of the header for the key, or None."""
         try:
             value = float(self.header[key].split()[0])
         except (KeyError, ValueError, IndexError):
@@ -59,9 +59,13 @@ class SwfTrace:
 
 
 def read_swf(path: str) -> SwfTrace:
-    """Read a trace, also one compressed by gzip (``.gz``). About 100,000 lines a second.
+    """Read a trace, plain or compressed by gzip (``.gz``), at about 100,000 lines a second.
 
-    A file without any line of 18 numbers is refused; single lines that are wrong are noted.
+    Wrong lines are noted in the result.
+
+    Raises:
+        InputError: The file cannot be read, or no line has 18 numbers.
+
     """
     header: dict[str, str] = {}
     lines: list[int] = []
@@ -99,7 +103,7 @@ def _numbers(fields: list[str]) -> list[float] | None:
 
 
 def _lines(path: str) -> list[str]:
-    """The lines; bytes beyond ASCII, which only comments may have, are taken one for one."""
+    """The lines of the file. Bytes beyond ASCII, which only comments may have, become one character each."""
     try:
         content = Path(path).read_bytes()
         text = (gzip.decompress(content) if path.endswith(".gz") else content).decode("latin-1")
@@ -133,10 +137,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class SwfJobs:
-    """The jobs that were taken, by release; `places` are their rows in the trace and `nodes` those of the machine.
+    """The jobs taken from a trace, in the order of their releases.
 
-    `releases` are seconds from the begin of the span, or from the first release. `left_out` and `put_right` count lines by
-    reason, of `lines` lines in all.
+    Attributes:
+        nodes: Nodes of the machine.
+        places: The rows of the jobs in the trace.
+        names: The names of the jobs.
+        releases: Seconds from the beginning of the span, or from the first release.
+        seconds: Run times.
+        sizes: Nodes of the jobs.
+        lines: How many lines the trace has, comments and empty ones not counted.
+        left_out: Lines left out, by reason.
+        put_right: Lines repaired, by reason.
+
     """
 
     nodes: int
@@ -151,7 +164,17 @@ class SwfJobs:
 
 
 def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
-    """The jobs of the trace in the file `path`; refused if there is none."""
+    """Take the jobs of a trace.
+
+    Args:
+        trace: The content of the file.
+        choice: Which jobs, and on which machine.
+        path: The file, for errors.
+
+    Raises:
+        InputError: No job is left, or the header lacks what is needed.
+
+    """
     nodes, cores = _machine(trace, choice, path)
     columns = trace.columns
     allocated = columns[:, ALLOCATED]
@@ -186,7 +209,7 @@ def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
 
 
 def moment(text: str) -> float | datetime:
-    """A time in seconds ("10 d") or a date, in UTC unless it says otherwise ("2022-03-01")."""
+    """Parse a time in seconds ("10 d") or a date, in UTC unless it says otherwise ("2022-03-01")."""
     try:
         return parse_units.seconds(text, "since")
     except InputError:
@@ -212,7 +235,7 @@ def _machine(trace: SwfTrace, choice: Choice, path: str) -> tuple[int, int]:
 
 
 def _reasons(columns: Floats, sizes: Floats, nodes: int, release: str) -> Reasons:
-    """Why lines cannot be used, the first reason first."""
+    """Why lines cannot be used; the first reason that holds counts."""
     reasons = [
         ("parts of jobs that are listed as a whole (status 2, 3 or 4)", np.isin(columns[:, STATUS], (2.0, 3.0, 4.0))),
         ("without a submit time", columns[:, SUBMIT] < 0.0),
@@ -227,7 +250,7 @@ def _reasons(columns: Floats, sizes: Floats, nodes: int, release: str) -> Reason
 
 
 def _add_span(reasons: Reasons, trace: SwfTrace, choice: Choice, releases: Floats, path: str) -> float:
-    """Add that a job lies outside the span; returns the date, in the trace's seconds, from which releases count."""
+    """Add the reason that a job lies outside the span; returns the date in the trace from which releases count."""
     good = releases[_remaining(reasons)]
     if not len(good):
         return 0.0
@@ -247,7 +270,7 @@ def _in_trace(date: datetime, trace: SwfTrace, path: str) -> float:
     """The date in the seconds of the trace."""
     start = trace.number("UnixStartTime")
     if start is None:
-        raise InputError(path, "the header has no UnixStartTime, so dates mean nothing; expected a time such as 10d")
+        raise InputError(path, "the header has no UnixStartTime, so dates have no meaning; expected a time such as 10d")
     return date.timestamp() - start
 
 
@@ -270,7 +293,7 @@ def _counts(trace: SwfTrace, reasons: Reasons) -> dict[str, int]:
 
 
 def _names(trace: SwfTrace, kept: Integers) -> tuple[list[str], int]:
-    """A name of its own for each job, from its number or else its line; and for how many it is the line."""
+    """A unique name for each job, from its number or else its line; and how many are named after their line."""
     names: list[str] = []
     used: set[str] = set()
     renamed = 0

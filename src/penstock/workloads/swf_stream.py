@@ -28,7 +28,7 @@ from penstock.workloads.parameters import parameter
 from penstock.workloads.swf import RELEASES, Choice, SwfJobs, jobs_of, moment, read_swf
 
 SATURATING: Final = 0.25
-"""The part of the machine that fills the link, unless the bandwidth of a node is given."""
+"""The part of the nodes that fills the link, unless the bandwidth of a node is given."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Swf(Choice):
 
 @dataclass(frozen=True)
 class Stream:
-    """The workload, and the jobs it was made of."""
+    """The workload, and the jobs that it was made from."""
 
     workload: Workload
     jobs: SwfJobs
 
     def summary(self) -> Iterator[str]:
-        """What a user must know, a line each."""
+        """Lines for a user: how many jobs were kept, left out and repaired, and why."""
         kept = len(self.jobs.names)
         yield f"{self.jobs.lines:,} lines: {kept:,} jobs kept, {self.jobs.lines - kept:,} left out"
         for what, counts in (("left out", self.jobs.left_out), ("kept", self.jobs.put_right)):
@@ -83,7 +83,17 @@ class Stream:
 
 
 def stream(path: str, parameters: Swf, seed: int) -> Stream:
-    """The stream of the trace in the file; the same seed gives the same stream. 24,000 jobs of 100 iterations take 1 s."""
+    """Make a stream from a trace. 24,000 jobs of 100 iterations take 1 s.
+
+    Args:
+        path: The trace, plain or ``.gz``.
+        parameters: Which jobs are taken, and their I/O.
+        seed: The same seed gives the same stream.
+
+    Raises:
+        InputError: The trace cannot be read, no job is left, or there are too many phases.
+
+    """
     trace = read_swf(path)
     jobs = jobs_of(trace, parameters, path)
     if 2 * len(jobs.names) * parameters.iterations > MOST_PHASES:

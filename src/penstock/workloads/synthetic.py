@@ -1,6 +1,6 @@
 """The synthetic traces of 000 §6.2: small, medium and big applications that can each saturate the link (b_i = B = 1).
 
-Beyond the paper, applications may have several nodes that each reach only part of the link.
+Beyond the paper, applications may have several nodes, each of which can use only a part of the link.
 """
 
 from __future__ import annotations
@@ -67,11 +67,27 @@ class Synthetic:
 
 
 def synthetic(parameters: Synthetic, seed: int) -> Workload:
-    """A trace; the same seed gives the same trace.
+    """Draw a trace (000 §6.2.1).
 
     The window ends with the shortest dedicated run at full bandwidth. I/O fractions φ_i = u_i·W_GOAL / Σ u_k, u ~ U[0, 1],
-    make the pressure W_GOAL on average; they are drawn anew while one is 1 or more, which happens only with few
+    make the pressure W_GOAL on average. They are drawn again while one is 1 or more, which happens only with few
     applications.
+
+    Args:
+        parameters: The parameters of the trace.
+        seed: The same seed gives the same trace.
+
+    Returns:
+        A workload on a link of bandwidth 1, so that volumes are seconds, with a window.
+
+    Raises:
+        InputError: The pressure needs more applications, or the horizon makes too many phases.
+
+    Example:
+        >>> workload = synthetic(Synthetic(pressure=0.8, horizon=50_000.0), seed=1)
+        >>> len(workload.applications), workload.applications[0].name
+        (60, 'small-0')
+
     """
     if parameters.pressure >= parameters.applications:
         raise InputError("pressure", f"{parameters.pressure} needs more than {parameters.applications} applications")
