@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.campaign import BOUND
-from penstock.papers.beyond import experiments, findings
+from penstock.papers.beyond import experiments, reproduction
 from penstock.papers.beyond.experiments import POLICIES, THEIRS
 from penstock.theory import bounds
 from penstock.workloads import Synthetic, synthetic
@@ -23,9 +23,8 @@ def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beyond")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "SETTINGS", SETTINGS)
-        patch.setattr(experiments, "SETTINGS", SETTINGS)
-        patch.setattr(findings, "SCALES", {"smoke": experiments.BeyondScale(2, 1)})
-        verdicts = findings.reproduce(folder, [], "smoke", progress=False)
+        patch.setattr(reproduction, "SCALES", {"smoke": experiments.BeyondScale(2, 1)})
+        verdicts = reproduction.reproduce(folder, [], "smoke", progress=False)
     return folder, verdicts
 
 
@@ -65,13 +64,13 @@ def fake(**changed):
 
 
 def test_a_better_rival_and_a_passed_bound_are_seen():
-    fine = {verdict.id: verdict for verdict in findings.claims(fake())}
+    fine = {verdict.id: verdict for verdict in reproduction.claims(fake())}
     assert fine["P2"].holds
     assert fine["P4"].holds
-    beaten = {verdict.id: verdict for verdict in findings.claims(fake(**{THEIRS[2]: 0.01}))}
+    beaten = {verdict.id: verdict for verdict in reproduction.claims(fake(**{THEIRS[2]: 0.01}))}
     assert not beaten["P2"].holds
     assert THEIRS[2] in beaten["P2"].checks[0].measured
-    passed = {verdict.id: verdict for verdict in findings.claims(fake(balance=0.06))}
+    passed = {verdict.id: verdict for verdict in reproduction.claims(fake(balance=0.06))}
     assert not passed["P4"].holds
 
 

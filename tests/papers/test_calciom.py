@@ -7,7 +7,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.papers.calciom import claims, crowds, reproduction, six_calls, test_bed
+from penstock.papers.calciom import claims, reproduction, six_calls, test_bed
 from penstock.papers.calciom.figures import delayed
 from penstock.papers.calciom.reproduction import ITEMS, reproduce
 from penstock.papers.calciom.scenarios import BANDWIDTH, COMMUNICATION, SCALES, CalciomScale, Collective, files, small, split
@@ -80,16 +80,16 @@ def test_c5_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     # One at a time is worse than interfering for those who leave room.
-    original = crowds.metrics_of
+    original = claims.metrics_of
     serialized = {"interfering": "interfering"}
-    monkeypatch.setattr(crowds, "metrics_of", lambda workload, name: original(workload, serialized.get(name, "fifo")))
-    assert not any(check.holds for check in crowds.many(TINY).checks[4:])
+    monkeypatch.setattr(claims, "metrics_of", lambda workload, name: original(workload, serialized.get(name, "fifo")))
+    assert not any(check.holds for check in claims.many(TINY).checks[4:])
 
 
 def test_metrics_of_a_crowd() -> None:
     members = [Application.of("a", [("io", 4.0)], nodes=3), Application.of("b", [("io", 1.0)], nodes=2, release=2.0)]
     # Serialized: I/O times 4 and 3, alone 4 and 1.
-    assert crowds.metrics_of(Workload(Platform(1.0), tuple(members)), "fifo").tolist() == pytest.approx(
+    assert claims.metrics_of(Workload(Platform(1.0), tuple(members)), "fifo").tolist() == pytest.approx(
         [18.0, 4.0, 7.0, 3.0]
     )
 

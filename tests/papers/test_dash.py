@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.papers.dash import batch_claims, chain_claims, experiments, reproduction, theory_claims
+from penstock.papers.dash import claims, experiments, reproduction, theory_claims
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.dash.reproduction import ITEMS, reproduce
 from penstock.papers.trials import key_of
@@ -68,9 +68,9 @@ def test_claims_can_fail(made, monkeypatch):
     assert not theory_claims.d1(3).holds
     assert not theory_claims.d3(3).holds
     values = {policy: (np.array([1.0, 2.0]), np.array([[1.1, 1.2], [1.1, 1.2]])) for policy in EIGHT}
-    monkeypatch.setattr(chain_claims, "stretches", lambda _, policy: values[policy])
-    assert not chain_claims.d8(None).holds
-    monkeypatch.setattr(batch_claims, "ratios", lambda *_: (np.array([1.0]), np.array([1.0])))
-    assert not batch_claims.d10({}).holds
+    monkeypatch.setattr(claims, "stretches", lambda _, policy: values[policy])
+    assert not claims.d8(None).holds
+    monkeypatch.setattr(claims, "ratios", lambda *_: (np.array([1.0]), np.array([1.0])))
+    assert not claims.d10({}).holds
     assert folder.exists()
     assert verdicts

@@ -9,10 +9,9 @@ from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.claims import Verdict
 from penstock.papers.revisiting import campaigns, figures
-from penstock.papers.revisiting.apex_claims import apex_claims
 from penstock.papers.revisiting.campaigns import POLICIES, SCALES, RevisitingScale
+from penstock.papers.revisiting.claims import apex_claims, synthetic_claims
 from penstock.papers.revisiting.reproduction import reproduce
-from penstock.papers.revisiting.synthetic_claims import synthetic_claims
 from penstock.report.pictures import encoded
 from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
 

@@ -116,7 +116,7 @@ def _parameters(options: argparse.Namespace) -> Any:
 
 
 def _empty_of_windows(name: str) -> Path:
-    """The folder of that name, which need not exist; refused if it is no folder or holds a window."""
+    """The folder of that name, which need not exist; it is refused if it is a file or holds a window."""
     from penstock.model import InputError
 
     folder = Path(name)

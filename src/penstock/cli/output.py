@@ -144,7 +144,7 @@ def emit_json(document: Any, output: str | None) -> None:
 
 
 def emit_text(text: str, output: str | None) -> None:
-    """Write the text to standard output or, by way of a temporary file, to a file."""
+    """Write the text to standard output or to a file, which keeps its old content if anything fails."""
     if output in (None, "-"):
         sys.stdout.write(text)
         return
@@ -255,7 +255,7 @@ def print_applications(result: Result) -> None:
 
 
 def print_measures(result: Result) -> None:
-    """Print slowdowns, stretches, how much the stores were used and what went by way of the buffer."""
+    """Print slowdowns, stretches, the use of the stores and the volumes that went through the buffer."""
     from penstock.report import measures_table
 
     console().print("", measures_table(result), sep="\n")

@@ -78,7 +78,7 @@ def _picture(state: dict[str, Any], most: int | None) -> RenderableType:
     def make(without: Sequence[str]) -> Table:
         return table_of({name: cells for name, cells in columns.items() if name not in without}, ("state",))
 
-    table, _ = fitted(console(), make, ("moved in all", "since", "done"))
+    table, _ = fitted(console(), make, ("moved in total", "since", "done"))
     counts = ", ".join(f"{sum(one['state'] == name for one in applications)} {name}" for name in _ORDER)
     notes = [Text(head), Text(f"{counts}; {state['decisions']:,} decisions")]
     if state["fault"]:
@@ -96,5 +96,5 @@ def _columns(applications: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
         "done": [f"{each['moved'] / each['volume']:.0%} of {volume(each['volume'])}" if each else "" for each in pending],
         "since": [f"{each['seconds']:.1f} s" if each else "" for each in pending],
         "yield": [f"{one['yield']:.3f}" for one in applications],
-        "moved in all": [volume(one["transferred"]) for one in applications],
+        "moved in total": [volume(one["transferred"]) for one in applications],
     }

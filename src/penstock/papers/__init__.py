@@ -1,1 +1,1 @@
-"""The papers: what each claims, measured again; one package a paper, one function a figure."""
+"""The papers and what each claims, measured again: one package a paper, one function a figure, one runner."""

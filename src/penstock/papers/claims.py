@@ -1,7 +1,7 @@
-"""Claims of papers and what becomes of them when measured.
+"""Claims of papers, and verdicts on them.
 
-A claim is a few checks, each with the figure it looks at and the tolerance stated beside it. It holds if all its checks
-do; one that does not is reported as it is.
+A claim is a few checks. Each states the figure it looks at and its tolerance. A claim holds if all its checks do; one that
+does not hold is reported as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """One thing that must be so: what is expected (with its tolerance), what was measured, and whether it is so."""
+    """One condition of a claim: what is expected, with its tolerance; what was measured; and whether it holds."""
 
     expected: str
     measured: str

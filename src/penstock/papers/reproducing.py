@@ -1,15 +1,16 @@
-"""The rows of a campaign, ready to be asked.
+"""The runner of all papers: it runs campaigns once, draws the figures asked for, has the claims judged and writes one page.
 
-What reproductions share: a folder of campaigns, figures and one page.
+A paper is data: items by name, for each item the figures to draw and what they are drawn from, and a function that judges
+its claims. `Results` answers questions about the rows of a campaign.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +19,19 @@ from matplotlib.figure import Figure
 from penstock.campaign import Campaign, run
 from penstock.model import InputError
 from penstock.model.files import replacing
+from penstock.model.suggest import expected
 from penstock.numeric.arrays import Floats
 from penstock.papers.claims import Verdict
 from penstock.report.findings import Picture, write_page
 from penstock.report.pictures import encoded
 
+CLAIMS: Final = "claims"
+"""The item that stands for all claims of a paper."""
+
 
 @dataclass(frozen=True)
 class Results:
-    """Rows without errors; `parameters` holds the parsed parameters of each."""
+    """The rows of a campaign without errors; `parameters` holds the parsed parameters of each."""
 
     table: pa.Table
     parameters: tuple[dict[str, Any], ...]
@@ -51,7 +56,7 @@ class Results:
         return self._rows(rows[order].tolist())
 
     def beside(self, other: Results) -> tuple[Results, Results]:
-        """The rows of both for the workloads that are in both, in the same order: a row may be missing for an error."""
+        """The rows of both for the workloads that are in both, in the same order. Rows with errors are missing."""
         mine, others = self._workloads(), other._workloads()
         common = [workload for workload in mine if workload in others]
         return self._rows([mine[workload] for workload in common]), other._rows([others[workload] for workload in common])
@@ -84,9 +89,27 @@ class Results:
             yield np.array(values.as_py())
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A figure to draw.
+
+    Attributes:
+        name: The name of its files.
+        draw: The function that draws it; its docstring is the caption.
+        arguments: Computes what it is drawn from, when that is needed.
+        options: Further arguments by name.
+
+    """
+
+    name: str
+    draw: Callable[..., Figure]
+    arguments: Callable[[], tuple[Any, ...]] = tuple
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass
 class Reproduction:
-    """A reproduction on its way: ``SCALE/NAME/`` in the folder `out` has each campaign, beside the figures and the page."""
+    """A reproduction in the folder `out`: each campaign in ``SCALE/NAME/``, the figures, and the page."""
 
     out: Path
     scale: str
@@ -102,8 +125,37 @@ class Reproduction:
         except OSError as error:
             raise InputError(str(self.out), f"cannot be made: {error.strerror}; expected a folder for the results") from None
 
+    def run(
+        self,
+        title: str,
+        wanted: Sequence[str],
+        drawings: Mapping[str, Sequence[Drawing]],
+        judge: Callable[[], list[Verdict]],
+        *,
+        judged: Sequence[str] = (CLAIMS,),
+    ) -> list[Verdict]:
+        """Draw the figures of the wanted items, judge the claims if an item asks for it, and write the page.
+
+        Args:
+            title: The title of the page.
+            wanted: Names of items; "claims" stands for the claims.
+            drawings: The figures of each item. An item without figures makes none.
+            judge: Judges the claims of the paper.
+            judged: The items that ask for verdicts.
+
+        Returns:
+            The verdicts; none if no item asks for them.
+
+        """
+        for item in wanted:
+            for drawing in drawings.get(item, ()):
+                self.save(drawing.name, drawing.draw(*drawing.arguments(), **drawing.options), drawing.draw)
+        verdicts = judge() if set(judged) & set(wanted) else []
+        self.finish(title, verdicts)
+        return verdicts
+
     def results(self, campaign: Campaign) -> Results:
-        """The rows of the campaign, run once; an interrupted one goes on where it was."""
+        """The rows of the campaign. It is run once; an interrupted one goes on where it was."""
         if campaign.name not in self._results:
             folder = self.out / self.scale / campaign.name
             table = run(campaign, folder, dask=self.dask, progress=self.progress)
@@ -113,7 +165,7 @@ class Reproduction:
         return self._results[campaign.name]
 
     def save(self, item: str, figure: Figure, drawn_by: Callable[..., Figure]) -> None:
-        """Write the figure as PNG and SVG; its caption is what the function that drew it says of itself."""
+        """Write the figure as PNG and SVG; its caption is the docstring of the function that drew it."""
         vector = encoded(figure, "svg")
         self.write(f"{item}.png", encoded(figure, "png"))
         self.write(f"{item}.svg", vector)
@@ -134,5 +186,5 @@ def chosen(items: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     """The items in the order of the known ones, all if none is named."""
     for item in items:
         if item not in known:
-            raise InputError(f"item {item}", f"unknown; expected one of {', '.join(known)}")
+            raise InputError(f"item {item}", f"unknown; {expected(item, known)}")
     return tuple(item for item in known if item in items) or tuple(known)

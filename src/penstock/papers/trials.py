@@ -1,5 +1,6 @@
-"""Experiments that are no campaigns: a list of trials, each computed once and kept as a line of JSON, so that an interrupted
-experiment goes on where it was.
+"""Experiments that are not campaigns: lists of trials.
+
+Each trial is computed once and kept as a line of JSON. An interrupted experiment goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from penstock.campaign.execute import bar
 from penstock.campaign.fingerprint import identity
 from penstock.model import InputError
 
-SOURCES: Final = ("engine/**/*", "planning/**/*", "papers/*/*experiments")
+SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments")
 """The modules that decide what a row says, beside those of campaigns."""
 
 T = TypeVar("T")

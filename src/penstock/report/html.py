@@ -89,7 +89,7 @@ def _facts(workload: Workload, results: Sequence[Result]) -> Iterator[str]:
     facts = {
         "applications": f"{len(workload.applications):,}",
         "window" if workload.window else "duration, to the last end": _window(workload.begin, end),
-        "I/O pressure": f"{results[0].pressure:.3g}",
+        "I/O pressure": format_units.number(results[0].pressure),
         **_machine(workload, results),
         "policies": f"{len(results):,}",
     }

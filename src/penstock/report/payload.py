@@ -65,7 +65,7 @@ def to_json(document: dict[str, Any]) -> str:
 
 
 def traced(workload: Workload, result: Result) -> Trace:
-    """The trace of the result, which must be one of this workload, with what an application moves in all."""
+    """The trace of a result of this workload, with the total rate of each application."""
     if result.trace is None:
         raise ValueError(f"the result of {result.policy} has no trace; expected one of simulate(…, trace=True)")
     if [a.name for a in result.applications] != [a.name for a in workload.applications]:

@@ -129,7 +129,7 @@ def scaled(step: int) -> ApexMachine:
     """M_t of 000 §6.3.1 for t = `step`: 2^(t/α) times Cielo's cores and 2^(t/α) / t times its bandwidth, α = 10.
 
     The factor of the bandwidth has no value at t = 0, where the machine is Cielo itself, with factor 1. Cores grow as the
-    bandwidth does but for 1/t, so the I/O pressure of a workload grows about as t.
+    bandwidth does except for 1/t, so the I/O pressure of a workload grows about as t.
     """
     growth = 2.0 ** (step / DOUBLING)
     name = f"M_{step}" if step else "cielo"

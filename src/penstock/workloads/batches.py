@@ -200,7 +200,7 @@ RATE: Final = 1.35e-4
 SMALLEST, LARGEST = 512, 49_152
 HOUR: Final = 3600.0
 LONG_FROM, LONG_TO = 4096, 16_384
-"""Jobs of so many nodes take 2 h; smaller ones 1 h, larger ones 0.5 h."""
+"""Jobs of this range of nodes take 2 h; smaller ones 1 h, larger ones 0.5 h."""
 SPREAD: Final = 0.1
 """Standard deviation of the time, relative to its median."""
 

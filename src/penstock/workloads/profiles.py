@@ -5,7 +5,7 @@ Two kinds of CSV files, told apart by their columns:
 - runs, a line each: `forwarders`, the number of I/O nodes, and `bandwidth`; the scenario is the column `scenario`, or else
   the columns processes, clients, layout, spatiality, request and odirect, and its name their values with dashes between;
 - summaries, a line a scenario: `scenario`, and for each number of I/O nodes columns such as `mean_MBps_4ion`,
-  `median_MBps_4ion` and `max_MBps_4ion`; an empty field says that it was not measured with so many.
+  `median_MBps_4ion` and `max_MBps_4ion`; an empty field says that this number was not measured.
 
 Fields are separated by ``;`` or, where the header has none, by ``,``. Bandwidths are in MB/s, 10⁶ bytes each. 0 I/O nodes is
 direct access to the file system, which is not an allocation: it is left out.

@@ -1,1 +1,1 @@
-"""Beyond the papers: our policies beside theirs and beside what no schedule can pass."""
+"""Beyond the papers: our policies beside theirs and beside upper bounds for any schedule."""

@@ -1,6 +1,6 @@
-"""What is run: workloads that no parameter of a policy was chosen on, under all policies, with the bounds.
+"""What is run beyond the papers: all policies, with the bounds, on workloads that were not used to choose any parameter.
 
-Means over the instances of a setting, with confidence intervals.
+Also the means over the instances of a setting, with confidence intervals.
 """
 
 from __future__ import annotations

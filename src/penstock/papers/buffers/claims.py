@@ -1,6 +1,5 @@
-"""B1 to B3 of 004: what the smallest buffers are, and what fair sharing makes of them.
-
-B4 to B6 of 004: one application by construction and by program, averaged rates, and the hardness of a stretch above 1.
+"""Claims of 004: the smallest buffers and what fair sharing does with them (B1 to B3); one application by construction and
+by program, averaged rates, and the hardness of a stretch above 1 (B4 to B6).
 """
 
 from __future__ import annotations

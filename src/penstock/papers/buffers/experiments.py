@@ -1,6 +1,6 @@
 """What is run for 004 §7: sets of LANL applications, their smallest buffers, and fair sharing with buffers of all sizes.
 
-What was measured of sets of applications with burst buffers, ready to be asked.
+`BufferRows` answers questions about what was measured.
 """
 
 from __future__ import annotations

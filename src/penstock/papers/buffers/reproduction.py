@@ -15,7 +15,7 @@ from penstock.papers.buffers import figures
 from penstock.papers.buffers.claims import b1, b2, b3, b4, b5, b6
 from penstock.papers.buffers.experiments import APEX, PRINTED, SCALES, BufferRows, sets
 from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
 
 TITLE: Final = "Sizing and partitioning strategies for burst-buffers"
 EXAMPLES: Final[dict[str, Callable[[], Figure]]] = {
@@ -24,16 +24,25 @@ EXAMPLES: Final[dict[str, Callable[[], Figure]]] = {
     "figure6": figures.figure_6,
     "figure7": figures.figure_7,
 }
-ITEMS: Final = ("table2", *EXAMPLES, "figure8", "claims")
+ITEMS: Final = ("table2", *EXAMPLES, "figure8", CLAIMS)
 
 
 def reproduce(
     out: Path, items: Sequence[str], scale: str, *, dask: str | None = None, progress: bool | None = None
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items of the paper.
 
-    Sets of applications run on the local cores and go to ``SCALE/sets.jsonl``; an interrupted run goes on where it was.
-    ``table2.md`` has Table 2 with printed and with APEX walltimes, and with capped speeds.
+    Args:
+        out: The folder of the results. Sets of applications go to ``SCALE/sets.jsonl``; an interrupted run goes on where it
+            was. ``table2.md`` has Table 2 with printed and with APEX walltimes, and with capped speeds.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: Must be None, as sets of applications run on the local cores.
+        progress: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        The verdicts on the claims if they are asked for.
+
     """
     wanted = chosen(items, ITEMS)
     if dask is not None:
@@ -44,21 +53,19 @@ def reproduce(
     def rows() -> BufferRows:
         return BufferRows(trials.run(sets(SCALES[scale]), out / scale, progress))
 
-    for item in wanted:
-        if item in EXAMPLES:
-            reproduction.save(item, EXAMPLES[item](), EXAMPLES[item])
-        elif item == "table2":
-            reproduction.save(item, figures.figure_table_2(rows()), figures.figure_table_2)
-            reproduction.write("table2.md", _tables(rows()).encode())
-        elif item == "figure8":
-            reproduction.save(item, figures.figure_8(rows()), figures.figure_8)
-            reproduction.save(f"{item}-capped", figures.figure_8(rows(), capped=True), figures.figure_8)
-    verdicts: list[Verdict] = []
-    if "claims" in wanted:
+    def judge() -> list[Verdict]:
         instances = SCALES[scale].theorems
-        verdicts = [b1(rows()), b2(rows()), b3(rows()), b4(instances), b5(instances), b6(instances)]
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+        return [b1(rows()), b2(rows()), b3(rows()), b4(instances), b5(instances), b6(instances)]
+
+    drawings = {item: [Drawing(item, draw)] for item, draw in EXAMPLES.items()}
+    drawings["table2"] = [Drawing("table2", figures.figure_table_2, lambda: (rows(),))]
+    drawings["figure8"] = [
+        Drawing("figure8", figures.figure_8, lambda: (rows(),)),
+        Drawing("figure8-capped", figures.figure_8, lambda: (rows(),), {"capped": True}),
+    ]
+    if "table2" in wanted:
+        reproduction.write("table2.md", _tables(rows()).encode())
+    return reproduction.run(TITLE, wanted, drawings, judge)
 
 
 def _tables(rows: BufferRows) -> str:

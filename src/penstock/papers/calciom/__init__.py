@@ -1,1 +1,1 @@
-"""Paper 003, CALCioM: mitigating I/O interference through cross-application coordination; its simulated side."""
+"""Paper 003, CALCioM: mitigating I/O interference through cross-application coordination, simulated and live."""

@@ -1,7 +1,7 @@
 """An application that makes the six calls of 003 §III.C.
 
 ``python -m penstock.papers.calciom.caller SOCKET NAME ROUNDS SECONDS`` says "ready", waits for a line, and then makes one
-operation of so many rounds, each of which accesses the store for so many seconds. It prints, as JSON, the dates on the
+operation of ROUNDS rounds, each of which accesses the store for SECONDS seconds. It prints, as JSON, the dates on the
 monotonic clock at which each round began and ended, and how often Check said no.
 """
 

@@ -10,17 +10,17 @@ from typing import Final
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
 from penstock.papers.calciom import claims
-from penstock.papers.calciom.crowds import many
 from penstock.papers.calciom.figures import FIGURES, figure_1
 from penstock.papers.calciom.scenarios import SCALES
 from penstock.papers.calciom.six_calls import c7
 from penstock.papers.calciom.test_bed import as_simulated, live_figure, measured
 from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
 from penstock.testbed import bed as beds
+from penstock.testbed.live_pairs import LiveDelta
 from penstock.theory.interference import concurrency, running_jobs
 
-ITEMS: Final = ("figure1", *FIGURES, "live", "claims")
+ITEMS: Final = ("figure1", *FIGURES, "live", CLAIMS)
 TITLE: Final = "CALCioM: mitigating I/O interference in HPC systems through cross-application coordination"
 TRACES: Final = "swf"
 """The folder of job traces in a folder of data."""
@@ -37,10 +37,21 @@ def reproduce(
     live: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items of the paper.
 
-    Job traces are ``swf/*.swf`` in the folder `data`, also compressed; without it there is no Figure 1. `live` is the
-    directory of a test bed, on which live applications are run too; `say` is told what comes next there.
+    Args:
+        out: The folder of the results.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: Must be None, as pairs of applications take no time.
+        progress: Whether to show progress; None shows it on a terminal.
+        data: A folder with job traces ``swf/*.swf``, also compressed. Without it there is no Figure 1.
+        live: The directory of a test bed on which live applications are run, too.
+        say: Is told what comes next on the test bed.
+
+    Returns:
+        The verdicts on the claims if they are asked for, after the one on the live runs if there are some.
+
     """
     wanted = chosen(items, ITEMS)
     if dask is not None:
@@ -57,21 +68,25 @@ def reproduce(
     def traces() -> dict[str, Floats]:
         return {path.name.partition(".")[0]: concurrency(running_jobs(str(path))) for path in paths}
 
-    for item in wanted:
-        if item in FIGURES:
-            reproduction.save(item, FIGURES[item](SCALES[scale]), FIGURES[item])
-        elif item == "figure1" and paths:
-            reproduction.save(item, figure_1(traces()), figure_1)
-    verdicts: list[Verdict] = []
-    if bed is not None and "live" in wanted:
-        found = measured(bed, SCALES[scale], say)
-        reproduction.save("live", live_figure(found), live_figure)
-        verdicts.append(as_simulated(found))
-    if "claims" in wanted:
-        judges = (claims.c1, claims.c2, claims.c3, claims.c4, claims.c5)
-        verdicts = [*verdicts, *(judge(SCALES[scale]) for judge in judges), claims.c6(traces()), c7(), many(SCALES[scale])]
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+    @cache
+    def found() -> dict[str, LiveDelta]:
+        assert bed is not None
+        return measured(bed, SCALES[scale], say)
+
+    def judge() -> list[Verdict]:
+        verdicts = [as_simulated(found())] if bed is not None and "live" in wanted else []
+        if CLAIMS in wanted:
+            judges = (claims.c1, claims.c2, claims.c3, claims.c4, claims.c5)
+            verdicts += [claim(SCALES[scale]) for claim in judges]
+            verdicts += [claims.c6(traces()), c7(), claims.many(SCALES[scale])]
+        return verdicts
+
+    drawings = {item: [Drawing(item, draw, lambda: (SCALES[scale],))] for item, draw in FIGURES.items()}
+    if paths:
+        drawings["figure1"] = [Drawing("figure1", figure_1, lambda: (traces(),))]
+    if bed is not None:
+        drawings["live"] = [Drawing("live", live_figure, lambda: (found(),))]
+    return reproduction.run(TITLE, wanted, drawings, judge, judged=("live", CLAIMS))
 
 
 def traces_in(data: Path | None) -> list[Path]:

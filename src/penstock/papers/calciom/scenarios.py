@@ -32,13 +32,13 @@ COMMUNICATION: Final = 0.4
 """Part of the time alone of a strided operation that needs no bandwidth."""
 ROUNDS: Final = 16
 SPLITS: Final = ((744, 24), (720, 48), (672, 96), (576, 192), (384, 384))
-"""Cores of A and of B, 768 in all (Figures 6 and 9)."""
+"""Cores of A and of B, 768 together (Figures 6 and 9)."""
 FILES: Final = 4
 
 
 @dataclass(frozen=True)
 class CalciomScale:
-    """How much is run: dt of a graph, random pairs for what is claimed of all, dt of a live graph."""
+    """How much is run: values of dt in a graph, random pairs for general claims, values of dt in a live graph."""
 
     points: int
     pairs: int
@@ -59,7 +59,7 @@ def equal() -> Pair:
 
 
 def split(a: int, b: int, volume: float = 8 * MB) -> Pair:
-    """Figures 4, 6 and 9: so many processes on Grid'5000, each with the same volume."""
+    """Figures 4, 6 and 9: two applications on Grid'5000 with these numbers of processes, each with the same volume."""
     return Pair(Writer(a * volume, a), Writer(b * volume, b), BANDWIDTH, PROCESS * BANDWIDTH)
 
 

@@ -37,7 +37,7 @@ class Calls:
 
 
 def c7() -> Verdict:
-    """C7 (§III.C): under serializing nobody is let in beside another, under interrupting the newcomer is let in first."""
+    """C7 (§III.C): serializing never lets two applications in together; interrupting lets the newcomer in first."""
     first, second = _meet("serializing")
     serial = ClaimCheck(
         "serializing: the second is let in when the first has completed, and Check says no before that",

@@ -1,8 +1,8 @@
 """The pairs of 003's figures with real applications on a test bed, scaled to what it carries.
 
-Figures 2 and 7 (a) are two equal applications; 9 (a) a small one that comes to a large one; 10 and 11 four files and one,
-interrupted between files. The paper's machines moved tens of gigabytes a point: here volumes are such that A alone takes
-`SECONDS`, and what is compared is not the paper's seconds but the model's.
+Figures 2 and 7 (a) are two equal applications; 9 (a) a small one that arrives during a large one; 10 and 11 four files and
+one, interrupted between files. The paper's machines moved tens of gigabytes a point. Here A alone takes `SECONDS`, and live
+times are compared with those of the model, not with those of the paper.
 """
 
 from __future__ import annotations

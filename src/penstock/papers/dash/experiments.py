@@ -1,6 +1,5 @@
-"""What is run for 001 §III.D.2 and chapter IV: batches of jobs, mapped by packs or lists.
-
-What is run for 001 §II.D and §III.D.1: applications that are mapped already and compete for the link.
+"""What is run for 001: applications that compete for the link (§II.D, §III.D.1), and batches of jobs in packs or lists
+(§III.D.2, chapter IV).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ POINTS: Final = 50
 
 @dataclass(frozen=True)
 class BatchTrial:
-    """A batch, by its kind, parameters and seed, under a strategy and an I/O policy on so many I/O nodes."""
+    """A batch, by its kind, parameters and seed, under a strategy and an I/O policy on a number of I/O nodes."""
 
     kind: str
     parameters: tuple[tuple[str, Any], ...]

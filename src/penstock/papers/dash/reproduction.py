@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from penstock.papers import trials
 from penstock.papers.claims import Verdict
 from penstock.papers.dash import batch_figures, chain_figures, experiments, theory_claims
-from penstock.papers.dash.batch_claims import d9, d10, d11
 from penstock.papers.dash.batch_figures import Rows
-from penstock.papers.dash.chain_claims import d5, d6, d7, d8
+from penstock.papers.dash.claims import d5, d6, d7, d8, d9, d10, d11
 from penstock.papers.dash.experiments import CAMPAIGNS
-from penstock.papers.reproducing import Reproduction, Results, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, chosen
 
-ITEMS: Final = (*chain_figures.FIGURES, *batch_figures.FIGURES, "figureV.3", "claims")
+ITEMS: Final = (*chain_figures.FIGURES, *batch_figures.FIGURES, "figureV.3", CLAIMS)
 TITLE: Final = "Dash: data-aware scheduling at higher scale"
 EXPERIMENTS: Final = {
     "packs": experiments.packs,
@@ -28,10 +27,20 @@ EXPERIMENTS: Final = {
 def reproduce(
     out: Path, items: Sequence[str], scale: str, *, dask: str | None = None, progress: bool | None = None
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items of the paper.
 
-    Campaigns of chapter II go to ``SCALE/NAME/``, batches of chapters III and IV, which always run on the local cores, to
-    ``SCALE/NAME.jsonl``; both go on where they were if interrupted.
+    Args:
+        out: The folder of the results. Campaigns of chapter II go to ``SCALE/NAME/``; batches of chapters III and IV go to
+            ``SCALE/NAME.jsonl``. An interrupted run goes on where it was.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: Where the campaigns run: the address of a Dask scheduler, or slurm; None runs them on the local cores. Batches
+            always run there.
+        progress: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        The verdicts on the claims if they are asked for.
+
     """
     wanted = chosen(items, ITEMS)
     reproduction = Reproduction(out, scale, dask, progress)
@@ -44,20 +53,23 @@ def reproduce(
         experiment = EXPERIMENTS[name](experiments.SCALES[scale])
         return trials.run(experiment, out / scale, progress)
 
-    for item in wanted:
-        if item in chain_figures.FIGURES:
-            campaign, draw = chain_figures.FIGURES[item]
-            reproduction.save(item, draw(results(campaign)), draw)
-        elif item in batch_figures.FIGURES:
-            experiment, draw_batch = batch_figures.FIGURES[item]
-            reproduction.save(item, draw_batch(rows(experiment)), draw_batch)
-        elif item == "figureV.3":
-            reproduction.save(item, theory_claims.figure_v_3(), theory_claims.figure_v_3)
-    verdicts: list[Verdict] = []
-    if "claims" in wanted:
+    def judge() -> list[Verdict]:
         instances = theory_claims.INSTANCES[scale]
-        verdicts = [judge(instances) for judge in theory_claims.THEOREMS]
+        verdicts = [theorem(instances) for theorem in theory_claims.THEOREMS]
         verdicts += [d5(results("general")), d6(results("general")), d7(results("machine-learning")), d8(results("jacobi"))]
-        verdicts += [d9(rows("packs")), d10(rows("io-nodes")), d11(rows("mapping")), theory_claims.d12(instances)]
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+        return [*verdicts, d9(rows("packs")), d10(rows("io-nodes")), d11(rows("mapping")), theory_claims.d12(instances)]
+
+    def of_chains(campaign: str) -> tuple[Results]:
+        return (results(campaign),)
+
+    def of_batches(experiment: str) -> tuple[Rows]:
+        return (rows(experiment),)
+
+    drawings = {
+        item: [Drawing(item, draw, partial(of_chains, name))] for item, (name, draw) in chain_figures.FIGURES.items()
+    }
+    drawings |= {
+        item: [Drawing(item, draw, partial(of_batches, name))] for item, (name, draw) in batch_figures.FIGURES.items()
+    }
+    drawings["figureV.3"] = [Drawing("figureV.3", theory_claims.figure_v_3)]
+    return reproduction.run(TITLE, wanted, drawings, judge)

@@ -29,7 +29,7 @@ Jobs = list[list[tuple[float, float]]]
 
 
 def _jobs(random: np.random.Generator, counts: list[int]) -> Jobs:
-    """Jobs of so many operations with whole seconds of work and I/O, so that ties happen."""
+    """Jobs of these numbers of operations with whole seconds of work and I/O, so that ties happen."""
     return [[(float(random.integers(0, 9)), float(random.integers(1, 6))) for _ in range(count)] for count in counts]
 
 

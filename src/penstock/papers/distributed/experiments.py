@@ -1,6 +1,6 @@
 """What is run for 002 §VI: sets of applications at rising I/O loads, under every allocation and placement.
 
-What was measured of sets of applications, ready to be asked.
+`Sets` answers questions about what was measured.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PlacementTrial:
     seed: int
     profiles: str = ""
     digest: str = ""
-    """Of what is in that file."""
+    """Digest of the content of that file."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def classes_of(curves: str, profiles: str) -> dict[str, Curve]:
 
 
 def _row(workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int) -> dict[str, float]:
-    """What a placement is worth that was made from what is `known`."""
+    """Measure a placement that was made from what is `known`."""
     result = simulate_placement(workload, heuristic.place(known, seed))
     return {name: float(getattr(result, name)) for name in MEASURES}
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
-
-from matplotlib.figure import Figure
+from typing import Final
 
 from penstock.model import InputError
 from penstock.papers import trials
@@ -25,9 +23,9 @@ from penstock.papers.distributed.experiments import (
     sets_of,
     small_sets,
 )
-from penstock.papers.reproducing import Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
 
-ITEMS: Final = ("figure1", "figure2", *(f"figure{number}" for number in range(5, 14)), "oracle", "claims")
+ITEMS: Final = ("figure1", "figure2", *(f"figure{number}" for number in range(5, 14)), "oracle", CLAIMS)
 TITLE: Final = "Scheduling distributed I/O resources in HPC systems"
 PROFILES: Final = Path("ionode-profiles") / "derived-mn4-189-profiles.csv"
 
@@ -41,10 +39,20 @@ def reproduce(
     progress: bool | None = None,
     data: Path | None = None,
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items of the paper.
 
-    The measured profiles are in the folder `data`; without it, figures and claims are those of the built-in curves alone.
-    Sets of applications run on the local cores and go to ``SCALE/CURVES.jsonl``; an interrupted run goes on where it was.
+    Args:
+        out: The folder of the results. Sets of applications go to ``SCALE/CURVES.jsonl``. An interrupted run goes on where
+            it was.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: Must be None, as sets of applications run on the local cores.
+        progress: Whether to show progress; None shows it on a terminal.
+        data: The folder of the measured profiles. Without it, figures and claims are those of the built-in curves alone.
+
+    Returns:
+        The verdicts on the claims if they are asked for.
+
     """
     wanted = chosen(items, ITEMS)
     if dask is not None:
@@ -62,30 +70,27 @@ def reproduce(
     def small() -> list[dict[str, float]]:
         return list(trials.run(small_sets(SCALES[scale]), out / scale, progress).values())
 
-    shown, path = kinds[0], str(profiles or "")
-    alone: dict[str, tuple[Callable[..., Figure], Callable[[], tuple[Any, ...]]]] = {
-        "figure1": (figures.figure_1, lambda: (pool(shown, path), LABELS[shown])),
-        "figure2": (figures.figure_2, lambda: (pool(TARGETS, ""), LABELS[TARGETS])),
-        "figure11": (figures.figure_11, lambda: (classes_of(shown, path), LABELS[shown])),
-        "figure13": (figures.figure_13, lambda: (sets(TARGETS),)),
-        "oracle": (figures.oracle, lambda: (small(),)),
-    }
-    for item in wanted:
-        if item in alone:
-            draw, of = alone[item]
-            reproduction.save(item, draw(*of()), draw)
-        elif item in figures.OF_SETS:
-            for curves in kinds:
-                name = item if curves == shown else f"{item}-built-in"
-                reproduction.save(name, figures.OF_SETS[item](sets(curves)), figures.OF_SETS[item])
-    verdicts: list[Verdict] = []
-    if "claims" in wanted:
+    def judge() -> list[Verdict]:
         both = [sets(curves) for curves in kinds]
         judges = (claims.s1, claims.s2, claims.s3, claims.s4, claims.s5, claims.s6)
-        verdicts = [judge(both) for judge in judges]
-        verdicts += [claims.s7(both, sets(TARGETS)), claims.interval(both), claims.oracle(small())]
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+        verdicts = [claim(both) for claim in judges]
+        return [*verdicts, claims.s7(both, sets(TARGETS)), claims.interval(both), claims.oracle(small())]
+
+    def of_sets(curves: str) -> tuple[Sets]:
+        return (sets(curves),)
+
+    shown, path = kinds[0], str(profiles or "")
+    drawings = {
+        "figure1": [Drawing("figure1", figures.figure_1, lambda: (pool(shown, path), LABELS[shown]))],
+        "figure2": [Drawing("figure2", figures.figure_2, lambda: (pool(TARGETS, ""), LABELS[TARGETS]))],
+        "figure11": [Drawing("figure11", figures.figure_11, lambda: (classes_of(shown, path), LABELS[shown]))],
+        "figure13": [Drawing("figure13", figures.figure_13, partial(of_sets, TARGETS))],
+        "oracle": [Drawing("oracle", figures.oracle, lambda: (small(),))],
+    }
+    for item, draw in figures.OF_SETS.items():
+        names = {curves: item if curves == shown else f"{item}-built-in" for curves in kinds}
+        drawings[item] = [Drawing(name, draw, partial(of_sets, curves)) for curves, name in names.items()]
+    return reproduction.run(TITLE, wanted, drawings, judge)
 
 
 def profiles_in(data: Path | None) -> Path | None:

@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
 from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import Reproduction, Results, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, chosen
 from penstock.papers.revisiting import table2
-from penstock.papers.revisiting.apex_claims import apex_claims
 from penstock.papers.revisiting.campaigns import CAMPAIGNS, SCALES
+from penstock.papers.revisiting.claims import apex_claims, synthetic_claims
 from penstock.papers.revisiting.figures import FIGURES
-from penstock.papers.revisiting.synthetic_claims import synthetic_claims
 
-ITEMS: Final = ("table2", *FIGURES, "claims")
+ITEMS: Final = ("table2", *FIGURES, CLAIMS)
 TITLE: Final = "Revisiting I/O bandwidth-sharing strategies for HPC applications"
 
 
 def reproduce(
     out: Path, items: Sequence[str], scale: str, *, dask: str | None = None, progress: bool | None = None
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items of the paper.
 
-    The folder gets each campaign in ``SCALE/NAME/``, which goes on where it was if interrupted, the figures as PNG and SVG,
-    and ``index.html`` with all of it.
+    Args:
+        out: The folder of the results. Each campaign goes to ``SCALE/NAME/``, figures are PNG and SVG files, and
+            ``index.html`` shows all. An interrupted campaign goes on where it was.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: The address of a Dask scheduler, or slurm; None runs on the local cores.
+        progress: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        The verdicts on the claims if they are asked for; with `table2` also the verdict on R12.
+
     """
     wanted = chosen(items, ITEMS)
     reproduction = Reproduction(out, scale, dask, progress)
+    sizes = table2.SIZES[scale]
 
     def results(name: str) -> Results:
         return reproduction.results(CAMPAIGNS[name](SCALES[scale]))
 
-    verdicts: list[Verdict] = []
-    if "claims" in wanted:
-        verdicts = synthetic_claims(results("pressure"), results("other-parameters")) + apex_claims(results("apex"))
-    if "claims" in wanted or "table2" in wanted:
-        sizes = table2.SIZES[scale]
-        ratios = table2.measure(sizes)
-        verdicts.append(table2.claim(ratios, sizes))
-        if "table2" in wanted:
-            reproduction.save("table2", table2.draw(ratios, sizes), table2.draw)
-    for item in wanted:
-        if item in FIGURES:
-            campaign, draw = FIGURES[item]
-            reproduction.save(item, draw(results(campaign)), draw)
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+    @cache
+    def ratios() -> dict[table2.RatioEntry, list[float]]:
+        return table2.measure(sizes)
+
+    def judge() -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        if CLAIMS in wanted:
+            verdicts = synthetic_claims(results("pressure"), results("other-parameters")) + apex_claims(results("apex"))
+        return [*verdicts, table2.claim(ratios(), sizes)]
+
+    def arguments(campaign: str) -> tuple[Results]:
+        return (results(campaign),)
+
+    drawings = {"table2": [Drawing("table2", table2.draw, lambda: (ratios(), sizes))]}
+    drawings |= {item: [Drawing(item, draw, partial(arguments, campaign))] for item, (campaign, draw) in FIGURES.items()}
+    return reproduction.run(TITLE, wanted, drawings, judge, judged=("table2", CLAIMS))

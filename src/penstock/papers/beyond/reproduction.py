@@ -1,8 +1,6 @@
-"""Fronts: minimum yield against efficiency.
+"""Run our policies beside those of paper 000, draw the fronts of minimum yield against efficiency, and judge P1 to P4.
 
-What we say of our own policies, measured like the papers' claims.
-
-Run our policies beside the paper's, draw the fronts, and judge what we say of them.
+P1 to P4 are what we claim about our own policies; they are measured as the papers' claims are.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.beyond.experiments import FAMILIES, OBJECTIVES, SCALES, THEIRS, Mean, by_setting, campaign, table
 from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import COLOURS, panels
-from penstock.papers.reproducing import Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
 
 Values = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 OUR_COLOURS: Final = {
@@ -36,7 +34,7 @@ BELOW: Final = 0.85
 
 def fronts(values: Values) -> Figure:
     """Synthetic traces at W_GOAL 0.5 to 1.1: minimum yield against efficiency, means with 95 % confidence intervals; lines
-    join one policy with its parameter from fair to efficient; dashed, what no schedule passes.
+    join one policy with its parameter from fair to efficient; the dashed line is the upper bound for any schedule.
     """
     return _panels(values, [name for name in values if name.startswith("W ") and "," not in name], columns=3)
 
@@ -158,25 +156,30 @@ def _below_bound(setting: str, policies: Mapping[str, Mapping[str, Floats]]) -> 
     return ClaimCheck(setting, f"the closest is {name} in {objective}, {least:.2e} below", least >= -CLAIM_SAME)
 
 
-ITEMS: Final = ("numbers", *FIGURES, "claims")
+ITEMS: Final = ("numbers", *FIGURES, CLAIMS)
 TITLE: Final = "Beyond the papers: how far from the best possible, and better policies"
 
 
 def reproduce(
     out: Path, items: Sequence[str], scale: str, *, dask: str | None = None, progress: bool | None = None
 ) -> list[Verdict]:
-    """Reproduce the items (all if none is named) into the folder `out`; returns the verdicts on the claims if asked for.
+    """Reproduce items: our policies beside those of paper 000.
 
-    ``numbers.md`` has the means of all policies on all settings.
+    Args:
+        out: The folder of the results. ``numbers.md`` has the means of all policies on all settings.
+        items: Names from `ITEMS`; all if empty.
+        scale: smoke, quick or paper.
+        dask: The address of a Dask scheduler, or slurm; None runs on the local cores.
+        progress: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        The verdicts on the claims if they are asked for.
+
     """
     wanted = chosen(items, ITEMS)
     reproduction = Reproduction(out, scale, dask, progress)
     values = by_setting(reproduction.results(campaign(SCALES[scale])))
     if "numbers" in wanted:
         reproduction.write("numbers.md", table(values).encode())
-    for item in wanted:
-        if item in FIGURES:
-            reproduction.save(item, FIGURES[item](values), FIGURES[item])
-    verdicts = claims(values) if "claims" in wanted else []
-    reproduction.finish(TITLE, verdicts)
-    return verdicts
+    drawings = {item: [Drawing(item, draw, lambda: (values,))] for item, draw in FIGURES.items()}
+    return reproduction.run(TITLE, wanted, drawings, lambda: claims(values))

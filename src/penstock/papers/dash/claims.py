@@ -1,0 +1,285 @@
+"""D5 to D11 of 001: orders of exclusive access against each other and against sharing (D5 to D8); packs against first-fit on
+one and several I/O nodes, and against list scheduling (D9 to D11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from penstock.numeric.arrays import Floats
+from penstock.papers.claims import ClaimCheck, Verdict, listed
+from penstock.papers.dash.batch_figures import Rows, chosen, loads_of, of_family, ratios, shares
+from penstock.papers.dash.chain_figures import relative, stretches
+from penstock.papers.dash.experiments import (
+    BEST_EFFORT,
+    EIGHT,
+    FAMILIES,
+    FIRST_FIT,
+    LIST,
+    MAPPINGS,
+    NOISES,
+    ONE,
+    OPTIMAL,
+    PERIODIC,
+)
+from penstock.papers.reproducing import Results
+
+SMALL_WEIGHT: Final = 1.0
+LARGE_WEIGHT: Final = 3.0
+"""What counts as a small and a large I/O weight; the text shows its curves only."""
+PRINTED: Final = {1: 1.09, 3: 0.71, 5: 0.53}
+"""The geometric means of Figure III.13 by I/O nodes."""
+HIGH_LOAD: Final = 0.6
+
+
+def _mean(values: Floats, chosen: np.ndarray) -> float:
+    return float(values[chosen].mean()) if chosen.any() else float("nan")
+
+
+def _by_weight(results: Results, policies: Sequence[str], low: float, high: float, noise: float = 0.0) -> dict[str, float]:
+    """The mean makespan over best-effort's of each policy, over the workloads with a weight between the two."""
+    means = {}
+    for policy in policies:
+        weight, ratio = relative(results, policy, BEST_EFFORT, noise=noise)
+        means[policy] = _mean(ratio, (weight >= low) & (weight < high))
+    return means
+
+
+def d5(general: Results) -> Verdict:
+    """D5 (Figure II.4)."""
+    small = _by_weight(general, (*LIST, *PERIODIC), 0.0, SMALL_WEIGHT)
+    large = _by_weight(general, (*LIST, *PERIODIC), LARGE_WEIGHT, np.inf)
+    every = _by_weight(general, LIST, SMALL_WEIGHT, np.inf)
+    spread = max(large[name] for name in PERIODIC) - min(large[name] for name in PERIODIC)
+    best_list, best_periodic = min(large[name] for name in LIST), min(large[name] for name in PERIODIC)
+    return Verdict(
+        "D5",
+        "Figure II.4",
+        "best-effort is best at small I/O weight, then list scheduling, periodic at high weight; the periodic ones coincide",
+        (
+            ClaimCheck(
+                f"W below {SMALL_WEIGHT:g}: no ratio to best-effort below 1",
+                listed(list(small), list(small.values())),
+                min(small.values()) >= 1.0,
+            ),
+            ClaimCheck(
+                f"W above {SMALL_WEIGHT:g}: list scheduling below 1",
+                listed(list(every), list(every.values())),
+                max(every.values()) < 1.0,
+            ),
+            ClaimCheck(
+                f"W above {LARGE_WEIGHT:g}: the best periodic order below the best list order",
+                f"periodic {best_periodic:.4f}, list {best_list:.4f}",
+                best_periodic < best_list,
+            ),
+            ClaimCheck(
+                f"W above {LARGE_WEIGHT:g}: periodic orders within 0.01 of each other", f"{spread:.4f}", spread <= 0.01
+            ),
+        ),
+    )
+
+
+def d6(general: Results) -> Verdict:
+    """D6 (Figure II.5)."""
+    checks = []
+    for noise in NOISES[1:]:
+        plain = _by_weight(general, (*LIST, *PERIODIC), LARGE_WEIGHT, np.inf)
+        noisy = _by_weight(general, (*LIST, *PERIODIC), LARGE_WEIGHT, np.inf, noise)
+        change = {name: noisy[name] - plain[name] for name in plain}
+        largest = max(change.values(), key=abs)
+        checks.append(
+            ClaimCheck(
+                f"noise {noise:.0%}, W above {LARGE_WEIGHT:g}: the ratio to best-effort changes by less than 0.05",
+                listed(list(change), list(change.values()), "+.4f"),
+                abs(largest) < 0.05,
+            )
+        )
+    return Verdict("D6", "Figure II.5", "20 % and 50 % of noise change little", tuple(checks))
+
+
+def d7(machine_learning: Results) -> Verdict:
+    """D7 (Figure II.6)."""
+    checks = []
+    for policy, most, what in (("fifo", 1.10, "at most 10 %"), (BEST_EFFORT, 1.60, "at most 60 %")):
+        weight, ratio = relative(machine_learning, policy, OPTIMAL, noise=0.0)
+        edges = np.linspace(0.0, float(weight.max()) + 1e-9, 13)
+        which = np.digitize(weight, edges)
+        means = [float(ratio[which == interval].mean()) for interval in np.unique(which)]
+        checks.append(
+            ClaimCheck(
+                f"{policy}: {what} slower than hierarchical round-robin, as means over 12 intervals of W",
+                f"largest mean {max(means):.3f}, largest single instance {ratio.max():.3f}",
+                max(means) <= most,
+            )
+        )
+    weight, ratio = relative(machine_learning, BEST_EFFORT, OPTIMAL, noise=0.0)
+    checks.append(
+        ClaimCheck("best-effort: more than 30 % slower somewhere", f"largest {ratio.max():.3f}", float(ratio.max()) > 1.3)
+    )
+    return Verdict(
+        "D7", "Figure II.6", "fifo within 10 % of hierarchical round-robin, best-effort up to 60 % slower", tuple(checks)
+    )
+
+
+def d8(jacobi: Results) -> Verdict:
+    """D8 (Figures III.4 to III.6): orderings only, for the thesis ran on a real machine."""
+    largest = {policy: float(stretches(jacobi, policy)[1][-1].max()) for policy in EIGHT}
+    worst = sorted(largest, key=lambda name: largest[name])[-2:]
+    better = ("stretch-oriented", "bandwidth-oriented", "shortest-io", "longest-remaining")
+    moves = {policy: _last_move(stretches(jacobi, policy)[1].max(axis=1)) for policy in EIGHT}
+    return Verdict(
+        "D8",
+        "§III.D.1",
+        "longest-io and shortest-remaining starve; four others beat fifo in max stretch; the stretch converges",
+        (
+            ClaimCheck(
+                "the two largest max stretches are those of longest-io and shortest-remaining",
+                listed(list(largest), list(largest.values())),
+                set(worst) == {"longest-io", "shortest-remaining"},
+            ),
+            ClaimCheck(
+                f"{', '.join(better)} below fifo",
+                listed(better, [largest[name] for name in better]) + f"; fifo {largest['fifo']:.4f}",
+                all(largest[name] < largest["fifo"] for name in better),
+            ),
+            ClaimCheck(
+                "doubling the batches moves no max stretch by more than 2 %",
+                listed(list(moves), list(moves.values()), ".2%"),
+                max(moves.values()) <= 0.02,
+            ),
+        ),
+    )
+
+
+def _last_move(values: Floats) -> float:
+    """By how much the last value differs from the one before, relative to it."""
+    return abs(float(values[-1] / values[-2] - 1.0))
+
+
+def geometric_mean(values: Floats) -> float:
+    """The mean for ratios."""
+    return float(np.exp(np.log(values).mean()))
+
+
+def d9(rows: Rows) -> Verdict:
+    """D9 (Figures III.8 to III.12)."""
+    _, makespan = ratios(rows, "S = 1", "makespan")
+    _, between = ratios(rows, "S = I/O load", "makespan")
+    _, stretch = ratios(rows, "S = 1", "pack_stretch")
+    _, between_stretch = ratios(rows, "S = I/O load", "pack_stretch")
+    precise = {
+        name: max(row["makespan"] / row["predicted_makespan"] for row in chosen(rows, strategy).values())
+        for name, strategy in (("S = 1", ONE), ("first-fit", FIRST_FIT))
+    }
+    moved = shares(rows, "first-fit")["delayed"] - shares(rows, "S = 1")["delayed"]
+    idle = shares(rows, "S = 1")["idle"] - shares(rows, "first-fit")["idle"]
+    cost, middle = geometric_mean(makespan), geometric_mean(between)
+    return Verdict(
+        "D9",
+        "Figures III.8–III.12",
+        "packs with S = 1 cost 10 % of makespan against first-fit, gain much stretch, and move time from delay to idle",
+        (
+            ClaimCheck("makespan of S = 1 over first-fit: 1.05 to 1.15", f"geometric mean {cost:.3f}", 1.05 <= cost <= 1.15),
+            ClaimCheck(
+                "stretch of S = 1 over first-fit: below 0.8",
+                f"geometric mean {geometric_mean(stretch):.3f}",
+                geometric_mean(stretch) < 0.8,
+            ),
+            ClaimCheck(
+                "makespan over the predicted: S = 1 within 20 %, first-fit above 2 somewhere",
+                listed(list(precise), list(precise.values()), ".2f"),
+                precise["S = 1"] <= 1.2 and precise["first-fit"] > 2.0,
+            ),
+            ClaimCheck(
+                "about 25 % of the node time moves from delay (20 to 30 points)",
+                f"delay −{moved:.1%}, idle +{idle:.1%}",
+                0.2 <= moved <= 0.3,
+            ),
+            ClaimCheck(
+                "S = α lies between in makespan and stretch",
+                f"makespan {middle:.3f}, stretch {geometric_mean(between_stretch):.3f}",
+                min(1.0, cost) <= middle <= max(1.0, cost)
+                and geometric_mean(stretch) <= geometric_mean(between_stretch) <= 1.0,
+            ),
+        ),
+    )
+
+
+def d10(rows: Rows) -> Verdict:
+    """D10 (Figure III.13)."""
+    means = {count: geometric_mean(ratios(rows, "S = 1", "makespan", count)[1]) for count in PRINTED}
+    figures = listed([f"{count} I/O nodes" for count in means], list(means.values()), ".3f")
+    return Verdict(
+        "D10",
+        "Figure III.13",
+        "packs by LPT on several I/O nodes: geometric mean of makespan over first-fit 1.09 / 0.71 / 0.53",
+        (
+            ClaimCheck(
+                "falls with the number of I/O nodes, below 1 for 3 and 5",
+                figures,
+                means[1] > means[3] > means[5] and means[3] < 1.0,
+            ),
+            ClaimCheck(
+                "within 0.05 of what is printed", figures, all(abs(means[count] - PRINTED[count]) <= 0.05 for count in means)
+            ),
+        ),
+    )
+
+
+def _mean_of(rows: Rows, family: str, mapping: str, measure: str, low: float = 0.0, high: float = np.inf) -> float:
+    values = [row[measure] for load, row in of_family(rows, family, mapping) if low <= load <= high]
+    return float(np.mean(values)) if values else float("nan")
+
+
+def d11(rows: Rows) -> Verdict:
+    """D11 (chapter IV)."""
+    loads = loads_of(rows)
+    checks = []
+    for family in FAMILIES:
+        low = {mapping: _mean_of(rows, family, mapping, "utilization", high=loads[0]) for mapping in MAPPINGS}
+        checks.append(
+            ClaimCheck(
+                f"{family}, load {loads[0]:g}: list scheduling uses the machine best",
+                listed(list(low), list(low.values())),
+                max(low, key=lambda name: low[name]) == "list",
+            )
+        )
+    for family in FAMILIES:
+        high = {mapping: _mean_of(rows, family, mapping, "utilization", low=HIGH_LOAD) for mapping in ("list", "pack max")}
+        checks.append(
+            ClaimCheck(
+                f"{family}, load {HIGH_LOAD:g} and more: pack max passes list",
+                listed(list(high), list(high.values())),
+                high["pack max"] > high["list"],
+            )
+        )
+    for measure, word in (("max_stretch", "max"), ("mean_stretch", "mean")):
+        for family in FAMILIES:
+            found = {mapping: _mean_of(rows, family, mapping, measure) for mapping in MAPPINGS}
+            checks.append(
+                ClaimCheck(
+                    f"{family}: pack max has a lower {word} stretch than list",
+                    listed(list(found), list(found.values()), ".3f"),
+                    found["pack max"] < found["list"],
+                )
+            )
+    for family in FAMILIES:
+        found = {mapping: _mean_of(rows, family, mapping, "mean_stretch") for mapping in MAPPINGS}
+        best, worst = min(found, key=lambda name: found[name]), max(found, key=lambda name: found[name])
+        if family in ("BU", "NU"):
+            checks.append(
+                ClaimCheck(f"{family}: pack char has the lowest mean stretch", f"lowest: {best}", best == "pack char")
+            )
+        elif family == "MB":
+            checks.append(
+                ClaimCheck("MB: pack char has the highest mean stretch", f"highest: {worst}", worst == "pack char")
+            )
+    return Verdict(
+        "D11",
+        "chapter IV",
+        "list scheduling is best at low load and steady; pack max can pass it above 0.6; packs improve stretch slightly",
+        tuple(checks),
+    )
