@@ -102,6 +102,15 @@ def test_other_tables(arguments: list[str], tmp_path: Path, capsys: Capture, wid
     assert lines(arguments, capsys, width)
 
 
+@pytest.mark.parametrize("command", ["simulate", "place"])
+def test_tables_of_io_resources(command: str, tmp_path: Path, capsys: Capture, width: int) -> None:
+    path = str(tmp_path / "w.json")
+    assert main(["generate", "distributed", "--load=0.5", "--applications=6", "--resources=4", "-o", path]) == 0
+    capsys.readouterr()
+    printed = lines([command, path], capsys, width)
+    assert {application.name for application in read(path).applications} <= first_words(printed)
+
+
 def test_a_name_wider_than_the_terminal_stays_whole(
     demo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,7 +49,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     "mira": {"load": [0.3, 0.5], "sigma": [0.05], "bandwidth": [1e12, "2 TB/s"], **BATCH},
     "distributed": {
         "load": [0.1, 0.2],
-        "applications": [4, 11],
+        "applications": [8, 11],
         "resources": [3, 20],
         "curves": ["io-nodes", "osts", "curves.csv"],
         "statistic": ["mean", "best"],
