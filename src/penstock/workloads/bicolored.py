@@ -42,7 +42,7 @@ class Bicolored:
 
     case: str = parameter("general, or uniform: all jobs have the same work and I/O, 100 to 200 times", "general")
     noise: float = parameter(
-        "noise: each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",)
+        "each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",)
     )
     fewest: int = parameter("smallest number of jobs", 2, symbol="m")
     most: int = parameter("largest number of jobs; the number is drawn between the two", 15)
