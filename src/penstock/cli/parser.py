@@ -11,14 +11,15 @@ WRONG_INPUT = 2
 
 
 class _ShowDefaults(argparse.HelpFormatter):
-    """Adds the default to the help of an option whose text does not end with one in parentheses."""
+    """Adds the default to the help of an option, unless the text ends with words in parentheses that explain it."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         text = action.help
         silent = action.default is None or action.default is False or action.default in (argparse.SUPPRESS, [])
-        if not text or silent or not action.option_strings or text.endswith(")"):
+        if not text or silent or not action.option_strings:
             return text
-        return f"{text} (default: %(default)s)"
+        text = text.removesuffix(f" ({action.default})")
+        return text if text.endswith(")") else f"{text} (default: %(default)s)"
 
 
 class OneLineParser(argparse.ArgumentParser):

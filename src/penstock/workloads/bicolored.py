@@ -41,9 +41,7 @@ class Bicolored:
     """The parameters of the bi-colored chains (001 Table II.1)."""
 
     case: str = parameter("general, or uniform: all jobs have the same work and I/O, 100 to 200 times", "general")
-    noise: float = parameter(
-        "each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",)
-    )
+    noise: float = parameter("each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",))
     fewest: int = parameter("smallest number of jobs", 2, symbol="m")
     most: int = parameter("largest number of jobs; the number is drawn between the two", 15)
 
