@@ -13,7 +13,7 @@ from penstock.cli.output import seed
 if TYPE_CHECKING:
     from penstock.model import Workload
     from penstock.workloads.generators import Generator
-    from penstock.workloads.parameters import Parameter
+    from penstock.workloads.parameters import GeneratorParameter
 
 
 def configure(commands: Any) -> None:
@@ -53,7 +53,7 @@ def _add_options(kind: argparse.ArgumentParser, generator: Generator) -> None:
     kind.add_argument("-o", "--output", metavar=metavar, required=True, help=text)
 
 
-def _add_option(kind: argparse.ArgumentParser, parameter: Parameter) -> None:
+def _add_option(kind: argparse.ArgumentParser, parameter: GeneratorParameter) -> None:
     kind.add_argument(
         *parameter.options,
         type=_converter(parameter),
@@ -64,7 +64,7 @@ def _add_option(kind: argparse.ArgumentParser, parameter: Parameter) -> None:
     )
 
 
-def _converter(parameter: Parameter) -> Callable[[str], Any]:
+def _converter(parameter: GeneratorParameter) -> Callable[[str], Any]:
     """The conversion of a word of the command line to the parameter."""
     from penstock.model import InputError
 

@@ -20,7 +20,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, cast, get_args, get_type_hints
@@ -35,21 +35,7 @@ _DESCRIPTION: Final = "penstock.parameter"
 
 
 @dataclass(frozen=True)
-class _Description:
-    """What a field of a dataclass says of its parameter beside name, type and default."""
-
-    help: str
-    unit: str
-    symbol: str
-    aliases: tuple[str, ...]
-    default_text: str
-    metavar: str | None
-    added_later: bool
-    hidden: bool
-
-
-@dataclass(frozen=True)
-class Parameter:
+class GeneratorParameter:
     """A parameter of a generator.
 
     Attributes:
@@ -71,13 +57,13 @@ class Parameter:
     type: type
     default: Any
     help: str
-    unit: str
-    symbol: str
-    aliases: tuple[str, ...]
-    default_text: str
-    metavar: str | None
-    added_later: bool
-    hidden: bool
+    unit: str = ""
+    symbol: str = ""
+    aliases: tuple[str, ...] = ()
+    default_text: str = ""
+    metavar: str | None = None
+    added_later: bool = False
+    hidden: bool = False
 
     @property
     def required(self) -> bool:
@@ -125,44 +111,36 @@ class Parameter:
             return self.convert(text, "")
 
 
-def parameter(
-    help_: str,
-    default: Any = MISSING,
-    *,
-    unit: str = "",
-    symbol: str = "",
-    aliases: tuple[str, ...] = (),
-    default_text: str = "",
-    metavar: str | None = None,
-    added_later: bool = False,
-    hidden: bool = False,
-) -> Any:
-    """A field of a dataclass that describes itself; the arguments are the attributes of `Parameter`.
+def parameter(help_: str, default: Any = MISSING, **about: Any) -> Any:
+    """Make a field of a dataclass that describes itself. A subclass may give it another default and keeps the description.
 
-    A subclass may give the field another default and keeps the description.
+    Args:
+        help_: What it is, in a few words.
+        default: The default; without one a value must be given.
+        **about: Further attributes of `GeneratorParameter`: unit, symbol, aliases and so on.
+
     """
-    description = _Description(help_, unit, symbol, aliases, default_text, metavar, added_later, hidden)
-    return field(default=default, metadata={_DESCRIPTION: description})
+    return field(default=default, metadata={_DESCRIPTION: GeneratorParameter("", object, default, help_, **about)})
 
 
-def parameters_of(kind: type[Any]) -> tuple[Parameter, ...]:
+def parameters_of(kind: type[Any]) -> tuple[GeneratorParameter, ...]:
     """The parameters of a dataclass whose fields are all made by `parameter`, in their order."""
     return _parameters_of(cast(Hashable, kind))
 
 
 @cache  # a campaign asks for each of its cells
-def _parameters_of(kind: Any) -> tuple[Parameter, ...]:
+def _parameters_of(kind: Any) -> tuple[GeneratorParameter, ...]:
     types = get_type_hints(kind)
-    found = []
-    for each in fields(kind):
-        about = _description(kind, each.name)
-        value_type = next((one for one in get_args(types[each.name]) if one is not type(None)), types[each.name])
-        shown = about.default_text or _default_text(each.default, about.unit)
-        rest = (about.metavar, about.added_later, about.hidden)
-        found.append(
-            Parameter(each.name, value_type, each.default, about.help, about.unit, about.symbol, about.aliases, shown, *rest)
-        )
-    return tuple(found)
+    return tuple(
+        _completed(_description(kind, each.name), each.name, types[each.name], each.default) for each in fields(kind)
+    )
+
+
+def _completed(about: GeneratorParameter, name: str, annotation: Any, default: Any) -> GeneratorParameter:
+    """The description with what the field says by itself; the type of ``int | None`` is int."""
+    value_type = next((one for one in get_args(annotation) if one is not type(None)), annotation)
+    text = about.default_text or _default_text(default, about.unit)
+    return replace(about, name=name, type=value_type, default=default, default_text=text)
 
 
 def parse(kind: type[Any], given: dict[str, Any]) -> Any:
@@ -177,12 +155,12 @@ def parse(kind: type[Any], given: dict[str, Any]) -> Any:
     return kind(**{name: known[name].convert(value, name) for name, value in given.items()})
 
 
-def _description(kind: type[Any], name: str) -> _Description:
+def _description(kind: type[Any], name: str) -> GeneratorParameter:
     """The description of the field, of the class itself or of the nearest base that has one."""
     for base in kind.__mro__:
         about = base.__dict__.get("__dataclass_fields__", {}).get(name)
         if about is not None and _DESCRIPTION in about.metadata:
-            described: _Description = about.metadata[_DESCRIPTION]
+            described: GeneratorParameter = about.metadata[_DESCRIPTION]
             return described
     raise TypeError(f"{kind.__name__}.{name} has no description; expected a field made by parameter()")
 
