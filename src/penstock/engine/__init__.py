@@ -1,4 +1,4 @@
-"""Time: exact event-driven runs of a workload under a policy, on a link or on I/O resources, beside buffers or without."""
+"""Time: exact event-driven runs of a workload under a policy, on a link or on I/O resources, with or without buffers."""
 
 from penstock.engine.buffer_result import BufferResult, BufferUse
 from penstock.engine.buffering import Buffering

@@ -1,6 +1,6 @@
-"""The books of an application: what a finished phase is worth (000 §3.3, §4.2). Kept alike in simulation and live.
+"""The books of an application: what a finished phase counts for (000 §3.3, §4.2), in simulation and live alike.
 
-`own` is whatever has the fields: a record of the engine, or an application of the coordinator.
+`own` is anything with the fields: a record of the engine, or a client of the coordinator.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from penstock.numeric.compiled import inlined_kernel
 
 
 def end_work(own: Any, seconds: float) -> None:
-    """Enter a work phase that has ended."""
+    """Book a finished work phase of so many seconds."""
     own.done += seconds
     own.worked += seconds
 
 
 def end_operation(own: Any, volume: float, alone: float, io_seconds: float) -> None:
-    """Enter an operation that is complete: `volume` moved, which takes `alone` seconds by itself and took `io_seconds`."""
+    """Book a complete operation: `volume` moved, `alone` seconds by itself, `io_seconds` in fact."""
     own.done += alone
     own.moved += volume
     own.io_seconds += io_seconds
-    # What comes before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
+    # An operation before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
     if own.iterations > 0 or own.since_operation > 0.0:
         own.in_iterations += own.since_operation + alone
         own.iterations += 1

@@ -48,7 +48,7 @@ def carried_beside(state: State, tier: Tier, layout: Layout) -> Floats:
 
 
 def _left(state: State, strands: int) -> Floats:
-    """What is left of the strands' transfers now; their places are up to the last event of the store."""
+    """What is left of the transfers of the strands now; their places are only up to the last event of their store."""
     places, stores = state.transfers["place"][:strands], state.transfers["store"][:strands]
     here, now = state.stores[stores], float(state.clock[NOW])
     seconds = np.where(here["finish"] == now, here["wait"], now - here["since"])
@@ -61,15 +61,14 @@ def _by_store(stores: Ints, units: Floats, count: int) -> Floats:
 
 
 THROUGH: Final = ("direct_written", "drained", "direct_read", "prefetched")
-"""The ways of data with a buffer: past it and by way of it."""
+"""The ways of data past and through a buffer."""
 
 
 @dataclass(frozen=True)
 class BufferUse:
-    """What one application sent to and got from the I/O system beside and by way of the buffer, in bytes.
+    """What one application moved directly and through the buffer, in bytes.
 
-    What it wrote is `direct_written` + `drained` + what is left in the buffer; what it read is `direct_read` + `prefetched`
-    − what is left there.
+    It wrote `direct_written` + `drained` + what is left in the buffer. It read `direct_read` + `prefetched` − what is left.
     """
 
     direct_written: float
@@ -89,7 +88,7 @@ class BufferUse:
 
 @dataclass(frozen=True, eq=False)
 class BufferResult:
-    """What went by way of the buffers; arrays in the order of the workload, in bytes."""
+    """What went through the buffer in a run; arrays in the order of the workload, in bytes."""
 
     shares: Floats | None
     """S_k; None with a pool."""
@@ -116,30 +115,30 @@ class BufferResult:
 
     @property
     def overcommitted(self) -> bool:
-        """Whether shares of applications alive at one time added up to more than there is."""
+        """Whether shares of applications alive at one time added up to more than the buffer."""
         return self.room is not None and self.at_once is not None and self.at_once > self.room * (1.0 + PLAN_SLACK)
 
     @property
     def size(self) -> float:
-        """The bytes that it holds: the pool, or all shares."""
+        """Bytes of the pool, or of all shares."""
         return float(self.shares.sum()) if self.shares is not None else float(self.pool or 0.0)
 
     @property
     def peak(self) -> float | None:
-        """The most bytes that it held at one time; with shares, None without a trace, which alone tells it."""
+        """The most bytes that it held at one time; None with shares and no trace, since only a trace shows it."""
         if self.shares is None or len(self.shares) == 1:
             return float(self.peaks[0])
         return None if self.fill is None else float(self.fill.total(self.fill.dates).max(initial=0.0))
 
     def use(self, index: int) -> BufferUse:
-        """What went by way of it of one application."""
+        """The part of one application."""
         ways = {name: float(getattr(self, name)[index]) for name in THROUGH}
         if self.shares is None:
             return BufferUse(**ways)
         return BufferUse(**ways, share=float(self.shares[index]), peak=float(self.peaks[index]))
 
     def total(self, way: str) -> float:
-        """The bytes of all applications that went this way, one of `THROUGH`."""
+        """Bytes of all applications that went this way, one of `THROUGH`."""
         return float(getattr(self, way).sum())
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,5 +156,5 @@ class BufferResult:
 
 
 def finite(number: float | None) -> float | None:
-    """The number as JSON has it: None if it is infinite or none."""
+    """The number for JSON: None if it is infinite or missing."""
     return number if number is not None and math.isfinite(number) else None

@@ -1,15 +1,17 @@
-"""The part of buffers in a turn of the kernel: rates, the next date, moving data, and what happens then (004 §7).
+"""The part of buffers in a turn of the kernel: rates, the next date, moving data, and applying events (004 §7).
 
-A strand is write-active if it is in a write or drains, read-active if it is in a read with data still to fetch or may
-prefetch; one that is both has two transfers. A prefetch that the buffer has no room for keeps what it can use, and the
-policy is asked again about all others and the rest of the bandwidth; once, so that a decision has an end.
+A strand is write-active if it is in a write or drains. It is read-active if it is in a read with data still to fetch, or
+may prefetch. A strand that is both has two transfers. A prefetch for which the buffer has too little room keeps the rate
+that it can use, and the policy is asked again about all others with the remaining bandwidth; only once, so that a decision
+ends.
 
-Modes make sure that dates go on. A space is `full` from the date at which it was to the next event of a strand in it,
-or periodic decision; meanwhile no more goes in than falls free, so it cannot fill again. Output is drained at most once a
-write, prefetched data are used up at most once a read. So there are at most a few events a phase.
+Modes make sure that time advances. A space is `full` from the date at which it fills up to the next event of a strand in
+it, or the next periodic decision. While it is full, no more goes in than leaves, so it cannot fill again. Output is drained
+at most once a write, and prefetched data are used up at most once a read. So a phase has only a few events.
 
-Draining waits for the threshold: when the output in the space reaches its `level`, those in it who are not writing drain
-until no output is left in it; who has ended drains in any case. With the level at 0 everybody drains at all times.
+Draining waits for the threshold. When the output in a space reaches its `level`, the strands in it that are not writing
+drain until no output is left. The strands of an application that has ended drain in any case. With level 0 everyone drains
+at all times.
 """
 
 from __future__ import annotations
@@ -68,18 +70,18 @@ from penstock.engine.tier import (
     fetches_its_read,
     is_another,
     leave_place,
+    mark_changed,
     moved_of,
     no_incoming,
     number_at,
     progress_of,
     read_rate,
     see_room,
+    show_changed,
     show_done,
-    show_stirred,
     space_to_see,
     spaces_to_see,
     speed_of,
-    stir,
     strand_at,
     write_rate,
 )
@@ -200,7 +202,7 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
             state.stores[store].wait = _until_fetched(state, store)
         return 0
     state.counts[STALE] = 0
-    show_stirred(state, trace, tier)
+    show_changed(state, trace, tier)
     if plan is not None:
         follow(state, terms, trace, tier, plan)
         divide_room(state, tier, False)
@@ -480,7 +482,7 @@ def _has_written(state: State, tier: Tier, strand: int) -> bool:
         _no_outgoing(tier, strand)
         if not complete:
             state.counts[EVENTS] += 1
-            stir(state, tier, strand)
+            mark_changed(state, tier, strand)
     return bool(complete)
 
 
@@ -509,7 +511,7 @@ def _has_fetched(state: State, terms: Terms, tier: Tier, strand: int) -> None:
     book(state, tier, strand)
     state.counts[EVENTS] += 1
     fetch_next(state, terms, tier, strand, own.ahead + 1, own.ahead_lap)
-    stir(state, tier, strand)
+    mark_changed(state, tier, strand)
 
 
 @inlined_kernel
@@ -522,7 +524,7 @@ def _has_read(state: State, terms: Terms, tier: Tier, strand: int) -> bool:
     if own.drawing != 0 and own.incoming + terms.lent / own.unit <= COMPLETE * amount:
         no_incoming(tier, strand)
         state.counts[EVENTS] += 1
-        stir(state, tier, strand)
+        mark_changed(state, tier, strand)
         if not here:
             own.left = 0.0  # all of it had been fetched
     if own.ahead < chain.last and own.to_fetch <= COMPLETE * state.amounts[own.ahead]:
@@ -551,7 +553,7 @@ def _end_strand(state: State, terms: Terms, tier: Tier, strand: int) -> int:
         own.direct_read += own.to_fetch
         no_incoming(tier, strand)
         fetch_next(state, terms, tier, strand, phase + 1, own.ahead_lap)
-    stir(state, tier, strand)
+    mark_changed(state, tier, strand)
     application.pending -= 1
     if application.pending > 0:
         return -1
@@ -581,7 +583,7 @@ def _go_on(state: State, terms: Terms, tier: Tier, index: int) -> None:
         for strand in range(chain.first_use, chain.first_use + chain.uses):
             fetch_next(state, terms, tier, strand, chain.first, 0)
             if tier.strands[strand].ahead < chain.last and tier.spaces[tier.strands[strand].space].capacity > 0.0:
-                stir(state, tier, strand)
+                mark_changed(state, tier, strand)
         return
     volume = next_phase(state, terms, index, state.clock[NOW])
     chain.pending = chain.uses
@@ -599,11 +601,11 @@ def _go_on(state: State, terms: Terms, tier: Tier, index: int) -> None:
                 own.write_volume = own.outgoing + volume
                 if own.outgoing == 0.0:
                     is_another(state, strand + len(tier.strands))
-            stir(state, tier, strand)
+            mark_changed(state, tier, strand)
         elif chain.status == ENDED:
             no_incoming(tier, strand)  # but for what roundings left
             if own.outgoing > 0.0 and state.transfers[strand + len(tier.strands)].place < 0:
-                stir(state, tier, strand)
+                mark_changed(state, tier, strand)
 
 
 @inlined_kernel
@@ -636,7 +638,7 @@ def _see_space(state: State, tier: Tier, index: int) -> None:
         for strand in range(len(tier.strands)):
             own = tier.strands[strand]
             if own.space == index and own.outgoing > 0.0:
-                stir(state, tier, strand)
+                mark_changed(state, tier, strand)
 
 
 # To be read.

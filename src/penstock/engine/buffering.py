@@ -1,4 +1,4 @@
-"""Which buffer a run has: one pool, or a share for each application."""
+"""The buffer of a run: one pool, or a share for each application."""
 
 from __future__ import annotations
 
@@ -18,10 +18,23 @@ from penstock.numeric.tolerances import PLAN_DATE_S, PLAN_SLACK
 
 @dataclass(frozen=True, eq=False)
 class Buffering:
-    """A burst buffer of one `pool` of so many bytes, or divided into `shares`, bytes an application; 0 or infinite, too.
+    """A burst buffer: one pool, or a share for each application (004 §3.1).
 
-    Without either, a pool of the size that the platform's buffer has. Draining begins when the output fills the part
-    `threshold` of the share or pool. `capped` bounds the speeds of applications by what the stores carry (004 §3.2).
+    Args:
+        pool: bytes of the pool, 0 to infinite. Without pool and shares, the size of the platform's buffer.
+        shares: bytes of each application, in the order of the workload.
+        threshold: the part of a share or of the pool, 0 to 1, that output must fill before it is drained.
+        capped: limit the speeds of applications to what the stores carry (004 §3.2).
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> from penstock.engine import Buffering, simulate
+        >>> writer = Application.of("a", [("write", 8.0), ("work", 10.0)], write_bandwidth=4.0)
+        >>> workload = Workload(Platform(1.0), (writer,))
+        >>> simulate(workload, "fcfs").applications[0].end  # 8 s for the write
+        18.0
+        >>> simulate(workload, "fcfs", buffer=Buffering(pool=100.0)).applications[0].end  # 2 s, then drained
+        12.0
     """
 
     pool: float | None = None
@@ -30,7 +43,11 @@ class Buffering:
     capped: bool = False
 
     def capacity(self, workload: Workload) -> Floats:
-        """The size of each space; InputError for what is none."""
+        """Bytes of each space: one entry for a pool, else one an application.
+
+        Raises:
+            InputError: for sizes, a threshold or a number of shares that do not fit the workload.
+        """
         if self.shares is not None and self.pool is not None:
             raise InputError("pool", "there are shares as well; expected shares or a pool")
         if not 0.0 <= self.threshold <= 1.0:
@@ -53,14 +70,14 @@ class Buffering:
         return _sizes(shares, "shares[{}]")
 
     def speeds(self, layout: Layout) -> tuple[Floats, Floats]:
-        """How fast applications write and read where nothing holds them up, in units/s."""
+        """Units/s at which applications write and read if nothing slows them down."""
         if self.capped:
             return np.minimum(layout.write_speed, layout.write_cap), np.minimum(layout.read_speed, layout.read_cap)
         return layout.write_speed, layout.read_speed
 
 
 def buffered_layout(layout: Layout) -> Layout:
-    """What applications can use of the stores from behind a buffer: no more than their own speed."""
+    """The layout behind a buffer: applications use no more of the stores than their own speed."""
     return replace(
         layout,
         write_cap=np.minimum(layout.write_cap, layout.write_speed),
@@ -79,10 +96,13 @@ def _sizes(capacity: Floats, place: str) -> Floats:
 def buffering_of(
     workload: Workload, given: Buffering | Literal[False] | None, held: Collection[int] = ()
 ) -> Buffering | None:
-    """The buffer that is given, or the platform's if that has a size; None for none.
+    """The given buffer, or the platform's if that has a size; None for no buffer.
 
-    The platform's is divided if the applications have shares; those that are certainly there at the same time must fit
-    into it. When the `held` start is not known, so they are not counted.
+    The platform's buffer is divided if the applications have shares. Shares of applications that certainly run at the same
+    time must fit into it. It is not known when the `held` ones start, so their shares do not count.
+
+    Raises:
+        InputError: if shares do not fit, or `given` is no buffer.
     """
     if given is False:
         return None
@@ -101,8 +121,8 @@ def buffering_of(
 def _require_room(workload: Workload, shares: Sequence[float], size: float, held: Collection[int]) -> None:
     """Refuse shares that add up to more than the buffer at the start of an application (readings B2).
 
-    An application has its share from its start to its end. That end is known when it runs; here it is taken as the earliest
-    one, at full speed, so what is refused is certainly too much.
+    An application owns its share from its start to its end. The end is known only after the run; here it is the earliest
+    possible one, at full speed, so what is refused is certainly too much.
     """
     alive = [
         (workload.start(application), _earliest_end(workload, application), index)

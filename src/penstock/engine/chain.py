@@ -1,4 +1,4 @@
-"""An application on its way along its chain: what begins next, and when."""
+"""The way of an application along its chain: what it does next, and when."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pop(heap: Records, size: int) -> int:
     time, index = heap[last].time, heap[last].index
     hole, below = 0, 1
     while below < last:
-        # Added and not asked: which of two is earlier cannot be foreseen. The last entry is one that ends the search.
+        # An addition instead of a branch, which the processor could not predict. The last entry ends the search.
         below += int(heap[below + 1].time < heap[below].time)
         if heap[below].time >= time:
             break
@@ -100,7 +100,7 @@ def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
         own.laps += 1
         own.whole += own.cycle
     own.cursor = cursor + 1
-    # Looked up before it is needed: the phases of many applications are in no cache (a twentieth of an event).
+    # Read one phase early: the phases of many applications are in no cache (5 % of an event).
     own.upcoming = _amount(state, cursor + 1)
     if state.kinds[cursor] != WORK:
         own.status = ACTIVE

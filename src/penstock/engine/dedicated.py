@@ -1,4 +1,4 @@
-"""What each application would do alone on the platform, every transfer at its cap (000 §3.2.2 and §6.1)."""
+"""What each application would do alone on the platform, with every transfer at its cap (000 §3.2.2 and §6.1)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from penstock.model.phases import WORK
 
 @dataclass(frozen=True)
 class Dedicated:
-    """`volume` V in bytes and `operations` Σ N_op that all would move and begin in dedicated mode between `begin` and `end`.
+    """What all applications would do in dedicated mode, each alone on the platform, between the dates `begin` and `end`.
 
-    The end is that of the window, or without one the latest end of an application in dedicated mode. On I/O resources,
-    volume and bandwidth are in resource-seconds, over all of them.
+    Args:
+        begin: T_begin in seconds.
+        end: T_end, or without a window the latest end of an application in dedicated mode.
+        volume: V, bytes that all would move.
+        operations: Σ N_op, operations that all would begin.
+        bandwidth: B in bytes/s. On I/O resources, volume and bandwidth are resource-seconds over all of them.
     """
 
     begin: float

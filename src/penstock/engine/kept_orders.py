@@ -1,12 +1,12 @@
-"""Orders that are kept: who waits is in a heap, and a decision looks at its top and at those who move.
+"""Kept orders: waiting transfers are in a heap, and a decision looks at its top and at the transfers that move.
 
 A policy may declare that the key of an application changes only while its own operation moves (`policies.policy.Order`).
-Then waiting transfers need not be looked at again: a decision costs the logarithm of their number, and those who move. The
-policy's plain function, which is what it means, is not asked. Every application has one transfer: what it moves elsewhere
-would change its key.
+Then waiting transfers need no second look: a decision costs the logarithm of their number, and the number of those that
+move. The plain function of the policy, which defines it, is not called. Every application has one transfer, because what
+it moves on another store would change its key.
 
-Where the policy compares key / (t − τ) rounded to a grain, with one release τ for all, those within the grain of the top are
-looked for in the heap as well: they are as low, and ties go to the earlier posting, then to the lower index.
+Where the policy compares key / (t − τ) rounded to a grain, with one release τ for all, the heap is also searched for
+transfers within one grain of the top: they compare equal, and ties go to the earlier posting, then to the lower index.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""One kernel of time: ask, next date, move, apply. Between two events all rates are constant, so dates are computed and
-never stepped (000 §3.1.2).
+"""The event loop: ask the policy, find the next date, move data, apply events.
 
-One turn: find rates for the stores where anything happened; find the next date (a completion, the end of a work phase, a
-periodic decision, the end of a round, an event of the buffers, the limit); move on to it; apply all that happens then. All
-that falls on one date is applied before rates are found.
+Between two events all rates are constant, so dates are computed and never stepped (000 §3.1.2). One turn finds rates for
+the stores on which anything happened; finds the next date (a completion, the end of a work phase, a periodic decision, the
+end of a round, an event of the buffers, the limit); moves on to it; and applies all events of that date before it finds
+rates again.
 
-A run has the parts that it is given. A part that is None is not in the compiled code; the others say how the next completion
-is found and how data move:
+A run consists of the parts that it is given. A part that is None is not in the compiled code. The others determine how the
+next completion is found and how data move:
 
-- `stores`: transfers on a link or on I/O resources, at rates of a `policy` that is asked, or in the order of a `key` that is
-  kept (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation apply;
-- `virtual_time`: all have the same fraction of their caps, in virtual time (`penstock.engine.virtual_time`);
-- `tier`: buffers before the stores (`penstock.engine.buffer_turn`), at rates of a `policy` or of a `plan`
+- `stores`: transfers on a link or on I/O resources, at the rates of a `policy`, or in the order of a `key` that is kept
+  (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation apply;
+- `virtual_time`: all have the same fraction of their caps (`penstock.engine.virtual_time`);
+- `tier`: buffers before the stores (`penstock.engine.buffer_turn`), at the rates of a `policy` or of a `plan`
   (`penstock.engine.planned`), with `fill` for their trace.
 
-Costs of an event, n transfers of the store where it happens, m applications: log m for the heap of work ends, the policy's
-own cost and a look at the n rates it gives, and those who move. A kept order costs log n, virtual time log n.
+Cost of an event with n transfers on its store and m applications: log m for the heap of work ends, the cost of the policy,
+a look at the n rates that it gives, and the transfers that move. A kept order costs log n, virtual time log n.
 """
 
 from __future__ import annotations
@@ -269,8 +269,10 @@ def _decide(
 
 @inlined_kernel
 def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float, bool]:
-    """The next date, and whether a periodic decision falls on it. It is infinite if nothing will ever happen: to chains that
-    repeat this is wrong even if the run is to stop some day.
+    """The next date, and whether a periodic decision falls on it.
+
+    The date is infinite if nothing will ever happen again. For chains that repeat this is a fault even if the run has a
+    limit.
     """
     date = state.stores[1].node
     if tier is not None:
@@ -314,7 +316,10 @@ def _broken(state: State, terms: Terms, virtual_time: Any, tier: Any, before: fl
 
 @inlined_kernel
 def _settle(state: State, terms: Terms, stores: Any, virtual_time: Any, tier: Any) -> None:
-    """Write down where everything is, to be read. Nothing is moved by it: who stops and goes on comes to the same bits."""
+    """Write down what has become of the operations under way, for Python to read.
+
+    It moves nothing: a run that stops and goes on reaches the same bits as one that does not stop.
+    """
     if tier is not None:
         settle_buffered(state, tier)
     if virtual_time is not None:
@@ -362,7 +367,7 @@ def advance(
     plan: Any,
     fill: Any,
 ) -> int:
-    """Run until the limit, what else the run is to stop at, or a fault; returns which."""
+    """Run until the limit, the event that the run stops at, or a fault; returns which (`penstock.engine.terms`)."""
     state = without_refcount(state)
     terms = under[0]
     turns = terms.turns
@@ -404,7 +409,7 @@ def _turn(
     plan: Any,
     fill: Any,
 ) -> int:
-    """Ask, find the next date, move, apply; returns why the kernel must come back, or GOES_ON."""
+    """Ask, find the next date, move, apply; returns why the kernel has to return, or GOES_ON."""
     fault = _decide(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan)
     if fault != GOES_ON:
         return fault
@@ -430,7 +435,7 @@ def _fill_is_full(state: State, fill: Records) -> bool:
 
 
 class KernelParts(NamedTuple):
-    """The parts of a run: for each whether it is there, or what the kernel is given for it."""
+    """The parts of a run: for each None, or what the kernel is given for it."""
 
     stores: Any = None
     policy: Any = None

@@ -1,8 +1,8 @@
-"""How the applications of a workload use the machine: one link, or the I/O resources they are placed on.
+"""How applications use the machine: one link, or the I/O resources they are placed on.
 
-On a link amounts are bytes. An I/O resource offers one resource-second a second (002 §III): an operation of volume v over n
-resources is n independent transfers; one alone on its resource takes v / b(n) seconds, so it is v / b(n) resource-seconds
-with a cap of 1, and the operation ends with the last of them.
+On a link amounts are bytes. An I/O resource offers one resource-second a second (002 §III). An operation of volume v over n
+resources is n independent transfers. Alone on its resource each takes v / b(n) seconds, so it is v / b(n) resource-seconds
+with a cap of 1. The operation ends with the last of them.
 """
 
 from __future__ import annotations

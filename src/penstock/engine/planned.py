@@ -1,13 +1,13 @@
-"""A plan as the source of rates (004 §6, claim B1): what should have been moved by which date, for each application.
+"""A plan as the source of rates (004 §6, claim B1): amounts that each application should have moved by given dates.
 
-The link goes by the amounts that the plan wants moved at its dates: what it moves for an application is what is missing to
-the next of these amounts, evenly over the time until then. Rates from the plan would add up their rounding errors; amounts
-do not. It never moves what is not there, never more than min(b, B) for one application, and where all together want more
-than B, B_w or B_r all get less in proportion. Who is held up, by a full share in a write or by missing data in a read, has
-as much as it can use. After the last date it moves what is left in the buffer.
+The link moves for an application what is missing to the next amount of the plan, at a constant rate until its date. Rates
+taken from the plan would accumulate rounding errors; amounts do not. The link never moves data that are not there, never
+more than min(b, B) for one application, and where all want more than B, B_w or B_r, all get less in proportion. An
+application that is held up, by a full share in a write or by missing data in a read, gets as much as it can use. After the
+last date the link moves what is left in the buffer.
 
-Under a policy an application prefetches from its start on; under a plan from the clock's origin on. Only those who have
-something to move are in the tables: a prefetch that the plan wants nothing of leaves, until its next date or event.
+Under a policy an application prefetches from its start, under a plan from the origin of the clock. Only strands with
+something to move are in the tables: a prefetch of which the plan wants nothing leaves until its next date or event.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.state import NOW, STALE, STIRRED, TRANSFER, Records, State
+from penstock.engine.state import CHANGED, NOW, STALE, TRANSFER, Records, State
 from penstock.engine.terms import Terms, same_date
-from penstock.engine.tier import READING, WRITING, Tier, fetched, leave_place, see_room, stir, strand_at
+from penstock.engine.tier import READING, WRITING, Tier, fetched, leave_place, mark_changed, see_room, strand_at
 from penstock.engine.transfers import CAP
 from penstock.model.phases import READ
 from penstock.numeric.arrays import Floats, Ints
@@ -98,8 +98,8 @@ def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
     strands["to_fetch"][there] = state.amounts[first[there]]
     strands["read_posted"][there] = origin
     strands["changed"][there] = 1
-    strands["stirred_strand"][: len(there)] = there
-    state.counts[STIRRED] = len(there)
+    strands["changed_strand"][: len(there)] = there
+    state.counts[CHANGED] = len(there)
 
 
 @inlined_kernel
@@ -120,7 +120,7 @@ def pass_targets(state: State, terms: Terms, tier: Tier, plan: Targets) -> None:
         if state.transfers[strand].place >= 0 or state.transfers[strand + len(tier.strands)].place >= 0:
             state.counts[STALE] = 1
         if state.transfers[strand].place < 0 and _to_fetch(state, tier, plan, strand, latest) > 0.0:
-            stir(state, tier, strand)
+            mark_changed(state, tier, strand)
 
 
 @inlined_kernel

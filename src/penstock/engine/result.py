@@ -1,5 +1,5 @@
-"""What a run yields: the objectives of 000 §3.3, the slowdowns of 002 §III.C, the stretches of 004 §3.3, and the account of
-every application.
+"""The result of a run: the objectives of 000 §3.3, the slowdowns of 002 §III.C, the stretches of 004 §3.3, and the account
+of every application.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MEASURES: Final = (
     "decisions",
     "seconds",
 )
-"""The fields of a result that are one number for the whole run, as JSON and campaigns name them."""
+"""The fields of a result that are one number for the run, as JSON and campaigns name them."""
 UNBOUNDED: Final = {
     "mean_slowdown": "mean_slowdown",
     "max_slowdown": "max_slowdown",
@@ -62,7 +62,7 @@ class ApplicationResult:
 
     name: str
     end: float | None
-    """When it ended; None if it did not."""
+    """The date of its end; None if it did not end."""
     yield_: float
     """Progress over the time since its release (000 eq. 6), at its own end if it has ended."""
     progress: float
@@ -74,26 +74,25 @@ class ApplicationResult:
     io_seconds: float
     """Seconds with an operation posted."""
     waiting: float
-    """Those of them in which no data moved."""
+    """Seconds with an operation posted in which no data moved."""
     transferring: float
-    """Those of them in which data moved."""
+    """Seconds with an operation posted in which data moved."""
     operations: int
     """Operations completed."""
     release: float
     earliest: float
     """C_min: its end if nothing slowed it down (004 eq. 2)."""
     allocation_slowdown: float | None = None
-    """ρ_io = b(n_perf) / b(n): what it pays for not having its best number of I/O resources (002 eq. 4); 1 on a link, None
-    if it has not come to I/O.
-    """
+    """ρ_io = b(n_perf) / b(n): the price of not having its best number of I/O resources (002 eq. 4); 1 on a link, None if it
+    has not reached an I/O operation."""
     congestion_slowdown: float | None = None
-    """ρ_con: what it pays for sharing; infinite if it has only waited, None if it has not come to I/O."""
+    """ρ_con: the price of sharing; infinite if it has only waited, None if it has not reached an I/O operation."""
     resources: tuple[int, ...] | None = None
     """The I/O resources it uses; None on a link."""
     origin: float = 0.0
     """The date that counts as 0 for its stretch by dates."""
     buffer: BufferUse | None = None
-    """What went by way of the buffer; None without one."""
+    """What went through the buffer; None without one."""
 
     @property
     def stretch_by_dates(self) -> float:
@@ -153,7 +152,7 @@ class ApplicationResult:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a run under a policy between `begin` and `end`."""
+    """The outcome of a run under a policy between the dates `begin` and `end`; seconds and bytes."""
 
     policy: str
     begin: float
@@ -167,32 +166,34 @@ class Result:
     pressure: float
     """W of the workload (000 eq. 11)."""
     makespan: float | None
-    """Seconds from the begin to the last end; None if an application did not end."""
+    """Seconds from `begin` to the last end; None if an application did not end."""
     events: int
     """Operations posted, operations completed, periodic decisions; with buffers: also shares or pools full, thresholds
     reached, output drained, prefetched data used up, reads fetched ahead.
     """
     decisions: int
-    """How often the policy was asked."""
+    """Number of calls of the policy."""
     seconds: float
-    """Time spent in the engine."""
+    """Seconds of computing time spent in the engine."""
     applications: tuple[ApplicationResult, ...]
     ended_early: tuple[str, ...]
     """Applications that ended inside the window, which is then not a steady state (000 §3.2.1)."""
     origin: float
-    """The date that counts as 0 for stretches by dates: the begin of the window, or 0 without one."""
+    """The date that counts as 0 for stretches by dates: T_begin, or 0 without a window."""
     valid: bool
     """Whether every application that does I/O has completed an operation."""
     occupancy: tuple[float, ...]
-    """O_i of every store, the link or each I/O resource: the part of the time that it moves data."""
+    """O_i of every store (the link or each I/O resource): the part of the time in which it moves data."""
     store_utilization: tuple[float, ...]
-    """Of each of them: what it has moved, as a part of what it could carry in that time; at most its occupancy."""
+    """Of each store: what it moved, as a part of what it could carry in that time; at most its occupancy."""
     idle_node_seconds: float
-    """Node-seconds spent in I/O."""
+    """Node-seconds that applications spent in I/O."""
     idle_time: float
-    """Machine-IdleTime: the part of the machine's node-seconds that it is (002 §III.C.2)."""
+    """Machine-IdleTime: these as a part of all node-seconds of the machine (002 §III.C.2)."""
     trace: Trace | None = None
+    """Rates over time; None unless the run was traced."""
     buffer: BufferResult | None = None
+    """What went through the buffer; None without one."""
 
     @property
     def yields(self) -> Floats:
@@ -201,12 +202,12 @@ class Result:
 
     @property
     def duration(self) -> float:
-        """Seconds from the begin to the end."""
+        """Seconds from `begin` to `end`."""
         return self.end - self.begin
 
     @property
     def slowdowns(self) -> Floats:
-        """ρ of the applications that have come to I/O, in the order of the workload."""
+        """ρ of the applications that have reached an I/O operation, in the order of the workload."""
         return np.array([a.slowdown for a in self.applications if a.slowdown is not None])
 
     @property
@@ -248,7 +249,7 @@ class Result:
 
     @property
     def ends(self) -> Floats:
-        """C_k in the order of the workload; NaN for who has not ended."""
+        """C_k in the order of the workload; NaN for an application that has not ended."""
         return self._column(lambda application: math.nan if application.end is None else application.end)
 
     @property
@@ -285,7 +286,7 @@ class Result:
         return np.array([value(application) for application in self.applications])
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as ``--json`` prints it."""
+        """The result as `penstock simulate --json` prints it."""
         return {
             "policy": self.policy,
             **{name: getattr(self, name) for name in MEASURES},
@@ -303,7 +304,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class RunMeasures:
-    """What a run is measured with: its workload on the machine, and what it would do alone."""
+    """What a result is computed from beside the state: the workload on its machine, and what it would do alone."""
 
     workload: Workload
     layout: Layout

@@ -1,12 +1,12 @@
 """What goes into the buffers and comes out of them, at given rates on the stores.
 
-A writer sends at its speed b_w: its rate on the store goes straight there, the rest into the buffer. Into a space that is
-full goes no more than falls free in it, by draining and by reads from it: equally to the writers, and what they leave
-equally to the prefetches. So a full space is never more than full, and that it is full is no event again and again: a share
-that fills in a write stays full to the end of the write, in which the application sends at its rate on the store. B_BB,
-which bounds all that goes in, is divided in the same way, writers first.
+A writer sends at its speed b_w: its rate on the store goes there directly, the rest into the buffer. Into a full space goes
+no more than leaves it, by draining and by reads from it. This room is divided equally between the writers, and what they
+leave equally between the prefetches. So a full space never overflows, and being full is not an event again and again: a
+share that fills in a write stays full to the end of the write, while the application sends at its rate on the store. B_BB,
+the limit on all inflow, is divided in the same way, writers first.
 
-Rates are those in the row GIVEN.
+Rates on the stores are those in the row GIVEN.
 """
 
 from __future__ import annotations

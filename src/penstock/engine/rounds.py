@@ -1,12 +1,12 @@
-"""The grain of interruption (003 §III.C): an application that calls for coordination between the rounds of an operation, or
-between its files, can be paused and resumed there only.
+"""Rounds (003 §III.C): the points at which an operation can be paused and resumed.
 
-A decision that would pause a transfer inside a round waits for the end of that round: the transfer goes on at the rate it
-had; nobody new begins, as they are to take its place; those who move already have what the policy gives them, or in
-proportion what is left. At the end of the round the policy is asked again. Rates may change inside a round. Round ends that
-nobody waits for are no events, so that rounds cost nothing where nothing is paused.
+An application that coordinates between the rounds of an operation, or between its files, can be paused only there. A
+decision that would pause a transfer inside a round waits for the end of that round. Until then the transfer goes on at its
+rate, nobody new begins, and the others that move get what the policy gives them, or in proportion what is left. At the end
+of the round the policy is asked again. Rates may change inside a round. The end of a round for which no decision waits is
+no event, so rounds cost nothing where nothing is paused.
 
-Beside a buffer, what its application does not wait for has no rounds: draining, and fetching ahead.
+Beside a buffer, transfers for which the application does not wait have no rounds: draining and prefetching.
 """
 
 from __future__ import annotations

@@ -54,19 +54,39 @@ _STRETCH_SECONDS: Final = 0.1
 
 
 class Run:
-    """A workload on its way under a policy.
+    """A run of a workload under a policy that can be advanced step by step.
 
-    `placement` says which I/O resources each application uses (002): those that the workload says if not given, one link if
-    False. `buffer` is what stands before them (004): the platform's if not given, none if False. With `repeat`, chains begin
-    anew at their ends. With `to_the_end`, the end of the window is none. `trace` records the rates, `check` the invariants
-    after every event. `progress` is called about ten times a second with the date. The `held` applications do not start by
-    themselves but when `start` says so: a batch scheduler advances to the next end of an application, decides, and goes on.
-    `plan` says what moves when in place of the policy. ::
+    A batch scheduler advances to the next end of an application, decides, starts others and goes on. `simulate` is the short
+    form for a run from start to end.
 
-        run = Run(workload, "greedy-yield", held={2})
-        run.advance()          # to the first end of an application
-        run.start(2)           # the application at position 2 starts now
-        result = run.finish()
+    Args:
+        workload: what runs.
+        policy: a policy or the name of one, with its parameter if any ("periodic-greedy-yield:delta=60").
+        placement: the I/O resources that each application uses (002); by default those of the workload. False for one link.
+        buffer: the burst buffer before them (004); by default the platform's. False for none.
+        repeat: begin chains anew at their ends.
+        to_the_end: ignore the end of the window.
+        horizon: seconds that a repeating run is measured, from which the default δ of periodic policies follows.
+        trace: record rates (`Result.trace`), and with a buffer its contents.
+        check: check the invariants after every event (`penstock.engine.faults`).
+        held: positions of applications that do not start by themselves but when `start` is called.
+        plan: amounts to move by dates, in place of the policy's rates; it needs a buffer before one link.
+        lent: bytes that may be read before they are in the buffer, under a plan: its rounding.
+        progress: called about ten times a second with the date reached.
+
+    Raises:
+        InputError: for options that have no meaning together, or positions that do not exist.
+
+    Example:
+        >>> from penstock import Application, Platform, Run, Workload
+        >>> chain = [("work", 10.0), ("io", 5.0)]
+        >>> members = tuple(Application.of(name, chain) for name in "abc")
+        >>> run = Run(Workload(Platform(1.0), members), "fcfs", held={2})
+        >>> run.advance(), run.now  # a is served first, from 10 s to 15 s
+        ((0,), 15.0)
+        >>> run.start(2)
+        >>> run.finish().makespan  # c works from 15 s to 25 s and transfers to 30 s
+        30.0
     """
 
     def __init__(
@@ -168,7 +188,7 @@ class Run:
 
     @property
     def _plain(self) -> bool:
-        """Whether what a policy gives is what moves, on one side of each store."""
+        """Whether what a policy gives is what moves, with one side a store."""
         return not (self._has_rounds or self.layout.has_direction_limits or self._buffering)
 
     def _fits_virtual_time(self, placement: Sequence[Sequence[int]] | None) -> bool:
@@ -176,8 +196,10 @@ class Run:
         return self.policy.proportional and not self.policy.periodic and placement is None and self._plain
 
     def _keeps_order(self, waiting: frozenset[int]) -> bool:
-        """Whether the policy's order can be kept: it needs plain transfers, one for each application, as what an application
-        does on one store would change its place on others; and one release where it divides by age.
+        """Whether the policy's order can be kept from event to event.
+
+        It needs plain transfers, one for each application, since a transfer on one store would change the key on
+        others; and one common release where the policy divides by age.
         """
         order = self.policy.order
         if order is None or not self._plain or self._several_stores or self.workload.platform.degradation is not None:
@@ -189,11 +211,22 @@ class Run:
 
     @property
     def now(self) -> float:
-        """The date the run has come to, in seconds."""
+        """The date that the run has reached, in seconds."""
         return float(self._state.clock[NOW])
 
     def advance(self, until: float = math.inf) -> tuple[int, ...]:
-        """Go on to the next end of an application, at most to the date `until`; returns the positions of the ended."""
+        """Run on to the next end of an application.
+
+        Args:
+            until: a date in seconds at which to stop if no application ends before.
+
+        Returns:
+            The positions of the applications that ended, ascending; () if the date or the end of the window came first.
+
+        Raises:
+            InputError: if the date is in the past.
+            PolicyFault: if the policy fails or gives rates that the engine refuses.
+        """
         if until < self.now:
             raise InputError("until", f"{until} s is past; expected {self.now} s or later")
         ends = self._state.counts[ENDS]
@@ -203,12 +236,20 @@ class Run:
         return tuple(sorted(self._state.own["ended"][ends : self._state.counts[ENDS]].tolist()))
 
     def finish(self) -> Result:
-        """Go on to the end of the window, or of the last application, and measure."""
+        """Run on to the end of the window, or of the last application, and measure.
+
+        Raises:
+            PolicyFault: if the policy fails or gives rates that the engine refuses.
+        """
         self.go(math.inf, NEVER)
         return self.result()
 
     def start(self, index: int) -> None:
-        """Start a held application now: its release and the begin of its phases."""
+        """Start a held application now; this date becomes its release.
+
+        Raises:
+            InputError: if the application at this position is not held.
+        """
         own = self._state.own
         if not 0 <= index < len(own) or own["status"][index] != HELD:
             raise InputError(f"applications[{index}]", "is not held; only a held application can be started")
@@ -218,7 +259,7 @@ class Run:
         fill_heap(self._state)
 
     def result(self) -> Result:
-        """The measures at the present date."""
+        """The measures at the date that the run has reached."""
         trace = self._full_trace() if len(self._trace) else None
         return self._measured.result(self._state, self._seconds, trace, self._buffer_result())
 
@@ -283,7 +324,7 @@ class Run:
         return accounts(self._state, self.now)
 
     def go(self, until: float, stop: int) -> None:
-        """Go on to the date, the end of the window, or what else to stop at."""
+        """Run on until the date `until`, the end of the window, or the event `stop` (ONE_ENDED, ALL_TRANSFERRED)."""
         parts = self._parts()
         function = compiled_advance(parts)
         outcome = TURNS_MADE
@@ -302,7 +343,7 @@ class Run:
             raise fault(outcome, self._state, self.workload, self.policy, on_resources=self.layout.placement is not None)
 
     def _parts(self) -> KernelParts:
-        """What the kernel is made of, and given."""
+        """The parts of the kernel for this run, and what each is given."""
         if self._in_virtual_time:
             return KernelParts(virtual_time=1)
         if self._ordered:
@@ -391,7 +432,10 @@ class Run:
 
 
 def prepare(policy: Policy, applications: int) -> None:
-    """Compile, or load from the cache, what plain runs of so many under the policy need, so that none waits for it."""
+    """Compile, or load from the cache, what plain runs of so many applications under the policy need.
+
+    Worker processes call it once, so that no run has to wait for the compiler.
+    """
     if policy.proportional and not policy.periodic:
         compiled_advance(KernelParts(virtual_time=1))
         return
@@ -403,8 +447,28 @@ def prepare(policy: Policy, applications: int) -> None:
 
 
 def simulate(workload: Workload, policy: Policy | str, **options: Any) -> Result:
-    """Run the workload under the policy, given by name or as an object, to the end of its window or of its applications.
+    """Run a workload under a policy to the end of its window, or of its applications.
 
-    The options are those of `Run`.
+    Args:
+        workload: what runs.
+        policy: a policy or its name; `penstock policies` lists the names.
+        options: those of `Run`, by name.
+
+    Returns:
+        Yields, efficiency, makespan and the account of every application.
+
+    Raises:
+        InputError: for a policy or an option that is unknown or does not fit the workload.
+        PolicyFault: if the policy fails or gives rates that the engine refuses.
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> from penstock.engine import simulate
+        >>> chain = [("work", 10.0), ("io", 5.0)]
+        >>> workload = Workload(Platform(1.0), (Application.of("a", chain), Application.of("b", chain)))
+        >>> [application.end for application in simulate(workload, "fcfs").applications]
+        [15.0, 20.0]
+        >>> [application.end for application in simulate(workload, "fair-share").applications]
+        [20.0, 20.0]
     """
     return Run(workload, policy, **options).finish()

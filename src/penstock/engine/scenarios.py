@@ -33,7 +33,7 @@ FIRST_END: Final = "first-end"
 INTERVALS: Final = (STEADY, FIRST_END)
 MOST_OPERATIONS: Final = 1e9
 PATIENCE: Final = 10.0
-"""Everyone's first operation is waited for this many times as long as the longest chain can take where all share equally."""
+"""A run waits for the first operation of everyone this many times as long as the longest chain takes under equal sharing."""
 
 
 def simulate_placement(
@@ -44,10 +44,19 @@ def simulate_placement(
     horizon: float = HORIZON,
     interval: str = STEADY,
 ) -> Result:
-    """Run the applications on the resources they are placed on; each resource is shared by the policy.
+    """Run applications on the I/O resources they are placed on, in a steady state (002 §III.C).
 
-    Equal sharing of a resource's time, the paper's, is best-effort. The run begins with the workload's window, or without
-    one with the earliest release.
+    Chains repeat. The run begins at T_begin, or without a window at the earliest release.
+
+    Args:
+        workload: applications with curves, on a platform of I/O resources.
+        placement: for each application the resources it uses, numbered from 0.
+        policy: how each resource is shared; best-effort, the paper's, gives everyone an equal part.
+        horizon: seconds to measure at least.
+        interval: "steady", or "first-end" for the paper's interval, which ends with the first application.
+
+    Raises:
+        InputError: for a static policy, an unknown interval, or chains too short to repeat for so long.
     """
     chosen = usable_policy(policy)
     require_measurable(horizon, interval)
@@ -65,7 +74,7 @@ def simulate_placement(
 
 
 def usable_policy(policy: Policy | str) -> Policy:
-    """The policy, if it can share a resource."""
+    """The policy if it can share a resource; InputError for a static order."""
     chosen = find(policy) if isinstance(policy, str) else policy
     if chosen.family == STATIC:
         raise InputError(
@@ -75,7 +84,7 @@ def usable_policy(policy: Policy | str) -> Policy:
 
 
 def require_measurable(horizon: float, interval: str) -> None:
-    """Refuse what cannot be measured."""
+    """Refuse an unknown interval and a horizon that is not above 0."""
     if interval not in INTERVALS:
         raise InputError("interval", f"{interval!r} is unknown; expected {' or '.join(INTERVALS)}")
     if not 0.0 < horizon < math.inf:
@@ -83,7 +92,7 @@ def require_measurable(horizon: float, interval: str) -> None:
 
 
 def _refuse_endless(chains: Chains, seconds: float) -> None:
-    """One clear line for chains that would be repeated without end, or almost, in so many seconds."""
+    """Refuse chains so short that they would repeat almost without end in so many seconds."""
     cycle = chains.cycle
     for index in np.flatnonzero(np.array(chains.lengths) * seconds > MOST_OPERATIONS * cycle).tolist():
         raise InputError(
@@ -103,11 +112,20 @@ def replay(
     trace: bool = False,
     check: bool = False,
 ) -> Result:
-    """Run the workload to its end beside a burst buffer, and until the buffer is drained.
+    """Run a workload to its end beside a burst buffer, and until the buffer is drained (004 §7).
 
-    The buffer is divided into `shares`, bytes an application, or is one `pool` of so many bytes; without either, a pool of
-    the size that the platform's buffer has. The `policy` shares the I/O system, which is one link here; best-effort is the
-    equal sharing of 004 §7. The other options are those of `Buffering` and `Run`.
+    Args:
+        workload: what runs, on one link.
+        shares: bytes of the buffer for each application.
+        pool: bytes of the buffer as one pool. Without shares and pool, the size of the platform's buffer.
+        policy: how the I/O system is shared; best-effort is the equal sharing of 004 §7.
+        threshold: see `Buffering`.
+        capped: see `Buffering`.
+        trace: see `Run`.
+        check: see `Run`.
+
+    Raises:
+        InputError: if an application is released before date 0 of the clock, or the buffer does not fit.
     """
     require_from_origin(workload)
     buffer = Buffering(pool, shares, threshold, capped)
@@ -115,7 +133,7 @@ def replay(
 
 
 def require_from_origin(workload: Workload) -> float:
-    """The date that counts as 0, the begin of the window or 0 without one; nobody may be released before."""
+    """The date that counts as 0: T_begin, or 0 without a window. Refuses a workload with an earlier release."""
     origin = workload.window[0] if workload.window else 0.0
     for index, application in enumerate(workload.applications):
         if application.release < origin:

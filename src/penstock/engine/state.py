@@ -1,14 +1,14 @@
-"""The state of a run as records and tables, shared between Python and the compiled kernel without copies.
+"""The state of a run as records and tables, which Python and the compiled kernel share without copies.
 
-Applications are numbered by their position in the workload. One is working, active (an I/O operation posted and not
-complete) or has ended. It has a *strand* on every store it uses: one on a link, one on each of its I/O resources. What a
-strand moves is a *transfer*, and the transfers under way of a store occupy places that follow each other in the tables of
-`penstock.policies.view`: reads from the middle of the store's part upwards, writes downwards where directions are told
-apart, so that policies can be shown both or either. Working applications wait in a binary heap by the end of their work.
+Applications are numbered by their position in the workload. An application is working, active (an I/O operation posted and
+not complete) or has ended. It has a *strand* on every store it uses: one on a link, one on each of its I/O resources. What
+a strand moves is a *transfer*. The transfers under way on a store occupy adjacent places in the tables of
+`penstock.policies.view`: reads from the middle of the store's range upwards, writes downwards where directions are told
+apart. So a policy can be shown both or either. Working applications wait in a binary heap by the end of their work.
 
-Amounts are in units: bytes on a link, resource-seconds on I/O resources.
+Amounts are in units: bytes on a link, resource-seconds on I/O resources. Dates and durations are in seconds.
 
-Records, not one array a field: with a hundred arrays the kernel took 25 s to compile.
+Records hold several fields each, because the kernel took 25 s to compile with one array a field, a hundred in all.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ DATES: Final = 14
 NEXT: Final = 15
 """With buffers: what the next date is that of, and of which space."""
 WHICH: Final = 16
-STIRRED: Final = 17
+CHANGED: Final = 17
 """With buffers: strands to which something happened."""
 FETCHED: Final = 18
 """With buffers: prefetches that are complete."""
@@ -205,7 +205,7 @@ INTEGER_ROWS: Final = len(view.INTEGERS) + len(OWN_INTEGERS)
 class State(NamedTuple):
     """All of a run; seconds and units.
 
-    As few arrays as may be: every function of the kernel is given all of them, and they made most of its compilation.
+    It has few arrays, because every function of the kernel takes all of them, and they took most of its compilation.
     """
 
     own: Records
@@ -249,8 +249,10 @@ STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) 
 
 
 def new_records(size: int, kind: np.dtype[Any]) -> Records:
-    """So many records of zeros. Their fields are attributes in compiled code anyway, and in Python only where that stands in
-    for it: access to a column is several times slower then.
+    """So many records of zeros.
+
+    Their fields are attributes in compiled code. In Python they are only where it stands in for compiled code, because
+    access to columns of such arrays is several times slower.
     """
     records: Records = np.zeros(size, kind)  # type: ignore[assignment]
     return records if JIT else records.view(np.recarray)

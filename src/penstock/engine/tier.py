@@ -1,9 +1,9 @@
 """Buffers before the stores (004 §3 and §7): what each strand of an application has in them, and the state of their spaces.
 
-A *space* is a part of the buffer that fills and empties by itself: the share of each application, or the one pool of all. A
-strand that is in a write, or drains, has a place among the writes of its store; one that is in a read, or may prefetch,
-among the reads. Only these are looked at in an event. They enter when something happens to them, and leave when rates are
-next found and they do not move anything.
+A *space* is a part of the buffer that fills and empties by itself: the share of an application, or the one pool of all. A
+strand that is in a write, or drains, has a place among the writes of its store. A strand that is in a read, or may
+prefetch, has one among the reads. An event looks only at these. A strand enters when something happens to it, and leaves
+when rates are found next and it moves nothing.
 
 Amounts of strands are in units of their store, those of spaces in bytes.
 """
@@ -19,13 +19,13 @@ from numba import types
 from penstock.engine.books import compiled_mean_iteration
 from penstock.engine.state import (
     ACTIVE,
+    CHANGED,
     FETCHES,
     INFLOW,
     NOW,
     ROUNDS,
     SLOTS,
     STALE,
-    STIRRED,
     STRANDS,
     TRANSFER,
     WORKING,
@@ -90,7 +90,7 @@ _STRAND: Final = np.dtype(
         ("direct_read", np.float64),
         ("reader", np.int64),  # entry of the list of strands in a read, and where in it this strand is
         ("reader_entry", np.int64),
-        ("stirred_strand", np.int64),  # entry of the list of strands to which something happened since rates were found
+        ("changed_strand", np.int64),  # entry of the list of strands to which something happened since rates were found
         ("seen_outgoing", np.float64),  # in the first strand of an application: its growths and rates at its last row of
         ("seen_incoming", np.float64),  # the trace
         ("seen_write", np.float64),
@@ -214,23 +214,23 @@ def see_room(space: Record) -> None:
 
 
 @inlined_kernel
-def stir(state: State, tier: Tier, strand: int) -> None:
-    """Something happened to the strand: there may be room for it again, and rates are found anew."""
+def mark_changed(state: State, tier: Tier, strand: int) -> None:
+    """Note that something happened to the strand: there may be room for it again, and rates are found anew."""
     own = tier.strands[strand]
     see_room(tier.spaces[own.space])
     state.counts[STALE] = 1
     if own.changed == 0:
         own.changed = 1
-        tier.strands[state.counts[STIRRED]].stirred_strand = strand
-        state.counts[STIRRED] += 1
+        tier.strands[state.counts[CHANGED]].changed_strand = strand
+        state.counts[CHANGED] += 1
 
 
 @inlined_kernel
-def show_stirred(state: State, trace: Records, tier: Tier) -> None:
-    """Give the stirred strands places where they may move something, and show there what; the decision sees if they can."""
+def show_changed(state: State, trace: Records, tier: Tier) -> None:
+    """Give changed strands a place, with what a policy sees of them; the decision then tells whether they move anything."""
     strands = len(tier.strands)
-    for entry in range(state.counts[STIRRED]):
-        strand = tier.strands[entry].stirred_strand
+    for entry in range(state.counts[CHANGED]):
+        strand = tier.strands[entry].changed_strand
         own = tier.strands[strand]
         chain = state.own[own.index]
         own.changed = 0
@@ -252,7 +252,7 @@ def show_stirred(state: State, trace: Records, tier: Tier) -> None:
         if place >= 0:
             state.floats[FETCHES, place] = 0.0
             _show_operation(state, place, own.write_volume, own.write_posted, chain.rounds if own.doing == WRITING else 0.0)
-    state.counts[STIRRED] = 0
+    state.counts[CHANGED] = 0
 
 
 @inlined_kernel

@@ -33,12 +33,30 @@ from penstock.numeric.compiled import inlined_kernel
 
 
 class Trace(NamedTuple):
-    """Segments of constant rate, in bytes/s, 0 while the application waits."""
+    """The rates of a run, one entry a segment of constant rate in every array.
+
+    A segment with rate 0 is time in which the application waits. Segments are in the order of their beginnings.
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> from penstock.engine import simulate
+        >>> members = tuple(Application.of(name, [("write", 6.0)]) for name in "ab")
+        >>> trace = simulate(Workload(Platform(2.0), members), "fcfs", trace=True).trace
+        >>> for row in zip(trace.application, trace.begin, trace.end, trace.rate):
+        ...     print(*(float(value) for value in row))
+        0.0 0.0 3.0 2.0
+        1.0 0.0 3.0 0.0
+        1.0 3.0 6.0 2.0
+    """
 
     application: Ints
+    """Position in the workload."""
     begin: Floats
+    """Date of its beginning, in seconds."""
     end: Floats
+    """Date of its end, in seconds."""
     rate: Floats
+    """Bytes/s; 0 while the application waits."""
     store: Ints
     """The I/O resource; 0 on a link."""
     direction: Ints
@@ -63,7 +81,7 @@ SEGMENTS_TYPE: Final[Any] = numba.from_dtype(_SEGMENT)[::1]
 
 
 def new_segments(rows: int) -> Records:
-    """Room for that many segments; without room nothing is recorded."""
+    """Records for so many segments; with 0 the kernel records nothing."""
     return new_records(rows, _SEGMENT)
 
 
@@ -73,14 +91,14 @@ def as_trace(segments: Records, rows: int) -> Trace:
 
 
 def joined(parts: list[Trace]) -> Trace:
-    """The segments of all parts, ordered by begin."""
+    """The segments of all traces, in the order of their beginnings."""
     trace = Trace(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     return trace.rows(np.lexsort((trace.direction, trace.store, trace.application, trace.begin)))
 
 
 @inlined_kernel
 def is_full(state: State, trace: Records) -> bool:
-    """Whether a turn may close more segments than there is room for."""
+    """Whether one turn of the kernel could close more segments than the records can hold."""
     return bool(0 < len(trace) < state.counts[SEGMENTS] + 2 * state.floats.shape[1] + 2)
 
 
@@ -123,13 +141,15 @@ def close_segment(state: State, trace: Records, slot: int, rate: float) -> None:
 
 
 class Fill(NamedTuple):
-    """A row for every change of an application's rates, in the order of dates.
+    """The contents of the buffer, with a row for every change of an application's rates, in the order of dates.
 
-    Contents are those at the date, rates those from it on.
+    Contents are those at the date, rates those from the date on.
     """
 
     application: Ints
+    """Position in the workload."""
     date: Floats
+    """In seconds."""
     outgoing: Floats
     """Written and not yet in the I/O system, in bytes."""
     incoming: Floats
@@ -145,11 +165,11 @@ class Fill(NamedTuple):
 
     @property
     def dates(self) -> Floats:
-        """All dates of rows, each once, ascending."""
+        """All dates, each once, ascending."""
         return np.unique(self.date)
 
     def content(self, application: int, dates: Floats) -> Floats:
-        """Bytes of the application in the buffer at the dates, its written and its prefetched data together."""
+        """Bytes of the application in the buffer at the dates, written and prefetched data together."""
         own = self.application == application
         if not own.any():
             return np.zeros(len(dates))
@@ -167,7 +187,7 @@ FILL_TYPE: Final[Any] = numba.from_dtype(_ROW)[::1]
 
 
 def new_fill(rows: int) -> Records:
-    """Room for that many rows; without room nothing is recorded."""
+    """Records for so many rows; with 0 the kernel records nothing."""
     return new_records(rows, _ROW)
 
 
@@ -177,5 +197,5 @@ def as_fill(records: Records, rows: int) -> Fill:
 
 
 def joined_fill(parts: list[Fill]) -> Fill:
-    """The rows of all parts."""
+    """The rows of all fills."""
     return Fill(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

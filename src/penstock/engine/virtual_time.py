@@ -1,12 +1,12 @@
 """Virtual time, for policies that give every active application the same fraction of its cap.
 
-Under such a policy (fair-share) the fraction α = min(1, B / Σ b_j) is the speed at which every active application goes
-through its operation, measured in seconds of its dedicated run. Let virtual time pass at speed α: an operation of volume v
-posted at virtual date u completes at u + v / b_i, whatever comes and goes meanwhile. So a heap of virtual dates of
-completion replaces all scans: an event costs log n + log m, with n active of m applications, and nothing is updated for
-those whom it does not concern. Virtual time starts anew whenever nobody is active.
+Under such a policy (fair-share) the fraction α = min(1, B / Σ b_j) is the speed at which every active application proceeds
+through its operation, in seconds of its dedicated run. Let virtual time pass at speed α: an operation of volume v posted at
+virtual date u completes at u + v / b_i, whatever is posted or completed meanwhile. So a heap of virtual completion dates
+replaces all scans. An event costs log n + log m, with n active of m applications, and updates nothing for the others.
+Virtual time restarts whenever nobody is active.
 
-What is under way is written into the places of the one store when the kernel comes back, or invariants are checked.
+The places of the store are filled in when the kernel returns, or when invariants are checked.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def pass_virtual_time(state: State, before: float) -> None:
 
 @inlined_kernel
 def is_complete(state: State) -> bool:
-    """Whether at most 1e-12 of the operation on top of the heap is left."""
+    """Whether the operation on top of the heap is complete (`COMPLETE`)."""
     left = state.finishes[0].time - state.clock[VIRTUAL]
     return bool(left <= COMPLETE * state.own[state.finishes[0].index].alone)
 

@@ -1,4 +1,4 @@
-"""What is shared and who shares it: platform, applications, workloads, their units and files."""
+"""The model: platform, applications and workloads, their units, files and errors."""
 
 from penstock.model.application import Application
 from penstock.model.curve import Curve

@@ -14,18 +14,30 @@ from penstock.model.platform import Platform
 
 @dataclass(frozen=True)
 class Application:
-    """One application A_i.
+    """One application A_i: a chain of work and I/O on nodes of its own (000 §3.1).
 
-    `nodes` is its size p_i, `release` its release time τ_i, `lead` seconds of work before its first phase (which belong to
-    no iteration). `bandwidth` replaces min(p_i · b, B) as its cap b_i; `progress` is what it has done, in seconds of its
-    dedicated run, between its release and the begin of the window (by default: all of that time, a yield of 1). `nominal` is
-    what an iteration is known as beforehand, seconds of work and bytes of I/O, where phases vary (by default: their means).
-    `read_bandwidth` b_r and `write_bandwidth` b_w replace its cap in one direction (004 §3.2). `curve`
-    is its bandwidth by the number of I/O resources it uses (002 §III.B), `best_count` the number with which it is fastest,
-    where that is all that is known; `directory` is where its files lie, for placing them. `rounds` is how many equal rounds
-    of collective buffering, or files, an operation is made of: it can be interrupted between two only (003 §III.C), and
-    anywhere if not given. `placement` lists the I/O resources it uses, numbered from 0. `share` is its part S_k of the burst
-    buffer, in bytes, where that is divided (004 §6.2).
+    Args:
+        name: its name, unique in a workload.
+        phases: the chain; `Application.of` makes it from a list of pairs.
+        nodes: p_i, the number of nodes.
+        release: τ_i, the date in seconds at which it may start.
+        lead: seconds of work before the first phase, which belong to no iteration.
+        bandwidth: the cap b_i in bytes/s, in place of min(p_i · b, B).
+        progress: seconds of its dedicated run that are done between release and T_begin; by default all of that time,
+            which is a yield of 1.
+        nominal: (seconds of work, bytes of I/O) of an iteration as known beforehand; by default the means of the chain.
+        read_bandwidth: b_r in bytes/s, its cap when it reads (004 §3.2).
+        write_bandwidth: b_w in bytes/s, its cap when it writes.
+        curve: its bandwidth by the number of I/O resources it uses (002 §III.B).
+        best_count: the number of I/O resources with which it is fastest, where the curve is not known.
+        directory: where its files are, for commands that place them.
+        rounds: how many equal rounds (or files) an operation consists of. It can be interrupted only between two of them
+            (003 §III.C); anywhere by default.
+        placement: the I/O resources it uses, numbered from 0.
+        share: S_k, its part of the burst buffer in bytes, where that is divided (004 §6.2).
+
+    Raises:
+        InputError: for a value that has no meaning; the text names the field.
     """
 
     name: str
@@ -69,7 +81,7 @@ class Application:
             raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
 
     def _check_resources(self) -> None:
-        """What it does on I/O resources."""
+        """Check the fields that concern I/O resources."""
         if self.curve is not None:
             try:
                 object.__setattr__(self, "curve", Curve.of(self.curve))
@@ -82,7 +94,18 @@ class Application:
 
     @classmethod
     def of(cls, name: str, phases: Iterable[object], **options: object) -> Application:
-        """An application from a list of pairs: ``Application.of("a", [("work", 10), ("io", "3 GB")])``."""
+        """Make an application from a list of phases.
+
+        Args:
+            name: its name.
+            phases: pairs and repetitions, as `Phases.of` takes them.
+            options: further fields of `Application` by name.
+
+        Example:
+            >>> from penstock import Application
+            >>> Application.of("a", [("work", "1 min"), ("io", "3 GB")], nodes=4, release=10.0).nodes
+            4
+        """
         return cls(name, Phases.of(phases), **options)  # type: ignore[arg-type]  # __post_init__ checks them
 
     def cap(self, platform: Platform) -> float:
@@ -100,7 +123,7 @@ class Application:
         return self.write_bandwidth or self.bandwidth or self.cap(platform)
 
     def seconds_alone(self, bandwidth: float) -> float:
-        """T_i(b): how long it takes with nobody in its way, at `bandwidth` bytes/s, the lead included (001 eq. III.1)."""
+        """T_i(b): seconds that it takes alone at `bandwidth` bytes/s, lead included (001 eq. III.1)."""
         return self.lead + float(self.phases.dedicated_seconds(bandwidth).sum())
 
 

@@ -23,10 +23,17 @@ __getattr__ = old_names(__name__, together="total_bandwidth")
 
 @dataclass(frozen=True)
 class Curve:
-    """Bandwidths in bytes/s at measured counts of I/O resources, ascending from 1.
+    """The bandwidth of an application by the number of I/O resources it uses (002 §III.B).
 
-    Between two measured counts it is linear, beyond the last one constant. Going without I/O resources, which some systems
-    allow, is no point of the curve.
+    Between two measured counts the curve is linear, beyond the last one constant. Access without I/O resources, which some
+    systems allow, is no point of it.
+
+    Args:
+        counts: numbers of I/O resources, ascending from 1.
+        bandwidths: bytes/s at each of them.
+
+    Raises:
+        InputError: for counts that do not ascend from 1, or bandwidths that are not above 0.
     """
 
     counts: tuple[int, ...]
@@ -45,39 +52,45 @@ class Curve:
 
     @classmethod
     def of(cls, points: object) -> Curve:
-        """A curve from a mapping of counts to bandwidths: ``Curve.of({1: "1 GB/s", 2: "1.8 GB/s"})``."""
+        """Make a curve from a mapping of counts to bandwidths.
+
+        Example:
+            >>> from penstock.model.curve import Curve
+            >>> Curve.of({1: "1 GB/s", 3: "2 GB/s"}).upto(4)
+            array([1.0e+09, 1.5e+09, 2.0e+09, 2.0e+09])
+        """
         if isinstance(points, Curve):
             return points
         return cls(*by_count(points, 'is not a curve; expected {"1": bytes/s, "2": bytes/s, …}', _count))
 
     def document(self) -> dict[str, float]:
-        """The curve as a file has it."""
+        """The curve as a workload file has it."""
         return document(self.counts, self.bandwidths)
 
     def upto(self, resources: int) -> NDArray[np.float64]:
-        """b(1), …, b(N) in bytes/s: entry n − 1 is the bandwidth with n of the N resources."""
+        """b(1), …, b(N) in bytes/s for N = `resources`: entry n − 1 is the bandwidth with n of them."""
         return np.interp(np.arange(1, resources + 1), self.counts, self.bandwidths)
 
     @cached_property
     def largest(self) -> float:
-        """The largest bandwidth it has at a measured count, and so at any."""
+        """The largest bandwidth in bytes/s, which is one at a measured count."""
         return max(self.bandwidths)
 
 
 def total_bandwidth(curves: Iterable[Curve]) -> float:
-    """What applications of those curves can use at once, in bytes/s: a link that carries so much never holds them up."""
+    """What applications of these curves can use at once, in bytes/s: a link of this bandwidth never slows them down."""
     return sum(curve.largest for curve in curves)
 
 
 def _count(key: object) -> int:
-    """A count of I/O resources; 0 of them is no point."""
+    """A count of I/O resources, 1 or more."""
     if count_of_key(key) == 0 and not isinstance(key, bool):
         raise InputError("0", "direct access without I/O resources is no point of a curve; expected counts from 1 on")
     return as_count(key, "I/O resources")
 
 
 def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The counts, ascending, and the value at each; what is no mapping gets the `refusal`."""
+    """The counts of a mapping, ascending, and the value at each; anything but a mapping gets the error text `refusal`."""
     if not isinstance(points, Mapping):
         raise InputError("", f"{short(points)} {refusal}")
     measured = {count(key): value for key, value in points.items()}
@@ -88,15 +101,15 @@ def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tu
 
 
 def count_of_key(key: object) -> object:
-    """A count as it is, or out of the string that JSON makes of it."""
+    """A count as it is, or as the integer of the string that JSON makes of a key."""
     return int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
 
 
 def as_count(key: object, what: str) -> int:
-    """A count of `what`, from 1 on."""
+    """A count of `what`, 1 or more."""
     return parse_units.count(count_of_key(key), str(count_of_key(key)), what)
 
 
 def document(counts: tuple[int, ...], values: tuple[float, ...]) -> dict[str, float]:
-    """The points as a file has them."""
+    """The points as a workload file has them."""
     return {str(count): value for count, value in zip(counts, values, strict=True)}

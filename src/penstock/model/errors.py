@@ -20,11 +20,16 @@ _IN_WORKLOAD: Final = re.compile(r"(platform|applications|window)\b")
 
 
 class PenstockError(Exception):
-    """What went wrong, in one line that a user can act on."""
+    """An error that a user can act on; its text is one line."""
 
 
 class InputError(PenstockError):
-    """A wrong value; `place` is its path inside the file or object, such as ``applications[3].phases[17]``."""
+    """A wrong value in a file, on the command line or in a constructor.
+
+    Args:
+        place: the path of the value inside the file or object, such as ``applications[3].phases[17]``.
+        message: the value, what is wrong with it, and what is expected.
+    """
 
     def __init__(self, place: str, message: str) -> None:
         self.place = place
@@ -40,15 +45,15 @@ class InputError(PenstockError):
         return InputError(path, str(self))
 
     def of_workload(self, path: str) -> InputError:
-        """The same error, with the name of the file in front where it is about a workload and does not have it yet.
+        """The same error with the name of the file in front, if it is about a workload and does not have that yet.
 
-        What is found after reading a file knows only the place in it.
+        Errors found after a file was read know only the place in it.
         """
         return self.in_file(path) if _IN_WORKLOAD.match(self.place) and self.place != path else self
 
 
 class PolicyFault(PenstockError):
-    """A policy gave rates that no link can carry, or failed to run; the text names it."""
+    """A policy gave rates that the link cannot carry, or raised an exception; the text names the policy."""
 
 
 def short(value: object) -> str:

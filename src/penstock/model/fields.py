@@ -1,4 +1,4 @@
-"""Which of the optional fields of a workload file a workload has, by the names that the documentation gives them."""
+"""The optional fields of a workload file that a workload has, under the names of the documentation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
 
 
 def fields(workload: Workload) -> list[str]:
-    """The fields that say something: a default says nothing, nor does a bandwidth that only fills in for the curves."""
+    """The names of the fields that carry information.
+
+    A default carries none, nor does a bandwidth that only stands for the sum of the curves.
+    """
     return [*_of_platform(workload.platform, workload), *_of_buffer(workload.platform.buffer), *_of_applications(workload)]
 
 
@@ -41,7 +44,7 @@ def _of_platform(platform: Platform, workload: Workload) -> Iterator[str]:
 
 
 def _of_buffer(buffer: Buffer | None) -> Iterator[str]:
-    """A buffer whose size is to be found has one name; the others are known by their parts."""
+    """A buffer whose size has to be found has one name; others are named by their parts."""
     if buffer is None:
         return
     if buffer.size is None:

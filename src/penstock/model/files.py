@@ -64,9 +64,22 @@ _APPLICATION_KEYS: Final = (
 
 
 def read(path: str | os.PathLike[str]) -> Workload:
-    """The workload in the file; ``-`` reads JSON or YAML from standard input.
+    """Read a workload file.
 
-    Raises InputError with one line that names the file, the place in it, the value and what is expected.
+    Args:
+        path: a file that ends in .json, .yaml, .yml or .parquet; ``-`` reads JSON or YAML from standard input.
+
+    Raises:
+        InputError: with one line that names the file, the place in it, the value and what is expected.
+
+    Example:
+        >>> import penstock, tempfile
+        >>> from penstock.workloads.demo import demo
+        >>> with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        ...     penstock.write(demo(), file.name)
+        ...     workload = penstock.read(file.name)
+        >>> len(workload.applications)
+        8
     """
     name = os.fspath(path)
     try:
@@ -81,7 +94,17 @@ def read(path: str | os.PathLike[str]) -> Workload:
 
 
 def write(workload: Workload, path: str | os.PathLike[str]) -> None:
-    """Write the workload in the format of the suffix, by way of a temporary file; ``-`` writes JSON to standard output."""
+    """Write a workload to a file, in the format of the suffix, without loss.
+
+    The file appears complete or not at all: it is written under a temporary name first.
+
+    Args:
+        workload: what to write.
+        path: a name that ends in .json, .yaml, .yml or .parquet; ``-`` writes JSON to standard output.
+
+    Raises:
+        InputError: if the suffix is unknown or the file cannot be written.
+    """
     name = os.fspath(path)
     if name == "-":
         sys.stdout.write(to_json(workload))
@@ -102,7 +125,7 @@ def write(workload: Workload, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes when it does not."""
+    """A temporary file beside `path` that replaces it when the block succeeds, and is removed when it fails."""
     if path.is_dir():
         raise InputError(str(path), "is a directory; expected the name of a file to write")
     try:
@@ -140,8 +163,8 @@ def from_document(document: object) -> Workload:
 def read_platform(document: object, applications: tuple[Application, ...] = ()) -> Platform:
     """The platform that a parsed object describes.
 
-    One of I/O resources may leave out its `bandwidth` if all `applications` have a curve: it is then what they can use
-    together, so that the link between the resources and the rest never counts.
+    A platform of I/O resources may omit its `bandwidth` if all `applications` have a curve. It is then what they can use at
+    once, so that only the resources limit them.
     """
     fields = dict(_object(document, "platform", _PLATFORM_KEYS, needed=()))
     curves = [application.curve for application in applications if application.curve is not None]
@@ -157,7 +180,7 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
 
 
 def application_options(document: object, place: str, index: int, *, phases: bool) -> dict[str, Any]:
-    """The fields of one application but its chain, `phases` telling whether the object must hold that too."""
+    """The fields of one application without its chain; `phases` tells whether the object must have that too."""
     keys = (*_APPLICATION_KEYS, "phases") if phases else _APPLICATION_KEYS
     fields = dict(_object(document, place, keys, needed=("phases",) if phases else ()))
     fields.setdefault("name", f"a{index}")
@@ -277,7 +300,7 @@ def _parse(text: str, suffix: str) -> object:
 
 
 def parse_yaml(text: str, expected: str) -> object:
-    """The YAML document; InputError with the line and what was `expected` if it is none, or if an object has a key twice."""
+    """The YAML document; InputError with the line and what was `expected` if it is not YAML or repeats a key."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

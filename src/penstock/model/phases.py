@@ -1,6 +1,6 @@
 """The chain of phases of an application: work in seconds, I/O operations in bytes (000 §3.1.1).
 
-A chain is two parallel arrays, so that ten million phases take 90 MB and are handed to compiled code without a copy.
+A chain is two parallel arrays: ten million phases take 90 MB, and compiled code reads them without a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """An immutable chain: `kinds` holds the codes WORK, IO, READ, WRITE; `amounts` seconds of work or bytes of I/O."""
+    """An immutable chain of phases; `Phases.of` makes one from a list.
+
+    Args:
+        kinds: for each phase its code: 0 WORK, 1 IO, 2 READ, 3 WRITE. IO is I/O of which the direction does not matter.
+        amounts: for each phase seconds of work or bytes of I/O, 0 or more.
+
+    Raises:
+        InputError: if the chain is empty, or a phase has an unknown kind or an amount that is negative or not finite.
+    """
 
     kinds: NDArray[np.uint8]
     amounts: NDArray[np.float64]
@@ -49,8 +57,18 @@ class Phases:
 
     @classmethod
     def of(cls, phases: Iterable[object]) -> Phases:
-        """A chain from pairs such as ``("work", 10.0)``, ``("io", "3 GB")``, and repetitions
-        ``{"repeat": 5, "phases": […]}``.
+        """Make a chain from pairs of kind and amount, and repetitions of such.
+
+        Args:
+            phases: pairs such as ``("work", 10.0)`` or ``("io", "3 GB")``, and ``{"repeat": 5, "phases": […]}``.
+
+        Raises:
+            InputError: for an entry that is neither; the text names its place.
+
+        Example:
+            >>> from penstock import Phases
+            >>> Phases.of([("work", 10.0), {"repeat": 3, "phases": [("io", "2 GB"), ("work", 5.0)]}])
+            <Phases: 7 phases, 3 I/O operations>
         """
         kinds, amounts = array("B"), array("d")
         for index, phase in enumerate(phases):
@@ -69,7 +87,7 @@ class Phases:
         return int(np.count_nonzero(self.asks))
 
     def dedicated_seconds(self, cap: float) -> NDArray[np.float64]:
-        """How long each phase lasts on an idle machine at bandwidth `cap`: w, or d_min = v / b_i (000 eq. 3)."""
+        """Seconds that each phase lasts alone with `cap` bytes/s: w, or d_min = v / b_i (000 eq. 3)."""
         return np.where(self.kinds == WORK, self.amounts, self.amounts / cap)
 
     def __len__(self) -> int:

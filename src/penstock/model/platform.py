@@ -20,9 +20,16 @@ from penstock.model.errors import InputError, short
 
 @dataclass(frozen=True)
 class Degradation:
-    """The part of the bandwidth that is left, above 0 and at most 1, at measured numbers of concurrent transfers, ascending.
+    """What is left of the bandwidth when several transfers share it, as a function d(k) of their number k (001 §I.A.4).
 
-    One transfer has all of it. Between two measured numbers it is linear, beyond the last one constant.
+    d(1) = 1. Between two measured counts d is linear, beyond the last one constant.
+
+    Args:
+        counts: numbers of transfers at which it was measured, ascending from 2 or more.
+        parts: at each of them the part of the bandwidth that is left, above 0 and at most 1.
+
+    Raises:
+        InputError: for counts that do not ascend or parts outside that range.
     """
 
     counts: tuple[int, ...]
@@ -40,18 +47,24 @@ class Degradation:
 
     @classmethod
     def of(cls, points: object) -> Degradation:
-        """From a mapping of counts to parts: ``Degradation.of({4: 0.84})`` where 4 transfers lose 16 %."""
+        """Make a degradation from a mapping of counts to parts.
+
+        Example:
+            >>> from penstock.model import Degradation
+            >>> Degradation.of({4: 0.85}).upto(4)  # 4 transfers lose 15 %
+            array([1.  , 0.95, 0.9 , 0.85])
+        """
         if isinstance(points, Degradation):
             return points
         refusal = 'is no degradation; expected {"2": part, "4": part, …}'
         return cls(*by_count(points, refusal, lambda key: as_count(key, "transfers")))
 
     def document(self) -> dict[str, float]:
-        """The degradation as a file has it."""
+        """The degradation as a workload file has it."""
         return document(self.counts, self.parts)
 
     def upto(self, transfers: int) -> NDArray[np.float64]:
-        """d(1), …, d(k): entry k − 1 is the part that is left for k transfers together."""
+        """d(1), …, d(k) for k = `transfers`: entry k − 1 is the part that is left for k transfers."""
         return np.interp(np.arange(1, transfers + 1), (1, *self.counts), (1.0, *self.parts))
 
 
@@ -60,9 +73,12 @@ _BUFFER_KEYS: Final = ("size", "bandwidth", "resources")
 
 @dataclass(frozen=True)
 class Buffer:
-    """A burst buffer between the nodes and the I/O system: its `size` S in bytes, and the `bandwidth` B_BB in bytes/s at
-    which it can be filled, unbounded if not given (004 §3.1). `resources` are the I/O resources it stands before, which can
-    only be all of them.
+    """A burst buffer between the nodes and the I/O system (004 §3.1).
+
+    Args:
+        size: S in bytes; None if it has to be found.
+        bandwidth: B_BB, the bytes/s at which it can be filled; unbounded if not given.
+        resources: the I/O resources behind it, which can only be all of them.
     """
 
     size: float | None = None
@@ -79,7 +95,7 @@ class Buffer:
 
     @classmethod
     def of(cls, fields: object) -> Buffer:
-        """A buffer from a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``."""
+        """Make a buffer from a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``."""
         if isinstance(fields, Buffer):
             return fields
         if not isinstance(fields, dict) or not set(fields) <= set(_BUFFER_KEYS):
@@ -88,7 +104,7 @@ class Buffer:
         return cls(**fields)
 
     def document(self) -> dict[str, Any]:
-        """The buffer as a file has it."""
+        """The buffer as a workload file has it."""
         fields = {"size": self.size, "bandwidth": self.bandwidth, "resources": self.resources and list(self.resources)}
         return {key: value for key, value in fields.items() if value is not None}
 
@@ -109,12 +125,26 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Platform:
-    """`bandwidth` B of the I/O system and `node_bandwidth` b of one node, in bytes/s; `nodes` of the machine.
+    """The machine: one I/O system that all applications share (000 §3.1.2).
 
-    Without `node_bandwidth` every application can use all of B by itself. `resources` is the number N of I/O nodes or
-    storage targets where the I/O system is seen as many (002 §III.A). `read_bandwidth` B_r and `write_bandwidth` B_w bound
-    each direction, B if not given, and `buffer` is the burst buffer (004 §3.1).
-    `degradation` is what is left of B when several transfers share it, all of it if not given (001 §I.A.4).
+    Args:
+        bandwidth: B of the I/O system, in bytes/s.
+        node_bandwidth: b of one node, in bytes/s. Without it every application can use all of B.
+        nodes: number of nodes of the machine.
+        resources: number N of I/O nodes or storage targets, where the I/O system is seen as many (002 §III.A).
+        read_bandwidth: B_r, the limit on all reads in bytes/s; B if not given.
+        write_bandwidth: B_w, the limit on all writes in bytes/s; B if not given.
+        buffer: the burst buffer (004 §3.1).
+        degradation: what is left of B when several transfers share it; all of it if not given (001 §I.A.4).
+
+    Raises:
+        InputError: for a value that has no meaning; the text names the field.
+
+    Example:
+        >>> from penstock import Platform
+        >>> platform = Platform("160 GB/s", node_bandwidth="1 GB/s", nodes=640)
+        >>> platform.cap(100)
+        100000000000.0
     """
 
     bandwidth: float
@@ -149,16 +179,16 @@ class Platform:
 
     @property
     def read_limit(self) -> float:
-        """B_r, what can be read from the I/O system at once, in bytes/s; never above B."""
+        """The limit on all reads, B_r in bytes/s, never above B."""
         return min(self.read_bandwidth or self.bandwidth, self.bandwidth)
 
     @property
     def write_limit(self) -> float:
-        """B_w, what can be written to the I/O system at once, in bytes/s; never above B."""
+        """The limit on all writes, B_w in bytes/s, never above B."""
         return min(self.write_bandwidth or self.bandwidth, self.bandwidth)
 
     def cap(self, nodes: int) -> float:
-        """The largest bandwidth that `nodes` nodes can use: b_i = min(p_i · b, B) (000 eq. 1)."""
+        """The largest bandwidth that so many nodes can use, b_i = min(p_i · b, B), in bytes/s (000 eq. 1)."""
         if self.node_bandwidth is None:
             return self.bandwidth
         return min(nodes * self.node_bandwidth, self.bandwidth)

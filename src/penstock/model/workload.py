@@ -13,7 +13,23 @@ from penstock.model.platform import Platform
 
 @dataclass(frozen=True)
 class Workload:
-    """`window` is [T_begin, T_end]; without one every application runs to its end."""
+    """The applications that share a platform (000 §3.2). It is checked when it is made, and immutable.
+
+    Args:
+        platform: the machine they share.
+        applications: one or more, with different names. Results list them in this order.
+        window: [T_begin, T_end] in seconds, the steady state to measure. Without one every application runs to its end.
+
+    Raises:
+        InputError: for a value that has no meaning; the text names its place, such as ``applications[3].nodes``.
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> chain = [("work", 10.0), ("write", "5 GB")]
+        >>> workload = Workload(Platform("1 GB/s"), (Application.of("a", chain), Application.of("b", chain)))
+        >>> len(workload.applications)
+        2
+    """
 
     platform: Platform
     applications: tuple[Application, ...]
@@ -39,11 +55,11 @@ class Workload:
 
     @cached_property
     def begin(self) -> float:
-        """T_begin, or without a window the earliest release; found once, as every application is asked about it."""
+        """T_begin in seconds, or without a window the earliest release."""
         return self.window[0] if self.window else min(a.release for a in self.applications)
 
     def start(self, application: Application) -> float:
-        """When its listed phases begin: at its release, or with the window if it was released before."""
+        """The date, in seconds, at which its listed phases begin: its release, or T_begin if it was released earlier."""
         return max(application.release, self.begin)
 
     def history(self, application: Application) -> float:
@@ -54,8 +70,9 @@ class Workload:
 
     @cached_property
     def on_resources(self) -> bool:
-        """Whether it runs on I/O resources: the platform has some, and all applications have a curve, or some a placement;
-        else on one link.
+        """Whether the workload runs on I/O resources instead of one link.
+
+        It does if the platform has some, and all applications have a curve or some have a placement.
         """
         curves = all(application.curve is not None for application in self.applications)
         placed = any(application.placement is not None for application in self.applications)
@@ -63,7 +80,11 @@ class Workload:
 
     @cached_property
     def placement(self) -> tuple[tuple[int, ...], ...] | None:
-        """The I/O resources that each application uses; None if none of them says so."""
+        """The I/O resources that each application uses, numbered from 0; None if no application lists them.
+
+        Raises:
+            InputError: if some applications have a placement and others do not.
+        """
         given = [application.placement for application in self.applications]
         if not any(given):
             return None
@@ -75,7 +96,7 @@ class Workload:
 
     @cached_property
     def shares(self) -> tuple[float, ...] | None:
-        """Bytes of the buffer that each application has, 0 where it does no I/O; None if the buffer is one pool."""
+        """Bytes of the buffer that each application owns, 0 where it does no I/O; None if the buffer is one pool."""
         given = [application.share for application in self.applications]
         return None if all(share is None for share in given) else tuple(share or 0.0 for share in given)
 
@@ -106,7 +127,7 @@ class Workload:
             )
 
     def _check_shares(self) -> None:
-        """Refuse shares of a buffer that is not there, or of which somebody has none, or more than there is."""
+        """Refuse shares of a missing buffer, missing shares, and shares larger than the buffer."""
         given = [application.share for application in self.applications]
         first = next((index for index, share in enumerate(given) if share is not None), None)
         if first is None:

@@ -1,4 +1,4 @@
-"""Who gets how much bandwidth now: one small pure function a policy."""
+"""Policies: each is one small pure function that decides who gets how much bandwidth now."""
 
 from penstock.policies.policy import Need, Policy
 from penstock.policies.registry import REGISTRY, expand, find

@@ -1,19 +1,19 @@
-"""closing-yield: short transfers first while there is time to make good for it, the lowest yields as the window closes.
+"""closing-yield: short transfers first while lost time can still be made up, the lowest yields as the window closes.
 
-The minimum yield is taken at T_end. Before that, an application that has fallen behind can catch up: it loses no more time
-once it goes first. So early in a window the order may favour short transfers, which loses the least time in sum, and what
-some applications lose more than others can be evened out later; at the end nothing can. With
+The minimum yield is measured at T_end. Before that, an application that has fallen behind can catch up: once it goes first,
+it loses no more time. So early in a window the order may favour short transfers, which loses the least time in sum, and
+differences between applications can be evened out later; at the end nothing can. With
 
-- l_i = 1 − y_i, the part of its time that A_i has lost, over the largest of the active ones;
-- x_i = V_i over the largest of the active ones;
+- l_i = 1 − y_i, the part of its time that A_i has lost, relative to the largest among the active applications;
+- x_i = V_i, relative to the largest among the active applications;
 - f_i = (T_end − t) / (T_end − τ_i), the part of its time that is still to come,
 
-the order is that of l_i − (k + (1 − k)·f_i)·x_i, largest first. All terms are between 0 and 1, whatever the workload's
-units. The parameter k keeps part of the weight of short transfers to the end: above 0 it is more efficient and less fair.
-For k > 1 the weight is k throughout. Without a window the end may come at any time: f_i = 0, and with k = 0 it is
+the order is that of l_i − (k + (1 − k)·f_i)·x_i, largest first. All terms are between 0 and 1, whatever the units of the
+workload. The parameter k keeps part of the weight of short transfers to the end: above 0 it is more efficient and less
+fair. For k > 1 the weight is k throughout. Without a window the end may come at any time: f_i = 0, and with k = 0 this is
 greedy-yield.
 
-Where transfers are long beside the window, as in the APEX windows, the order should not wait for the next event: the
+Where transfers are long compared with the window, as in the APEX windows, the order should not wait for the next event: the
 periodic form decides anew every δ seconds, as periodic-greedy-yield does.
 """
 

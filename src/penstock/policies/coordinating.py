@@ -1,23 +1,23 @@
-"""coordinating: who comes waits, interferes or interrupts, whichever is best for the machine (003 §III.A.4, §IV.D).
+"""coordinating: a newcomer waits, interferes or interrupts, whichever is best for the machine (003 §III.A.4, §IV.D).
 
 A *plan* is a group of applications that share the link now, as under interfering, and a queue of others that then have it
-one at a time, each at its cap. With the volumes that are left it tells when every pending operation will end, and so T_i,
-its I/O time from posting to end, and what a metric of the machine becomes:
+one at a time, each at its cap. From the remaining volumes a plan predicts when every pending operation ends, and so T_i, its
+I/O time from posting to end, and the value of a metric of the machine:
 
 - `cpu-seconds`, Σ N_i·T_i: CPU time that waits for I/O (003 §IV.D);
 - `interference`, Σ I_i with I_i = T_i / T_i(alone): the sum of interference factors (003 §III.A.4);
 - `io-time`, Σ T_i: the sum of I/O times (003 §IV.B);
 - `max-interference`, max I_i: the largest interference factor.
 
-The policy keeps no state. At every event the group is whoever moves now (or, where nobody does, the earliest posted), and
-the others come in the order of their postings, as if each arrived just now. For each the plan that is best for the metric is
-taken of: it waits in the queue, at any place from the last to the first; it interferes, which is to join the group; it
-interrupts, which is to have the link alone, the interrupted going to the head of the queue, earliest posted first. A later
-one of these must be better by more than 1e-12 of the metric, so that ties prefer waiting. For two applications that is what
-003 does at an arrival. For more, all who wait are decided upon again when something new is known, as `Release` does there;
-who moves is never stopped but by an interruption.
+The policy keeps no state. At every event the group is whoever moves now (or, if nobody does, the earliest posted), and the
+others are added in the order of their postings, as if each arrived just now. For each of them the policy takes the best of
+these plans: the newcomer waits in the queue, at any place from the last to the first; it interferes, joining the group; or
+it interrupts, which gives it the link alone and puts the group at the head of the queue, earliest posted first. A later one
+of these must be better by more than IMPROVEMENT, so that ties prefer waiting. For two applications this is what 003 does at
+an arrival. For more, all that wait are decided again at every event, as `Release` does there; only an interruption stops
+an application that moves.
 
-Predictions know the degradation of the link and the volumes, and neither rounds nor what applications will post later.
+Predictions know the degradation of the link and the volumes, but neither rounds nor what applications will post later.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """due-yield: the lowest yield first, counted as if the pending transfer were done already.
 
-The bound of `penstock.theory.bounds` says in which order operations are due. For every application to end with the
-yield y, the pending operation of A_i must be complete when the time since its release is (P_i + d_i) / y, P_i being its
-progress and d_i the length of the transfer; with a common release that is the order of P_i + d_i, of the progress at the
-*end* of the transfer, where greedy-yield compares the progress of now. Short transfers gain by it, and a short transfer
-keeps the others waiting for less; the parameter c says how much more of that is wanted, the order being that of
-(P_i + c·d_i) / (t − τ_i). With c = 0 it is greedy-yield.
+The bound of `penstock.theory.bounds` tells in which order operations are due. For every application to end with yield y,
+the pending operation of A_i must be complete when the time since its release is (P_i + d_i) / y, where P_i is its progress
+and d_i the length of the transfer. With a common release that is the order of P_i + d_i, the progress at the *end* of the
+transfer, where greedy-yield compares the present progress. This favours short transfers, which keep others waiting for
+less time. The parameter c sets how much: the order is that of (P_i + c·d_i) / (t − τ_i). With c = 0 it is greedy-yield.
 
-d_i is V_i / B, the time for which the link is taken, and not V_i / b_i: where caps differ, the time that the others wait is
-what matters (measured: docs/policies/beyond.md).
+d_i is V_i / B, the time for which the link is taken, and not V_i / b_i: where caps differ, what matters is how long the
+others wait (measured: docs/policies/beyond.md).
 """
 
 from __future__ import annotations

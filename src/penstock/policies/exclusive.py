@@ -1,7 +1,7 @@
 """Exclusive, non-preemptive access: one application at a time has the link, to the end of its operation (001 §II.A.3).
 
-When the link falls free, the waiting application that comes first has it, at its cap (readings: volume / min(cap, B)). The
-orders are those of 001 §II.D.1 and §III.C.1. All take time n.
+When the link becomes free, the first waiting application in an order gets it, at its cap (readings: volume / min(cap, B)).
+The orders are those of 001 §II.D.1 and §III.C.1. All take time n.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""interrupting: whoever comes last has the link to itself, the others go on afterwards (003 §III.A)."""
+"""interrupting: the last to come has the link to itself, the others go on afterwards (003 §III.A)."""
 
 from __future__ import annotations
 

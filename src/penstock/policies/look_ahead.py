@@ -1,4 +1,4 @@
-"""look-ahead-greedy-yield: who, if served first, leaves the best minimum yield at the next completion? (000 §4.1)"""
+"""look-ahead-greedy-yield: serve first whom it takes for the best minimum yield at the next completion (000 §4.1)."""
 
 from __future__ import annotations
 

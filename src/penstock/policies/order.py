@@ -1,8 +1,8 @@
-"""Total orders of the active applications, and the greedy filling of the link in such an order (000 §4.1).
+"""Total orders of the active applications, and greedy filling of the link in such an order (000 §4.1).
 
-Applications are ordered by a key, lowest first; ties go to the earlier posting, then to the lower index. Yields compare
-rounded to 1e-12 and times to 1e-9 s, so that a rounding error in the last bit decides nothing and independent
-implementations agree.
+Applications are ordered by a key, lowest first. Ties go to the earlier posting, then to the lower index. Yields compare in
+steps of 1 / YIELD_GRAIN and times in nanoseconds, so that rounding errors decide nothing and independent implementations
+agree.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from penstock.numeric.tolerances import TIME_GRAIN, YIELD_GRAIN
 from penstock.policies.view import View
 
 SHORT = 24
-"""Up to so many are sorted by insertion: 10 take 70 ns then, and 150 ns in a heap."""
+"""Up to so many applications are sorted by insertion: 10 take 70 ns, and 150 ns in a heap."""
 
 
 @step
 def progressed(view: View, i: int) -> float:
-    """P_i, the order of the yields where all are released at once."""
+    """P_i, which orders like the yield where all have one release."""
     return float(view.progress[i])
 
 
@@ -35,7 +35,7 @@ def yield_now(view: View, i: int) -> float:
 
 @step
 def rounded_yield(view: View, i: int) -> float:
-    """The yield as orders compare it, in units of 1e-12."""
+    """The yield as orders compare it, in steps of 1 / YIELD_GRAIN."""
     return float(np.rint(yield_now(view, i) * YIELD_GRAIN))
 
 
@@ -55,7 +55,7 @@ def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
 
 @step
 def earlier(view: View, i: int, j: int) -> bool:
-    """Whether i has posted before j; of those at the same time the lower index has."""
+    """Whether i posted before j, or at the same time with the lower index."""
     if view.posted[i] != view.posted[j]:
         return bool(view.posted[i] < view.posted[j])
     return bool(view.application[i] < view.application[j])
@@ -90,7 +90,7 @@ def _sift_down(view: View, keys: Floats, root: int, size: int) -> None:
 
 @step
 def sort(view: View, keys: Floats) -> None:
-    """Write all applications, first in order first, to view.order. Heapsort: time n log n; few are inserted one by one."""
+    """Write all applications to view.order, first one first. Heapsort, time n log n; few are inserted one by one."""
     size = len(keys)
     if size <= SHORT:
         sort_few(view, keys)
@@ -112,7 +112,7 @@ def sort(view: View, keys: Floats) -> None:
 
 @step
 def sort_few(view: View, keys: Floats) -> None:
-    """The same, all of them inserted one by one: time n², and half the time to compile."""
+    """The same by insertion only: time n², and half the time to compile."""
     for moved in range(len(keys)):
         place = moved
         while place > 0 and precedes(view, keys, moved, view.order[place - 1]):
@@ -123,8 +123,9 @@ def sort_few(view: View, keys: Floats) -> None:
 
 @step
 def serve_one(view: View, keys: Floats, rates: Floats) -> None:
-    """Give the link to one application until its operation is complete: who holds it, or else the first in the order of the
-    keys. Time n.
+    """Give the link to one application until its operation is complete. Time n.
+
+    It is the one that holds the link, or else the first in the order of the keys.
     """
     if not keep_holder(view, rates):
         serve_first(view, keys, rates)
@@ -132,7 +133,7 @@ def serve_one(view: View, keys: Floats, rates: Floats) -> None:
 
 @step
 def keep_holder(view: View, rates: Floats) -> bool:
-    """Leave the link to who holds it; False, and no rates, if nobody does."""
+    """Leave the link to the application that holds it; False, and no rates, if there is none."""
     for i in range(len(rates)):
         if view.rate[i] > 0.0:
             serve(view, i, rates)
@@ -142,13 +143,13 @@ def keep_holder(view: View, rates: Floats) -> bool:
 
 @step
 def serve_first(view: View, keys: Floats, rates: Floats) -> None:
-    """Give the link to the first in the order of the keys, whoever has it now. Time n."""
+    """Give the link to the first in the order of the keys, even if another holds it. Time n."""
     serve(view, first(view, keys), rates)
 
 
 @step
 def serve(view: View, served: int, rates: Floats) -> None:
-    """Give the link to this one alone."""
+    """Give the link to this application alone."""
     for i in range(len(rates)):
         rates[i] = 0.0
     rates[served] = view.cap[served]
@@ -158,7 +159,7 @@ def serve(view: View, served: int, rates: Floats) -> None:
 def fill(view: View, keys: Floats, rates: Floats) -> None:
     """Give each application in the order of the keys its cap, until the link is full (000 §4.1, FCFS).
 
-    Time n, and log n for each but the first: where one can use the whole link, nobody else is looked at.
+    Time n, and log n for each application but the first: where the first can use all of the link, no other is looked at.
     """
     leader = first(view, keys)
     serve(view, leader, rates)
@@ -169,9 +170,9 @@ def fill(view: View, keys: Floats, rates: Floats) -> None:
 
 @step
 def fill_rest(view: View, keys: Floats, rates: Floats, left: float) -> None:
-    """Give what is left to those without a rate, in the order of the keys. Time n for a heap, and log n for each.
+    """Give what is left to the applications without a rate, in the order of the keys. Time n for a heap, and log n for each.
 
-    To look for the first few one by one is quicker by 10 ns for 10 applications, and takes half as long again to compile.
+    A search for the first few one by one is 10 ns faster for 10 applications, and takes half as long again to compile.
     """
     size = len(rates)
     waiting = 0

@@ -22,9 +22,11 @@ from penstock.numeric.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class ServiceOrder:
-    """`rank` has a place in the order for each application, `turns` for the operation of each phase (−1 without one).
+    """An order of applications or of operations, as a policy has planned it.
 
-    The phases are those of all applications, one after the other.
+    Args:
+        rank: for each application its place in the order.
+        turns: for each phase of all applications, one after the other, the place of its operation; −1 without one.
     """
 
     rank: Floats | None = None
@@ -35,7 +37,7 @@ Planner: TypeAlias = Callable[[Workload], ServiceOrder]
 
 
 def in_sequence(workload: Workload, sequence: Sequence[int]) -> ServiceOrder:
-    """The plan in which operations run in this sequence of applications, one entry an operation that asks for the link."""
+    """The order in which operations run in this sequence of applications, one entry an operation of volume above 0."""
     operations = [np.flatnonzero(application.phases.asks) for application in workload.applications]
     first = np.concatenate([[0], np.cumsum([len(application.phases) for application in workload.applications])])
     turns = np.full(int(first[-1]), -1, np.int64)
@@ -49,8 +51,13 @@ def in_sequence(workload: Workload, sequence: Sequence[int]) -> ServiceOrder:
 
 @dataclass(frozen=True)
 class Nominal:
-    """One entry an application: operations n_i, seconds of work a_i and of I/O at full bandwidth b_i of an iteration, and
-    seconds to the first request.
+    """What is known of the applications beforehand, one entry each.
+
+    Args:
+        operations: n_i, operations that ask for the link.
+        work: a_i, seconds of work of an iteration.
+        io: b_i, seconds of its I/O at full bandwidth.
+        first_work: seconds of work before the first operation.
     """
 
     operations: Ints
@@ -60,7 +67,7 @@ class Nominal:
 
 
 def nominal(workload: Workload) -> Nominal:
-    """What is known of the applications of the workload."""
+    """The nominal values of the applications of a workload."""
     couples = [_couple(application, workload.platform) for application in workload.applications]
     return Nominal(
         operations=np.array([application.phases.operations for application in workload.applications], np.int64),
@@ -71,7 +78,7 @@ def nominal(workload: Workload) -> Nominal:
 
 
 def _couple(application: Application, platform: Platform) -> tuple[float, float]:
-    """Seconds of work and of I/O alone of an iteration. Reads and writes may have bandwidths of their own."""
+    """Seconds of work and of I/O alone of an iteration; reads and writes may have different bandwidths."""
     write = min(application.write_speed(platform), platform.write_limit)
     read = min(application.read_speed(platform), platform.read_limit)
     if application.nominal is not None:

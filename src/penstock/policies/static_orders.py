@@ -36,10 +36,21 @@ PERIODIC_ORDERS: Final = ("fifo", "johnson", "most-remain")
 def hierarchical_round_robin(operations: ArrayLike, work: ArrayLike) -> list[int]:
     """The order of Algorithm 1, optimal for uniform jobs (001 §II.B.2, Theorem 2).
 
-    Jobs come by n_i descending, then mean work descending, then index; the first is J_1. There is a stack for each of its
-    operations: S_0, …, S_{n_1−1}. A job of n_1 operations puts one on every stack. A shorter one puts its operations, in
-    increasing stack number, on the next n_i of S_1, …, S_{n_1−1}, cyclically from where the job before it has stopped.
-    Stacks run one after the other, each from the top, so that the operation of J_1 is the last of its stack.
+    Jobs are sorted by n_i descending, then mean work descending, then index; the first is J_1. There is a stack for each of
+    its operations: S_0, …, S_{n_1−1}. A job of n_1 operations puts one on every stack. A shorter job puts its operations, in
+    increasing stack number, on the next n_i of S_1, …, S_{n_1−1}, cyclically from where the job before it stopped. Stacks
+    run one after the other, each from the top, so that the operation of J_1 is the last of its stack.
+
+    Args:
+        operations: n_i of each job.
+        work: mean seconds of work of each job.
+
+    Returns:
+        Job indices, one entry an operation.
+
+    Example:
+        >>> hierarchical_round_robin([3, 1, 1], [5.0, 5.0, 5.0])
+        [0, 1, 0, 2, 0]
     """
     counts = np.asarray(operations, np.int64)
     jobs = np.lexsort((-_grains(work), -counts))
@@ -59,10 +70,22 @@ def hierarchical_round_robin(operations: ArrayLike, work: ArrayLike) -> list[int
 def periodic(
     operations: ArrayLike, work: ArrayLike, io: ArrayLike, by: str, first_work: ArrayLike | None = None
 ) -> list[int]:
-    """The order of a periodic algorithm: in each period one operation of every job that is not finished (001 §II.D.1).
+    """The order of a periodic algorithm: each period has one operation of every unfinished job (001 §II.D.1).
 
-    The order inside a period is the same in all of them. `by` "fifo" it is that of the first requests, by `first_work` (by
-    `work` where it is not given); by "johnson" that of `johnson_rank`; by "most-remain" the most work and I/O in all first.
+    Args:
+        operations: n_i of each job.
+        work: mean seconds of work of each job.
+        io: mean seconds of I/O of each job.
+        by: the order inside all periods: "fifo" by the first request, "johnson" by `johnson_rank`, or "most-remain" by the
+        most
+            work and I/O in all.
+        first_work: seconds to the first request of each job; `work` if not given.
+
+    Returns:
+        Job indices, one entry an operation.
+
+    Raises:
+        InputError: if `by` is unknown.
     """
     counts = np.asarray(operations, np.int64)
     if by == "fifo":
@@ -79,7 +102,11 @@ def periodic(
 def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
     """The place of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
 
-    First the couples with a_i ≤ b_i, a_i rising; then those with a_i > b_i, b_i falling.
+    First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending.
+
+    Example:
+        >>> johnson_rank([3.0, 1.0, 4.0], [2.0, 2.0, 3.0]).tolist()
+        [2, 0, 1]
     """
     a, b = _grains(work), _grains(io)
     return _rank(np.where(a <= b, a, -b), a > b)
@@ -99,7 +126,7 @@ def _rank(*keys: NDArray[Any]) -> Ints:
 
 
 def _sequence(jobs: Ints, rounds: list[Ints], place: Ints) -> list[int]:
-    """The order in which each job has an operation in each of its rounds, and in a round the lowest place comes first."""
+    """The order in which each job has one operation in each of its rounds; within a round the lowest place comes first."""
     if len(jobs) == 0:
         return []
     counts = [len(numbers) for numbers in rounds]
@@ -109,7 +136,7 @@ def _sequence(jobs: Ints, rounds: list[Ints], place: Ints) -> list[int]:
 
 
 def in_turn(view: View, rates: Floats) -> None:
-    """Serve the operation whose turn it is, at its cap, if it is there; else nobody. Time n."""
+    """Serve the operation whose turn it is, at its cap, if it is posted; else nobody. Time n."""
     for i in range(len(rates)):
         rates[i] = view.cap[i] if view.turn[i] == view.completed else 0.0
 

@@ -1,13 +1,13 @@
-"""What a policy sees and what it writes: the one table of columns.
+"""What a policy reads and writes: the one table of columns.
 
-At every event the engine (or the live coordinator) shows a policy the active applications, those with an I/O operation
+At every event the engine (or the live coordinator) shows a policy the active applications, which have an I/O operation
 posted and not complete (000 §4), and asks for a rate for each.
 
-Engine and coordinator keep the active operations in two tables, one row a column and one place an operation: `FLOATS` and
-`INTEGERS` are the first rows of both, in the order in which `View` declares its columns, and the row behind them, `GIVEN`,
-takes the rates. A view is a range of places. Compiled policies are called with the addresses of the tables and make the
-view by themselves, so that columns they do not read cost nothing: a call costs 1 ns, where handing over a view of seventeen
-arrays costs 20.
+Engine and coordinator keep the active operations in two tables, with one row for each column of the view and one place for
+each operation. `FLOATS` and `INTEGERS` name the first rows of both, in the order in which `View` declares its columns. The
+row after them, `GIVEN`, takes the rates. A view is a range of places. Compiled policies are called with the addresses of
+the tables and make the view themselves, so that columns they do not read cost nothing: a call costs 1 ns, where passing a
+view of seventeen arrays costs 20.
 """
 
 # ruff: noqa: ARG001, ARG002
@@ -29,15 +29,15 @@ from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import array_at, number_at, read_only
 
 POSTING: Final = "posting"
-"""Filled when an operation is posted, and then kept."""
+"""Filled when an operation is posted, then constant."""
 MOVING: Final = "moving"
 """Kept up to date while the operation moves."""
 DECIDING: Final = "deciding"
-"""Filled by the decision before."""
+"""Filled by the previous decision."""
 POLICY: Final = "policy"
-"""Room that is the policy's own while it is asked."""
+"""Working memory of the policy during a call."""
 ASKING: Final = "asking"
-"""The same for all operations: filled when the policy is asked."""
+"""The same for all operations; filled before the policy is called."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,29 @@ class Column:
 
 
 class View(NamedTuple):
-    """The active applications at an event, one entry each in every array; the order of the entries means nothing."""
+    """The active applications at an event, with one entry each in every array.
+
+    The order of the entries has no meaning. A policy must not change a column, except for its own `scratch`, `spare` and
+    `order`.
+
+    Example:
+        A policy is a function of a view and of the rates it writes, in bytes/s::
+
+            def shortest_first(view, rates):
+                left = view.bandwidth
+                for i in np.argsort(view.remaining):
+                    rates[i] = min(view.cap[i], left)
+                    left -= rates[i]
+    """
 
     application: Annotated[Ints, Column("position", POSTING)]
-    """Position in the workload; the last resort to break ties."""
+    """Position in the workload; breaks the last ties."""
     remaining: Annotated[Floats, Column("bytes", MOVING)]
-    """V_i: bytes of the pending operation that are still to move."""
+    """V_i: bytes of the pending operation that have not moved yet."""
     cap: Annotated[Floats, Column("bytes/s", POSTING)]
-    """b_i: the most the application can use, in bytes/s; never above `bandwidth`."""
+    """b_i: the most bandwidth that the application can use, in bytes/s; never above `bandwidth`."""
     posted: Annotated[Floats, Column("s", POSTING)]
-    """R_i: when the pending operation was posted, in seconds, to the nanosecond."""
+    """R_i: the date at which the pending operation was posted, in seconds, to the nanosecond."""
     progress: Annotated[Floats, Column("s", MOVING)]
     """Work done plus volume moved over cap since release, in seconds: the numerator of the yield (000 eq. 6)."""
     release: Annotated[Floats, Column("s", POSTING)]
@@ -70,23 +83,23 @@ class View(NamedTuple):
     volume: Annotated[Floats, Column("bytes", POSTING)]
     """Bytes of the pending operation when it was posted."""
     rate: Annotated[Floats, Column("bytes/s", DECIDING)]
-    """Bytes/s that it had until now: above 0 for who holds the link."""
+    """Bytes/s that it had until now; above 0 for those that hold the link."""
     transferring: Annotated[Floats, Column("s", MOVING)]
     """Seconds with some bandwidth so far, over all its operations in this run."""
     whole: Annotated[Floats, Column("s", POSTING)]
-    """Its progress, in seconds, when it will have ended: minus `progress` it is the work and I/O left at full bandwidth."""
+    """Its progress, in seconds, at its end: minus `progress` this is the work and I/O left at full bandwidth."""
     rank: Annotated[Floats, Column("place", POSTING)]
     """Its place in the order that the policy has planned for the workload; 0 without a plan."""
     turn: Annotated[Ints, Column("place", POSTING)]
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
     degradation: Annotated[Floats, Column("part", ASKING)]
-    """Parts of `bandwidth` that 1, 2, … n transfers have together; rates are given as if all were 1."""
+    """Parts of `bandwidth` that 1, 2, … n transfers get together; the policy gives rates as if all were 1."""
     scratch: Annotated[Floats, Column("", POLICY)]
-    """Room for one number an application; its contents mean nothing and may be overwritten."""
+    """Working memory, one number an application; its contents mean nothing."""
     spare: Annotated[Floats, Column("", POLICY)]
-    """The same once more."""
+    """A second column of working memory."""
     order: Annotated[Ints, Column("", POLICY)]
-    """Room for one index an application, likewise."""
+    """Working memory, one index an application."""
     now: Annotated[float, Column("s", ASKING)]
     """t, in seconds."""
     bandwidth: Annotated[float, Column("bytes/s", ASKING)]
@@ -94,7 +107,7 @@ class View(NamedTuple):
     window_end: Annotated[float, Column("s", ASKING)]
     """T_end, in seconds; infinite without a window."""
     parameter: Annotated[float, Column("", ASKING)]
-    """What the policy's parameter is set to; 0 if it has none."""
+    """The value of the policy's parameter; 0 if it has none."""
     completed: Annotated[int, Column("operations", ASKING)]
     """Operations completed so far, of all applications."""
 
@@ -139,9 +152,9 @@ def _compiled_type(name: str) -> Any:
 
 
 class ViewType(types.Type):  # type: ignore[misc]
-    """The view in compiled code: where it is, from which a column is made where it is read.
+    """The view in compiled code: addresses, from which a column is made where it is read.
 
-    As a tuple of eighteen arrays it would be 130 numbers, handed over at every call, and policies took a fifth longer.
+    As a tuple of eighteen arrays it would be 130 numbers to pass at every call, and policies took a fifth longer.
     """
 
     def __init__(self) -> None:
@@ -158,7 +171,7 @@ KEY_SIGNATURE: Final[Any] = types.float64(*[types.intp] * 6)
 
 
 def view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> View:
-    """The view of `size` places from `begin` on. Compiled code hands over addresses, and the length of a row in `stride`."""
+    """The view of `size` places from `begin`. Compiled code passes addresses, and in `stride` the length of a row."""
     places = slice(begin, begin + size)
 
     def column(name: str) -> Any:
@@ -174,7 +187,7 @@ def view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: i
 
 
 def given_at(floats: Any, stride: int, begin: int, size: int) -> Any:
-    """Where the rates of these places go."""
+    """The rates of these places, to be written."""
     return floats[GIVEN, begin : begin + size]
 
 
@@ -249,14 +262,14 @@ def _compiled_given_at(floats: Any, stride: Any, begin: Any, size: Any) -> Any:
 
 
 def asked(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> None:
-    """A policy as the engine calls it: `function`, here a stand-in, makes the rates."""
+    """A policy as the engine calls it; `function` is replaced by the policy's own."""
     function(view_at(floats, integers, moment, degradation, stride, begin, size), given_at(floats, stride, begin, size))
 
 
 def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, place: int) -> float:
-    """The key of one place as the engine asks for it: `function`, here a stand-in, makes it."""
+    """The key of one place as the engine asks for it; `function` is replaced by the policy's own."""
     return function(view_at(floats, integers, moment, degradation, stride, place, 1), 0)  # type: ignore[no-any-return]
 
 
 function: Any = None
-"""Stands for the policy's own function in `asked` and `keyed`; `penstock.numeric.compiled.retargeted` puts it there."""
+"""Placeholder for the policy's own function in `asked` and `keyed`; `penstock.numeric.compiled.retargeted` replaces it."""

@@ -1,8 +1,8 @@
 """Instances on which bandwidth-sharing strategies fail (000 §5, Table 2), as functions of the number of applications m.
 
-The paper prints Example 2; the others are constructed here from what Table 2 says of them. In all of them b_i = B = 1 and
-p_i = 1. Ties go to the application listed first, so the adversary lists first whom the strategy should not serve, and
-`LAST_LISTED_FIRST` is the strategy that knows better.
+The paper prints Example 2. The others are constructed here from what Table 2 says about them. In all of them b_i = B = 1 and
+p_i = 1. Ties go to the application listed first, so the adversary lists first whom the strategy should not serve.
+`LAST_LISTED_FIRST` is the strategy that knows this.
 
 Not constructed: Example 5 (no strategy is closer than 3/2 to the best minimum yield) and Example 6 (best-next-event is
 m/2 − 4 from it).
@@ -23,7 +23,7 @@ _LINK = Platform(bandwidth=1.0)
 
 
 def last_listed_first(view: View, rates: Floats) -> None:
-    """Fill the link in the order of the workload, from its end."""
+    """Fill the link in the order of the workload, the last one first."""
     for i in range(len(rates)):
         view.scratch[i] = -float(view.application[i])
     fill(view, view.scratch, rates)
@@ -38,10 +38,24 @@ LAST_LISTED_FIRST = Policy(
 
 
 def late_comer(m: int, epsilon: float) -> Workload:
-    """Example 1: fair-share is m from the best minimum yield.
+    """Example 1: fair-share is a factor m from the best minimum yield.
 
-    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O; the last one is released at 1 − ε and posts
-    I/O at once. An equal share leaves the late-comer a yield of 1/m; if it is served alone it has 1 and the others 1 − ε.
+    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O. The last one is released at 1 − ε and posts
+    I/O at once. Equal sharing leaves this late-comer a yield of 1/m. Served alone it has 1, and the others have 1 − ε.
+
+    Args:
+        m: number of applications, 2 or more.
+        epsilon: ε, above 0 and small.
+
+    Raises:
+        InputError: if m is too small.
+
+    Example:
+        >>> from penstock.engine import simulate
+        >>> round(simulate(late_comer(4, 1e-6), "fair-share").min_yield, 3)
+        0.25
+        >>> round(simulate(late_comer(4, 1e-6), LAST_LISTED_FIRST).min_yield, 3)
+        1.0
     """
     _require(m, 2)
     early = [Application.of(f"early{i}", [("work", 1.0 - epsilon), ("io", 1.0)]) for i in range(m - 1)]
@@ -50,11 +64,19 @@ def late_comer(m: int, epsilon: float) -> Workload:
 
 
 def two_categories(m: int, epsilon: float, starved: Iterable[int] | None = None) -> Workload:
-    """Example 2, printed in the paper: m/2 applications of category A, m/2 of category B, all with I/O of 2/m at time 0.
+    """Example 2, printed in the paper: half of the applications gain nearly nothing if the wrong half is served.
 
-    A then works for 1; B works for ε/(m/2 − 1) and has I/O of volume 1. Only m/2 operations can complete in the window
-    [0, 1]; the positions not in `starved` are B (default: the first m/2), and a strategy that completes those gains nearly
-    nothing.
+    All m applications post I/O of 2/m at time 0. Those of category A then work for 1; those of category B work for
+    ε/(m/2 − 1) and have I/O of volume 1. Only m/2 operations can complete in the window [0, 1]. A strategy that completes
+    those of B gains nearly nothing.
+
+    Args:
+        m: number of applications, even, 4 or more.
+        epsilon: ε, above 0 and small.
+        starved: positions of category A; by default the last m/2.
+
+    Raises:
+        InputError: if m is odd or too small.
     """
     _require(m, 4, even=True)
     short = epsilon / (m / 2 - 1)
@@ -65,8 +87,14 @@ def two_categories(m: int, epsilon: float, starved: Iterable[int] | None = None)
 
 
 def against(policy: Policy, m: int, epsilon: float) -> Workload:
-    """Example 2 for a given strategy, by an adversary that watches: all are alike until they complete, and whoever completes
-    first is made B, until m/2 are.
+    """Example 2 against a given strategy, by an adversary that watches it.
+
+    All applications are alike until they complete. The adversary makes those that complete first category B, until m/2 are.
+
+    Args:
+        policy: the strategy.
+        m: number of applications, even, 4 or more.
+        epsilon: ε, above 0 and small.
     """
     of_a = set(range(m))
     while len(of_a) > m // 2:
@@ -77,10 +105,14 @@ def against(policy: Policy, m: int, epsilon: float) -> Workload:
 
 
 def one_behind(m: int, epsilon: float) -> Workload:
-    """Example 3: strategies that serve the lowest yield, or the first posted, are m from the best efficiency.
+    """Example 3: strategies that serve the lowest yield, or the first posted, are a factor m from the best efficiency.
 
     The first application has done nothing in the 2 s before the window [0, 1] and has I/O for all of it: its yield stays the
     lowest. The others have lost nothing, and have I/O of ε before work for the rest of the window.
+
+    Args:
+        m: number of applications, 2 or more.
+        epsilon: ε, above 0 and small.
     """
     _require(m, 2)
     behind = Application.of("behind", [("io", 1.0)], release=-2.0, progress=0.0)
@@ -89,11 +121,15 @@ def one_behind(m: int, epsilon: float) -> Workload:
 
 
 def in_step(m: int, cycles: int) -> Workload:
-    """Example 4: sharing between equals is 2 − 1/m from the best minimum yield.
+    """Example 4: sharing between equals is a factor 2 − 1/m from the best minimum yield.
 
-    Each of m applications repeats I/O of 1 and work of m − 1. Staggered, they fill the link and never wait again; with equal
+    Each of m applications repeats I/O of 1 and work of m − 1. Staggered, they fill the link and never wait again. With equal
     progress all complete at once, work at once, and a cycle of m takes 2m − 1. As m and the number of cycles grow, yields
-    are 1/2 in place of 1.
+    are 1/2 instead of 1.
+
+    Args:
+        m: number of applications, 2 or more.
+        cycles: repetitions of the chain.
     """
     _require(m, 2)
     chain = [{"repeat": cycles, "phases": [["io", 1.0], ["work", m - 1.0]]}]

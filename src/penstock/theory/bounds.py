@@ -62,13 +62,19 @@ from penstock.theory.due_dates import DueDates, bisect, compiled_late
 from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
 
 GRID: Final = 24
-"""Between how many parts of the window intervals are tried."""
+"""Parts of the window between which intervals are tried."""
 REFINEMENTS: Final = 8
-"""How often the best interval is moved, each time by half as much."""
+"""How often the best interval is moved, each time by half as much as before."""
 
 
 def min_yield_bound(wanted: LinkDemand, precision: float = YIELD_PRECISION, most: float = 1.0) -> float:
-    """No schedule has a minimum yield above this; `most` is a bound that is known already."""
+    """An upper bound on the minimum yield of any schedule.
+
+    Args:
+        wanted: the demand on one store.
+        precision: where bisection ends.
+        most: a bound that is known already.
+    """
     dates = DueDates(wanted)
 
     def reachable(lowest: float) -> bool:
@@ -94,7 +100,7 @@ def _hull(
 ) -> int:
     """The corners (x, y) of the lower convex envelope of the seconds of the link between the offsets of a span; how many.
 
-    The corners of the staircase below which it is not convex are the begins of pieces, and the two ends. A transfer of
+    The staircase is not convex at the beginnings of pieces; these and the two ends are its corners. A transfer of
     several strands may come last: then it begins late, and is steeper.
     """
     low, high = span
@@ -162,7 +168,7 @@ def compiled_steps() -> Callable[..., Any]:
 
 
 class Intervals:
-    """The loss that each interval of the window proves."""
+    """The loss that each interval of the window proves, in node-seconds."""
 
     def __init__(self, wanted: LinkDemand) -> None:
         self._wanted = wanted
@@ -173,7 +179,7 @@ class Intervals:
         self._room = tuple(np.zeros(room) for _ in range(4))
 
     def loss(self, begin: float, end: float) -> float:
-        """Node-seconds that every schedule loses for what happens between the two dates."""
+        """Node-seconds that every schedule loses because of the I/O between two dates."""
         wanted = self._wanted
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
@@ -190,7 +196,7 @@ class Intervals:
 
 
 def efficiency_bound(wanted: LinkDemand) -> float:
-    """No schedule has an efficiency above this."""
+    """An upper bound on the efficiency of any schedule, for the demand on one store."""
     if not np.isfinite(wanted.end):
         return _bound_to_the_end(wanted)
     intervals = Intervals(wanted)
@@ -209,7 +215,7 @@ def efficiency_bound(wanted: LinkDemand) -> float:
 
 
 def _bound_to_the_end(wanted: LinkDemand) -> float:
-    """Without a window: what all gain, over the shortest time in which all can end."""
+    """Without a window: the gain of all, over the shortest time in which all can end."""
     dates = DueDates(wanted)
     alone = float((wanted.start + wanted.chain).max())
     one_by_one = alone + float(np.dot(wanted.length, wanted.share))
@@ -228,12 +234,14 @@ def _bound_to_the_end(wanted: LinkDemand) -> float:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Upper bounds on the objectives of every schedule of a workload."""
+    """Upper bounds on the objectives of any schedule of a workload."""
 
     min_yield: float
+    """No schedule has a minimum yield above it."""
     efficiency: float
+    """No schedule has an efficiency above it."""
     seconds: float
-    """Time it took."""
+    """Computing time in seconds."""
 
 
 def compile_bounds() -> None:
@@ -245,10 +253,24 @@ def compile_bounds() -> None:
 def bounds(
     workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | Literal[False] | None = None
 ) -> Bounds:
-    """The bounds of the workload. Applications below the link's bandwidth are taken in `pieces` pieces an operation.
+    """Upper bounds on the minimum yield and the efficiency of any schedule of a workload.
 
-    On I/O resources they are those of a `placement`, the workload's own if not given, one link if False: no schedule of
-    these applications on these resources has more. A buffer that has a size, or its shares, is taken as a pool.
+    Args:
+        workload: what is to be scheduled. A buffer that has a size, or the sum of its shares, counts as one pool.
+        pieces: pieces an operation is cut into where its application cannot fill the link; more are slower and tighter.
+        placement: the I/O resources that each application uses; by default the workload's own. The bounds then hold for this
+            placement. False for one link.
+
+    Raises:
+        InputError: for a workload on I/O resources without a placement.
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> from penstock.theory import bounds
+        >>> members = tuple(Application.of(name, [("work", 5.0), ("io", 5.0)]) for name in "ab")
+        >>> found = bounds(Workload(Platform(1.0), members))
+        >>> round(found.min_yield, 6)  # both want the link from 5 s to 10 s; the second ends at 15 s at best
+        0.666667
     """
     begun = time.perf_counter()
     lowest = efficiency = 1.0

@@ -10,7 +10,8 @@ and, for each job, when the next one is ready: not before the link is free. So
 
 The bound is that of one machine: each operation has a *head*, the earliest date at which it can begin, and a *tail*, what
 its job has still to do after it; served by the longest tail, with preemption, they end no later than in any schedule
-(Jackson 1955). Nodes are made level by level, one operation longer at a time. Makespans compare to 1e-12 of themselves.
+(Jackson 1955). Nodes are made level by level, one operation longer at a time. A makespan must be better by more than
+IMPROVEMENT.
 """
 
 from __future__ import annotations
@@ -36,15 +37,25 @@ from penstock.theory.chains import (
 )
 
 MOST_OPERATIONS: Final = 64
-"""How many operations all jobs together may have."""
+"""The largest number of operations of all jobs."""
 MOST_NODES: Final = 20_000
-"""How many nodes a search may keep, up to half a minute; 5 jobs of 4 operations seldom need over 1,000."""
+"""The largest number of nodes that a search keeps, for about half a minute; 5 jobs of 4 operations seldom need 1,000."""
 
 
 def optimal_schedule(jobs: Sequence[Job]) -> ChainSchedule:
-    """A schedule of the smallest makespan; the jobs must be few and short.
+    """A schedule of the smallest makespan, for a few short jobs (001 Definition 2).
 
     At worst there are as many nodes as orders, the multinomial coefficient of the n_i.
+
+    Args:
+        jobs: each a list of couples (seconds of work, seconds of I/O).
+
+    Raises:
+        InputError: if the jobs have too many operations, or the search keeps too many nodes.
+
+    Example:
+        >>> optimal_schedule([[(0.0, 2.0)], [(1.0, 1.0), (3.0, 0.0)]]).makespan  # the link waits 1 s for the second job
+        5.0
     """
     known = chains(jobs)
     operations = sum(c.operations for c in known)
@@ -61,7 +72,7 @@ def optimal_makespan(jobs: Sequence[Job]) -> float:
 
 
 def _candidates(jobs: Sequence[Job]) -> Iterator[ChainSchedule]:
-    """Good schedules to begin with."""
+    """Good schedules to start from."""
     for key in KEYS:
         yield list_schedule(jobs, key)
     yield schedule(jobs, hierarchical_round_robin(jobs))
@@ -79,9 +90,9 @@ class _Rest(NamedTuple):
     after: int
     """Number of what is left then; −1 if no operation is."""
     seconds: float
-    """All work and I/O from the begin of the next operation."""
+    """All work and I/O from the beginning of the next operation."""
     operations: tuple[tuple[float, float, float], ...]
-    """Of each operation: seconds from the begin of the next one to its own, its length, and its tail."""
+    """Of each operation: seconds from the beginning of the next one to its own, its length, and its tail."""
 
 
 class _Node(NamedTuple):

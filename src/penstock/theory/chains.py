@@ -37,19 +37,19 @@ from penstock.policies.static_orders import johnson_rank
 Job: TypeAlias = Sequence[tuple[float, float]]
 
 MOMENT: Final = 1.0 / TIME_GRAIN
-"""An operation posted no more than this many seconds after the link falls free counts as posted then."""
+"""Seconds: an operation posted no later than this after the link becomes free counts as posted then."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A job as the link sees it, in seconds."""
+    """A job without operations of length 0, in seconds."""
 
     work: tuple[float, ...]
-    """Between what is before, the start or an operation, and each operation that asks for the link."""
+    """Work before each operation that asks for the link."""
     io: tuple[float, ...]
-    """What each of them takes, above 0."""
+    """Length of each of these operations, above 0."""
     tail: float
-    """Work after the last one."""
+    """Work after the last operation."""
 
     @property
     def operations(self) -> int:
@@ -63,7 +63,11 @@ class Chain:
 
 
 def chain(job: Job, place: str = "job") -> Chain:
-    """The job without its operations of length 0."""
+    """A job without its operations of length 0.
+
+    Raises:
+        InputError: for a couple with a number that is negative or not finite.
+    """
     work, io, pending = [], [], 0.0
     for index, (a, b) in enumerate(job):
         for seconds in (a, b):
@@ -83,9 +87,12 @@ def chains(jobs: Sequence[Job]) -> list[Chain]:
 
 
 def jobs_of(workload: Workload) -> list[list[tuple[float, float]]]:
-    """The applications as jobs: exclusive access, so an operation lasts v / b_i; work after the last one is a couple (a, 0).
+    """The applications of a workload as jobs with exclusive access, in which an operation takes v / b_i seconds.
 
-    The model has no window and no release dates (001 Definition 3: r_i = 0).
+    Work after the last operation is a couple (a, 0).
+
+    Raises:
+        InputError: if the workload has a window or different releases, which the model does not have (001 Definition 3).
     """
     if workload.window is not None:
         raise InputError("window", "bi-colored chains run to their ends; expected a workload without a window")
@@ -120,7 +127,7 @@ class Numbers(NamedTuple):
 
 
 def numbers(jobs: Sequence[Job]) -> Numbers:
-    """What orders know of the jobs; one without operations counts as a single iteration."""
+    """What orders know of the jobs; a job without operations counts as one iteration."""
     known = chains(jobs)
     operations = np.array([c.operations for c in known], np.int64)
     iterations = np.maximum(1, operations)
@@ -150,7 +157,20 @@ class ChainSchedule:
 
 
 def schedule(jobs: Sequence[Job], order: Sequence[int]) -> ChainSchedule:
-    """The schedule in which the link runs the operations in this order and waits for the next one (001 Definition 1)."""
+    """The schedule in which the link runs operations in this order and waits for the next one (001 Definition 1).
+
+    Args:
+        jobs: each a list of couples (seconds of work, seconds of I/O).
+        order: job indices, one entry an operation of length above 0.
+
+    Raises:
+        InputError: if a job does not appear once for each of its operations.
+
+    Example:
+        >>> jobs = [[(1.0, 2.0), (1.0, 2.0)], [(2.0, 3.0)]]
+        >>> schedule(jobs, [0, 1, 0]).makespan  # operations from 1 s, 3 s and 6 s
+        8.0
+    """
     known = chains(jobs)
     _refuse_order(known, order)
     done = [0] * len(known)
@@ -180,14 +200,21 @@ class Waiting(NamedTuple):
 
 
 Key: TypeAlias = Callable[[Waiting], float]
-"""What a list schedule goes by: lowest first, then the earlier posting, then the lower index."""
+"""The key of a list schedule: lowest first, then the earlier posting, then the lower index."""
 
 
 def list_schedule(jobs: Sequence[Job], key: str | Key) -> ChainSchedule:
-    """The schedule in which the link, whenever it is free, runs the first operation of those that wait (001 §II.C.1).
+    """The schedule in which the link, whenever it is free, runs the first of the waiting operations by a key (001 §II.C.1).
 
-    `key` is "fifo", "johnson", "most-remain" (001 §II.D.1) or any function of a waiting operation. Dates compare to the
-    nanosecond. At most twice as long as the best schedule, whatever the key (Theorem 3). Time N·m for N operations.
+    It takes at most twice as long as the best schedule, whatever the key (Theorem 3). Dates compare to the nanosecond. Time
+    N·m for N operations of m jobs.
+
+    Args:
+        jobs: each a list of couples (seconds of work, seconds of I/O).
+        key: "fifo", "johnson", "most-remain" (001 §II.D.1), or a function of a waiting operation, lowest first.
+
+    Raises:
+        InputError: if the key is unknown.
     """
     known = chains(jobs)
     rank = _key(jobs, key)
@@ -259,7 +286,7 @@ def hierarchical_round_robin(jobs: Sequence[Job]) -> list[int]:
 
 
 def periodic(jobs: Sequence[Job], by: str) -> list[int]:
-    """In each period one operation of every job not finished, by "fifo", "johnson" or "most-remain": job indices."""
+    """The order with one operation of every unfinished job a period, by "fifo", "johnson" or "most-remain": job indices."""
     known = numbers(jobs)
     return static_orders.periodic(known.operations, known.work, known.io, by, known.first_work)
 

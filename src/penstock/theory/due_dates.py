@@ -1,7 +1,7 @@
-"""Preemptive earliest due date on the link: whether work with heads and due dates can all be done in time.
+"""Preemptive earliest due date first on the link: whether pieces of I/O with heads and due dates can all be in time.
 
 The rule is optimal on one machine (Jackson 1955, Horn 1974): if it is late, every schedule is. Rates that add up to B are
-the same as one machine of speed B whose time is cut finely enough.
+equivalent to one machine of speed B whose time is divided finely enough.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class DueDates:
         self._tolerance = DUE_DATE_LATE * max(1.0, float(np.abs(wanted.start + wanted.chain).max()))
 
     def can_be_met(self, target: Floats, due: Floats) -> bool:
-        """False if in no schedule every application i has done `target[i]` dedicated seconds of its chain at `due[i]`.
+        """False if no schedule lets every application i do `target[i]` dedicated seconds of its chain by the date `due[i]`.
 
-        True says nothing: the delays of an application are taken one by one, as if the next operation could make good for
-        one. In doubt, within rounding, it is True.
+        True proves nothing: the delays of an application are taken one by one, as if its next operation could make up for
+        this one. Within rounding the answer is True.
         """
         wanted = self._wanted
         if np.any((target >= 0.0) & (wanted.start + target > due + self._tolerance)):
@@ -101,7 +101,22 @@ class DueDates:
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, precision: float) -> tuple[float, float]:
-    """Where a condition that holds up to some value and not above changes: between the two numbers returned."""
+    """Where a condition that holds up to some value, and not above it, changes.
+
+    Args:
+        holds: the condition.
+        low: a value at which it holds.
+        high: a value at which it does not.
+        precision: largest distance of the two values returned.
+
+    Returns:
+        A value at which it holds and a larger one at which it does not.
+
+    Example:
+        >>> low, high = bisect(lambda x: x * x <= 2.0, 0.0, 2.0, 1e-9)
+        >>> round(low, 6)
+        1.414214
+    """
     while high - low > precision:
         middle = (low + high) / 2.0
         if holds(middle):

@@ -29,10 +29,10 @@ from penstock.policies.registry import find
 from penstock.workloads.swf import Choice, SwfJobs, jobs_of, read_swf
 
 STRATEGIES: Final = ("interfering", "serializing", "interrupting", "coordinating")
-"""Those of 003 §III.A; any policy of the laboratory can be a strategy."""
+"""The strategies of 003 §III.A; any policy can be one."""
 COORDINATING: Final = "coordinating"
 
-# What became of two operations.
+# What happened to two operations.
 APART: Final = "nobody waits: they are apart"
 TOGETHER: Final = "both interfere"
 WAITS: Final = "{} waits"
@@ -41,8 +41,16 @@ INTERRUPTED: Final = "{} is interrupted"
 
 @dataclass(frozen=True)
 class Writer:
-    """An application that writes once: `volume` bytes from `nodes` processes, at most `bandwidth` bytes/s, in so many
-    `rounds` or files between which it can be interrupted; anywhere if not given.
+    """An application that writes once.
+
+    Args:
+        volume: bytes, above 0.
+        nodes: number of processes.
+        rounds: rounds or files between which it can be interrupted; anywhere if not given.
+        bandwidth: its cap in bytes/s; by default that of its nodes.
+
+    Raises:
+        InputError: for a value that has no meaning.
     """
 
     volume: float
@@ -73,7 +81,22 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two applications and the link they share: `bandwidth` in bytes/s, of which a process can use `node_bandwidth`."""
+    """Two applications, A and B, and the link they share.
+
+    Args:
+        a: the application that writes at date 0.
+        b: the application that writes at date dt.
+        bandwidth: B of the link in bytes/s.
+        node_bandwidth: bytes/s that one process can use; all of B if not given.
+        degradation: what is left of B when both transfer.
+
+    Example:
+        >>> pair = Pair(Writer(10.0, nodes=3), Writer(10.0, nodes=1))
+        >>> pair.alone()
+        Times(a=10.0, b=10.0)
+        >>> pair.io_times("serializing", dt=4.0)  # B waits for 6 s
+        Times(a=10.0, b=16.0)
+    """
 
     a: Writer
     b: Writer
@@ -97,7 +120,7 @@ class Pair:
         return replace(self, a=self.b, b=self.a)
 
     def workload(self, dt: float) -> Workload:
-        """A at 0 and B at dt."""
+        """The workload in which A writes at date 0 and B at date dt, in seconds."""
         return Workload(self.platform, (self.a.application("A", 0.0), self.b.application("B", dt)))
 
     def alone(self) -> Times:
@@ -111,15 +134,15 @@ class Pair:
         return a, b
 
     def io_times(self, strategy: str, dt: float) -> Times:
-        """I/O times under a strategy."""
+        """Seconds of I/O of A and B under a strategy, a policy by name."""
         return self.measure(strategy, dt)[0]
 
     def outcome(self, strategy: str, dt: float) -> str:
-        """What became of them: who waited, who was interrupted, or whether they were served together."""
+        """What happened: who waited, who was interrupted, or whether both were served together."""
         return self.measure(strategy, dt)[1]
 
     def measure(self, strategy: str, dt: float) -> tuple[Times, str]:
-        """I/O times under a strategy, and what became of the two."""
+        """I/O times under a strategy, and what happened."""
         workload = self.workload(dt)
         result = simulate(workload, strategy, trace=True)
         a, b = (
@@ -141,7 +164,7 @@ class Pair:
 
 
 class Change(NamedTuple):
-    """The dt at which a strategy does something else, and what it does before and after."""
+    """A dt, in seconds, at which a strategy starts to do something else; what it does below and above."""
 
     dt: float
     before: str
@@ -150,7 +173,14 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Delta:
-    """A Δ-graph: the I/O times of a pair for each strategy, a row for each dt with those of A and B."""
+    """A Δ-graph: the I/O times of a pair under several strategies.
+
+    Args:
+        pair: the two applications.
+        dt: seconds from A's posting to B's, ascending.
+        times: for each strategy a row for each dt, with the I/O times of A and B in seconds.
+        changes: for each strategy where it changes what it does.
+    """
 
     pair: Pair
     dt: np.ndarray
@@ -163,7 +193,11 @@ class Delta:
         return {name: times / np.array(self.pair.alone()) for name, times in self.times.items()}
 
     def values(self, metric: str) -> dict[str, np.ndarray]:
-        """A metric of the machine for each strategy, one of those of the policy coordinating."""
+        """A metric of the machine for each strategy and dt.
+
+        Raises:
+            InputError: if it is not one of the metrics of the policy coordinating.
+        """
         nodes = np.array([self.pair.a.nodes, self.pair.b.nodes], np.float64)
         if metric not in METRICS:
             raise InputError("metric", f"{metric!r} is unknown; expected one of {', '.join(METRICS)}")
@@ -194,9 +228,22 @@ class Delta:
 
 
 def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = STRATEGIES) -> Delta:
-    """Simulate the pair for each dt, ascending, under each strategy, and find where a strategy changes its mind.
+    """Simulate a pair for several dt under several strategies, and find where a strategy changes what it does.
 
-    A change between two neighbouring dt is found by bisection; two that undo each other between neighbours are not seen.
+    Bisection finds a change between two neighbouring dt. Two changes between neighbours that undo each other stay unseen.
+
+    Args:
+        pair: the two applications.
+        dts: seconds, finite and ascending.
+        strategies: names of policies.
+
+    Raises:
+        InputError: for dt that do not ascend, an unknown policy, or one with a static order.
+
+    Example:
+        >>> graph = delta_graph(Pair(Writer(10.0), Writer(10.0)), [-5.0, 0.0, 5.0], ["interfering"])
+        >>> graph.times["interfering"].tolist()
+        [[15.0, 15.0], [20.0, 20.0], [15.0, 15.0]]
     """
     dates = np.array(dts, np.float64)
     if not len(dates) or not np.all(np.isfinite(dates)) or np.any(np.diff(dates) <= 0.0):
@@ -213,7 +260,7 @@ def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = ST
 
 
 def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequence[str]) -> tuple[Change, ...]:
-    """Where the outcome changes between neighbouring dates, to 1e-9 of the whole range."""
+    """Where the outcome changes between neighbouring dates, to DT_PRECISION of their range."""
     found = []
     for place in range(1, len(dates)):
         low, high = dates[place - 1], dates[place]
@@ -226,7 +273,7 @@ def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequen
 
 
 def _first_change(pair: Pair, strategy: str, low: float, high: float, before: str, accuracy: float) -> tuple[float, str]:
-    """A date after which the outcome is no longer what it is at `low`, and what it is then."""
+    """A date after which the outcome differs from that at `low`, and the outcome there."""
     while high - low > accuracy:
         middle = 0.5 * (low + high)
         if pair.outcome(strategy, middle) == before:
@@ -237,10 +284,14 @@ def _first_change(pair: Pair, strategy: str, low: float, high: float, before: st
 
 
 def expected_interference(pair: Pair, dt: float) -> Times:
-    """I/O times under proportional sharing, by hand: the piecewise linear function of 003 §II.C.
+    """I/O times under proportional sharing in closed form, the piecewise linear function of 003 §II.C.
 
-    While both write, each has its part of the link by nodes, or its cap, what that leaves going to the other; degradation
-    takes its part of both. Whoever is first writes alone before, whoever is last alone afterwards.
+    While both write, each gets its part of the link by nodes, up to its cap; what a cap leaves goes to the other.
+    Degradation reduces both in proportion. The first writes alone before, the last alone afterwards.
+
+    Args:
+        pair: the two applications.
+        dt: seconds from A's posting to B's.
     """
     if dt < 0.0:
         b, a = expected_interference(pair.mirrored, -dt)
@@ -275,7 +326,7 @@ def running_jobs(path: str) -> SwfJobs:
 
 
 def concurrency(jobs: SwfJobs) -> Floats:
-    """P(X = n), n from 0 on: the part of the time, from the first start to the last end, that n jobs run at once."""
+    """P(X = n) for n = 0, 1, …: the part of the time from the first start to the last end in which n jobs run."""
     dates = np.concatenate([jobs.releases, jobs.releases + jobs.seconds])
     steps = np.repeat([1, -1], len(jobs.releases))
     order = np.argsort(dates, kind="stable")
@@ -286,7 +337,19 @@ def concurrency(jobs: SwfJobs) -> Floats:
 
 
 def someone_in_io(chances: Floats, share: float) -> float:
-    """The probability that somebody does I/O, by P(X = n) and E(µ)."""
+    """The probability that at least one application does I/O (003 §II.B).
+
+    Args:
+        chances: P(X = n) for n = 0, 1, … running applications.
+        share: E(µ), the part of its time that an application spends in I/O.
+
+    Raises:
+        InputError: if the share is not between 0 and 1.
+
+    Example:
+        >>> round(someone_in_io(np.array([0.0, 0.5, 0.5]), 0.1), 3)
+        0.145
+    """
     if not 0.0 <= share <= 1.0:
         raise InputError("share", f"{share} is no part of the time; expected 0 to 1")
     return float(1.0 - chances @ (1.0 - share) ** np.arange(len(chances)))

@@ -1,21 +1,21 @@
-"""What the applications ask of the link, or of an I/O resource, from which bounds are made.
+"""The demand of applications on the link, or on an I/O resource: the input of the bounds.
 
 In dedicated mode an application moves along its chain at one second a second. The part of the chain at *offset* u, in
-dedicated seconds from the start, cannot be reached before the date start + u under any schedule: that is its *head*.
+dedicated seconds from the start, cannot be reached before the date start + u under any schedule. This date is its *head*.
 
-Dedicated time is the engine's: reads and writes at the speeds of the application, up to what the store gives to one
-direction, or with a buffer at its own speeds. The limits of the two directions, rounds, degradation and the bandwidth of the
-buffer hold schedules back further, and are not looked at: what no schedule passes without them, none passes with them.
+Dedicated time is that of the engine: reads and writes at the speeds of the application, up to the limits of one direction
+of the store, or with a buffer at its own speeds. Limits on both directions together, rounds, degradation and the bandwidth
+of the buffer slow schedules down further and are ignored: an upper bound without them is one with them too.
 
-**Buffers.** What is written in an interval [a, c] has gone to the store or is in the buffer at c; what is read came from the
-store or was in the buffer at a. So at most B·(c − a) + S is written in it, and as much read, and both together are at most
-B·(c − a) + 2·S. The size of the buffer is *slack*, for each direction that there is: what a store carries in an interval is
-more by so many of its seconds.
+**Buffers.** What is written in an interval [a, c] has gone to the store or is in the buffer at c. What is read came from the
+store or was in the buffer at a. So at most B·(c − a) + S is written in it, as much read, and both together are at most
+B·(c − a) + 2·S. The size of the buffer is *slack*, once for each direction that occurs: a store carries so many of its
+seconds more in any interval.
 
 **I/O resources.** On each of its n resources an operation is a transfer of its own, of as many resource-seconds as it takes
-alone. So each resource is a link by itself, with the operations of those who are placed there; a bound that one of them
-proves holds. Of a buffer before all of them each has all the slack. The progress of an operation under way is the mean over
-its n transfers: where that is the part x of the whole, one of them may have moved as little as n·x − (n − 1) of it.
+alone. So each resource is a link by itself, with the operations of the applications placed there, and a bound that one of
+them proves holds for all. Each resource has all the slack of a buffer before them. The progress of an operation under way is
+the mean over its n transfers: if it is the part x of the operation, one of them may have moved as little as n·x − (n − 1).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats, Ints
 
 PIECES = 8
-"""Into how many pieces an operation is cut where the application cannot fill the link by itself."""
+"""Pieces an operation is cut into if its application cannot fill the link by itself."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class LinkDemand:
 
 
 def link_demand(workload: Workload, pieces: int = PIECES) -> LinkDemand:
-    """The demand of a workload on one link; pieces that no schedule reaches before the end of the window are left out."""
+    """The demand of a workload on one link, without pieces that no schedule reaches before the end of the window."""
     return next(link_demands(workload, pieces))
 
 
 def link_demands(
     workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | None = None
 ) -> Iterator[LinkDemand]:
-    """The demand on each store: on the link, or on each I/O resource that somebody is placed on, those alike once."""
+    """The demand on each store: on the link, or on each I/O resource in use; resources with equal demands once."""
     asked = _Asked.of(workload, placement)
     for members in asked.groups():
         yield asked.demand(members, pieces)
@@ -117,7 +117,7 @@ class _Asked:
         return cls(workload, layout, chains_of(workload, layout, *speeds), speeds, room)
 
     def groups(self) -> list[list[int]]:
-        """The applications on each store, those of several stores once."""
+        """The applications on each store; groups that occur on several stores once."""
         if self.layout.placement is None:
             return [list(range(len(self.workload.applications)))]
         on: dict[int, list[int]] = {}

@@ -43,19 +43,35 @@ from penstock.theory.due_dates import bisect
 from penstock.theory.priority_orders import PriorityChains, lowest_cost
 
 MOST_ORDERS: Final = 200_000_000
-"""How many orders of priority a workload may have."""
+"""The largest number of orders of priority that a workload may have."""
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best that any schedule of a workload reaches in each objective; seldom the same schedule in both."""
+    """The best value of each objective over all schedules; seldom does one schedule reach both."""
 
     min_yield: float
+    """The highest minimum yield, to YIELD_PRECISION from below."""
     efficiency: float
+    """The highest efficiency."""
 
 
 def optimum(workload: Workload) -> Optimum:
-    """The optimum of each objective; the workload must be small, with all caps equal to the bandwidth of the link."""
+    """The best minimum yield and the best efficiency of any schedule of a small workload.
+
+    Args:
+        workload: a few applications, each of which can use all of the link.
+
+    Raises:
+        InputError: if an application has a cap below B, or there are too many orders of priority to try (MOST_ORDERS).
+
+    Example:
+        >>> from penstock import Application, Platform, Workload
+        >>> from penstock.theory import optimum
+        >>> members = tuple(Application.of(name, [("work", 5.0), ("io", 5.0)]) for name in "ab")
+        >>> round(optimum(Workload(Platform(1.0), members)).min_yield, 6)
+        0.666667
+    """
     _refuse_caps(workload)
     end = workload.window[1] if workload.window else math.inf
     chains = [_Chain.of(workload, application, end) for application in workload.applications]
