@@ -106,7 +106,7 @@ LEVEL: Final = 2
 
 @inlined_kernel
 def _begin_decision(state: State, terms: Terms, trace: Records, tier: Tier) -> None:
-    """See who moves and who asks, take from the places who does not, and bring what policies see up to date."""
+    """Keep the transfers that move or ask in their places, remove the others, and update what policies see."""
     for entry in range(spaces_to_see(state, tier)):
         tier.spaces[space_to_see(state, tier, entry)].frees = 0
     for store in range(state.counts[STORES]):
@@ -187,7 +187,7 @@ def _see_all(state: State, here: Record, asks: bool) -> None:
 
 @inlined_kernel
 def _see(state: State, slot: int, asks: bool) -> None:
-    """The policy is asked about the read in this place, or it is not; who was held back does not hold the link."""
+    """Set whether the policy is asked about the read in this place; one that was held back does not hold the link."""
     if state.floats[ASIDE, slot] != 0.0:
         state.floats[RATE, slot] = 0.0
     state.floats[ASIDE, slot] = 0.0 if asks else 1.0
@@ -231,7 +231,7 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
 
 @inlined_kernel
 def find_next(state: State, terms: Terms, tier: Tier) -> None:
-    """Find the seconds until the next operation, data or room come to an end; what that is, and of which space."""
+    """Find the seconds until the next operation ends, or data or room run out; which of these, and in which space."""
     wait, what, which = np.inf, OTHER, -1
     for store in range(state.counts[STORES]):
         here = state.stores[store]
@@ -425,7 +425,7 @@ def _renew_contents(state: State, tier: Tier) -> None:
 
 @inlined_kernel
 def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> None:
-    """Apply all that happens now; those whose phase has ended begin the next."""
+    """Apply all events of this date; applications whose phase has ended begin the next."""
     latest = same_date(state.clock[NOW], terms)
     if ticking:
         state.clock[TICKS] += 1.0
@@ -451,7 +451,7 @@ def apply_buffered(state: State, terms: Terms, tier: Tier, ticking: bool) -> Non
 
 @inlined_kernel
 def _find_ended(state: State, terms: Terms, tier: Tier, latest: float) -> int:
-    """See what has come to an end; lists the strands whose part of an operation has, and returns how many they are."""
+    """Find what has ended; lists the strands whose part of an operation is complete, and returns their number."""
     for entry in range(state.counts[FETCHED]):
         _has_fetched(state, terms, tier, tier.demanders[entry])
     state.counts[FETCHED] = 0
@@ -474,7 +474,7 @@ def _find_ended(state: State, terms: Terms, tier: Tier, latest: float) -> int:
 
 @inlined_kernel
 def _has_written(state: State, tier: Tier, strand: int) -> bool:
-    """Whether its write is complete; who is not in a write may have drained."""
+    """Whether its write is complete; a strand that is not in a write may have finished draining."""
     own = tier.strands[strand]
     application = state.own[own.index]
     complete = own.doing == WRITING and own.left <= COMPLETE * state.amounts[application.cursor - 1]
@@ -626,7 +626,7 @@ def _begin_read(state: State, terms: Terms, tier: Tier, strand: int, volume: flo
 
 @inlined_kernel
 def _see_space(state: State, tier: Tier, index: int) -> None:
-    """The space may just have been filled; with its output at the level, all who have some in it drain."""
+    """Note if the space has just been filled; with its output at the level, all strands with output in it drain."""
     space = tier.spaces[index]
     if space.full == 0 and space.content >= space.capacity * (1.0 - SAME_AMOUNT):
         space.full = 1

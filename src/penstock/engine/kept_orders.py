@@ -73,7 +73,7 @@ def wait_in_order(state: State, store: int, key: float, transfer: int) -> None:
 
 @inlined_kernel
 def _rise(state: State, row: int, hole: int, key: float, transfer: int) -> None:
-    """Fill the hole in the heap with the transfer, or with who comes after it above."""
+    """Fill the hole in the heap with the transfer, moving down those above that come after it."""
     heap = state.transfers
     while hole > 0:
         parent = (hole - 1) >> 1
@@ -118,7 +118,8 @@ def _first_waiting(state: State, terms: Terms, store: int) -> int:
     here = state.stores[store]
     if terms.grain == 0.0 or here.waiting == 1:
         return 0
-    # All as low as the top hang together below it. Who is above the first `sure` is not: most need no division.
+    # All transfers as low as the top are connected below it in the heap. A key above `sure` is not as low, which saves most
+    # divisions.
     heap, row = state.transfers, here.row
     lowest = _compared(state, terms, heap[row].waiting_key)
     sure = _as_high_as(state, terms, lowest)
@@ -155,7 +156,7 @@ def _set_rate(state: State, trace: Records, transfer: int, rate: float) -> None:
 
 @inlined_kernel
 def _sort_movers(state: State, terms: Terms, store: int, key: Any) -> None:
-    """Put those who move into order, by their keys of now; they are few."""
+    """Sort the transfers that move by their present keys; they are few."""
     here = state.stores[store]
     for place in range(here.row, here.row + here.moving):
         transfer = state.transfers[place].mover
@@ -216,7 +217,7 @@ def _choose(state: State, terms: Terms, trace: Records, store: int) -> None:
 
 @inlined_kernel
 def serve(state: State, terms: Terms, trace: Records, store: int, key: Any) -> None:
-    """Decide who moves on the store."""
+    """Decide which transfers of the store move."""
     here = state.stores[store]
     if here.moving + here.waiting > 0:
         state.counts[DECISIONS] += 1

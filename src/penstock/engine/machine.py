@@ -68,7 +68,7 @@ def layout_of(workload: Workload, placement: Sequence[Sequence[int]] | None) -> 
 def placement_of(
     workload: Workload, given: Sequence[Sequence[int]] | Literal[False] | None
 ) -> Sequence[Sequence[int]] | None:
-    """The placement to run the workload with: that which is given, else the workload's own; None for one link.
+    """The placement to run the workload with: the given one, else the workload's own; None for one link.
 
     A workload of I/O resources that has no placement is refused, unless one link is asked for by False.
     """

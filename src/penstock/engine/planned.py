@@ -145,7 +145,7 @@ def _to_fetch(state: State, tier: Tier, plan: Targets, strand: int, latest: floa
 
 @inlined_kernel
 def _to_write(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -> float:
-    """What is to be written in this place: all it can use if its share is full in a write, or after the last date."""
+    """Rate of the write in this place: all it can use if its share is full in a write, or after the last date."""
     own, cap, now = strand_at(state, tier, slot), state.floats[CAP, slot], state.clock[NOW]
     see_room(tier.spaces[own.space])
     last = plan.write_first[own.index + 1]
@@ -158,7 +158,7 @@ def _to_write(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) 
 
 @inlined_kernel
 def _to_read(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -> float:
-    """What is to be read in this place: all it can use if data are missing in a read, into a full share what leaves it."""
+    """Rate of the read in this place: all it can use if a read lacks data; into a full share, what leaves it."""
     own, cap, now = strand_at(state, tier, slot), state.floats[CAP, slot], state.clock[NOW]
     if own.doing == READING and own.drawing == 0:
         return float(cap)
@@ -173,7 +173,7 @@ def _to_read(state: State, terms: Terms, tier: Tier, plan: Targets, slot: int) -
 
 @inlined_kernel
 def _drains(state: State, tier: Tier, slot: int) -> float:
-    """What is to be drained for the strand that reads in this place; nothing while it writes."""
+    """Rate at which the strand that reads in this place drains; 0 while it writes."""
     place = state.transfers[state.integers[TRANSFER, slot] + len(tier.strands)].place
     if place < 0 or strand_at(state, tier, slot).doing == WRITING:
         return 0.0

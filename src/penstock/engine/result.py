@@ -53,7 +53,7 @@ UNBOUNDED: Final = {
     "mean_stretch_by_dates": "mean_stretch",
     "mean_stretch_by_durations": "mean_duration_stretch",
 }
-"""Likewise those that may be infinite or unknown, null in JSON and campaigns: their name there, and the field."""
+"""The fields that may be infinite or unknown, which is null in JSON and campaigns: their name there, and the field."""
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ class RunMeasures:
         # At the instant of release the yield is 1.
         yields = np.where(elapsed > 0.0, books["progress"] / np.where(elapsed > 0.0, elapsed, 1.0), 1.0)
         window = workload.window if self.windowed else None
-        # What is drained after the last end is no application's time.
+        # Draining after the last end is not time of any application.
         duration = (float(own["end"].max()) if ended.all() and not window else now) - workload.begin
         node_seconds = float(own["nodes"][started].sum()) * duration
         gained = np.where(started, books["progress"] - own["history"], 0.0)
@@ -359,7 +359,7 @@ class RunMeasures:
 
     @property
     def origin(self) -> float:
-        """The date that counts as 0: the begin of the window, or 0 without one."""
+        """The date that counts as 0: T_begin, or 0 without a window."""
         return self.workload.window[0] if self.workload.window else 0.0
 
     def _parts(self, seconds: Floats, now: float) -> tuple[float, ...]:
@@ -375,7 +375,7 @@ class RunMeasures:
         allocation = layout.best / layout.bytes if layout.placement is not None else np.ones(len(own))
         alone = own["io_alone"] + _alone_under_way(state)
         begun = books["io_seconds"] > 0.0
-        # What is below 0 is rounding: nobody is faster than alone.
+        # A value below 0 is rounding: no application is faster than alone.
         with np.errstate(divide="ignore", invalid="ignore"):
             congestion = np.where(alone > 0.0, np.maximum(0.0, allocation * (books["io_seconds"] / alone - 1.0)), math.inf)
         columns = zip(

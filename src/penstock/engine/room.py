@@ -43,7 +43,7 @@ def divide_room(state: State, tier: Tier, again: bool) -> bool:
 
 @inlined_kernel
 def _free_room(state: State, tier: Tier) -> None:
-    """How fast those who are not writing take data out of each space."""
+    """Find how fast strands that are not writing take data out of each space."""
     for entry in range(spaces_to_see(state, tier)):
         tier.spaces[space_to_see(state, tier, entry)].freed = 0.0
     for store in range(state.counts[STORES]):
@@ -94,7 +94,7 @@ def _let_in(state: State, tier: Tier) -> float:
 
 @inlined_kernel
 def _level_spaces(state: State, tier: Tier, size: int) -> None:
-    """Divide what falls free in each full space equally between those who are to go into it."""
+    """Divide the room that each full space frees equally between the writers that send into it."""
     demands, demanders = tier.demands, tier.demanders
     if len(tier.spaces) == 1:
         _cut(demands, 0, size, tier.spaces[0].freed)

@@ -37,7 +37,7 @@ def _inside(state: State, slot: int) -> bool:
 
 @inlined_kernel
 def _nearly(state: State, slot: int) -> float:
-    """The part of a round that does not count."""
+    """The part of a round within which a transfer counts as between two rounds."""
     return float(ROUND_END + ROUNDS_KNOWN_TO * state.floats[ROUNDS, slot])
 
 
@@ -68,7 +68,7 @@ def without_breaking_rounds(state: State, store: int) -> None:
 
 @inlined_kernel
 def _make_way(state: State, begin: int, end: int, limit: float) -> None:
-    """Nobody new begins, and the others have no more than the limit of their direction leaves."""
+    """Let no new transfer begin, and limit the others to what their direction has left."""
     for slot in range(begin, end):
         if state.floats[RATE, slot] <= 0.0 and state.floats[ASIDE, slot] == 0.0:
             state.floats[GIVEN, slot] = 0.0
@@ -102,7 +102,7 @@ def find_round_end(state: State, store: int) -> None:
 
 @inlined_kernel
 def end_rounds(state: State, store: int, latest: float) -> None:
-    """Let the held transfers whose round ends now be exactly there."""
+    """Put the held transfers whose round ends now exactly at its end."""
     here, floats = state.stores[store], state.floats
     for slot in range(here.middle - here.down, here.middle + here.up):
         if floats[HOLDING, slot] != 0.0:

@@ -32,9 +32,9 @@ WORKING: Final = 0
 ACTIVE: Final = 1
 ENDED: Final = 2
 HELD: Final = 3
-"""Not started yet: the caller says when."""
+"""Not started yet: `Run.start` starts it."""
 COMING: Final = 4
-"""Not started yet: at the date `work_begin`. Only with buffers, where what comes then may prefetch."""
+"""Not started yet: it starts at the date `work_begin`. Only with buffers, where it may prefetch from then on."""
 
 # Positions in `State.clock`; the first ones are `penstock.policies.view.MOMENT`, as policies see it.
 NOW: Final = view.ROW["now"]
@@ -75,7 +75,7 @@ FAULT_SLOT: Final = 7
 WITHOUT_TRANSFER: Final = 8
 """Applications that do I/O and have not completed an operation."""
 OVER: Final = 9
-"""Applications whose operation is over and that have not gone on."""
+"""Applications whose operation is complete and whose next phase has not begun."""
 STORES: Final = 10
 STRANDS: Final = 11
 STALE: Final = 12
@@ -165,7 +165,7 @@ _STORE: Final = np.dtype(
         ("round_end", np.float64),  # when the first round ends that a decision waits for
         ("busy", np.float64),  # seconds with a transfer at some rate, up to `since`
         ("now_busy", np.float64),  # the same when the kernel came back
-        ("widest", np.float64),  # the largest cap of those who use it
+        ("widest", np.float64),  # the largest cap of the applications that use it
         ("total", np.float64),  # what it carries, in units/s: in all, of writes, of reads
         ("write", np.float64),
         ("read", np.float64),

@@ -117,12 +117,12 @@ _SPACE: Final = np.dtype(
 
 
 class Tier(NamedTuple):
-    """What is added to the state of a run by buffers."""
+    """What buffers add to the state of a run."""
 
     strands: Records
     spaces: Records
     demands: Floats
-    """What is wanted of that which is being divided, by those in the places that `demanders` lists."""
+    """What each place in `demanders` wants of the room that is being divided."""
     demanders: Ints
 
 

@@ -247,7 +247,7 @@ def cache_folder() -> Path | None:
 
 
 def _is_private(folder: Path, owner: int) -> bool:
-    """Whether nobody else can put code into a folder among other users' ones: what is cached is run."""
+    """Whether no other user can write into this folder: cached code is executed."""
     status = folder.stat()
     return not hasattr(os, "getuid") or (status.st_uid == owner and not status.st_mode & 0o022)
 

@@ -11,14 +11,14 @@ The lowest yield for given k and h is the lesser of
   (B·h − V_k + Σ_G b_i·P_i) / Σ_G b_i·(e_i + h).
 
 So for fixed k it is the lower envelope of finitely many functions (A + B·h) / (C + D·h) of h, each monotone and each an
-upper bound everywhere. Hence the search of `_best_horizon`, a cutting-plane method in one dimension: keep one rising and one
-falling bound; where they cross lies the most that can be hoped for; evaluate there; the bound that is active there
+upper bound everywhere. This suggests the search of `_best_horizon`, a cutting-plane method in one dimension: keep one rising
+and one falling bound; where they cross lies the most that can be hoped for; evaluate there; the bound that is active there
 replaces the one of its direction. Each step finds a new piece of a finite number or ends at the optimum, exactly, in three
 or four steps in practice; and a k whose hope is below what another k reached is given up at once, most of them before
 anything is evaluated.
 
 Where several (h, k) reach the same lowest yield within 1e-12, the whole vectors are compared. On a piece that is constant
-in h the smallest h is best: whoever is above the level only falls with h. Hence a constant piece counts as falling.
+in h the smallest h is best: a yield above the level only falls with h. So a constant piece counts as falling.
 
 Time n an evaluation; n² a decision at worst, and about n log n where most are given up at once.
 """
@@ -163,8 +163,8 @@ def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
 def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
     """The level to which B·h − V_k lifts the others, no one limited from above, and the bound of those lifted.
 
-    Newton's method on the volume needed as a function of the level, which is convex: start with everyone, leave out who
-    is above the level, until nobody is.
+    Newton's method on the volume needed as a function of the level, which is convex: start with everyone, leave out those
+    above the level, until there are none.
     """
     given = view.remaining[k] if k != NOBODY else 0.0
     level = np.inf
@@ -189,7 +189,7 @@ def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
 @routine
 def _allocate(view: View, k: int, h: float, volumes: Floats, free: Floats) -> None:
     """Write the volumes x_i that are best at the horizon: the water-filling of B·h within [0, min(b_i·h, V_i)], x_k = V_k.
-    In `free` it notes with 1 whose are not at a limit.
+    `free` gets a 1 for each application that is not at a limit.
 
     Bitran and Hax's pegging: solve without limits, fix at their limits those beyond, on the side where more is beyond,
     and repeat with the rest.

@@ -10,7 +10,7 @@ from penstock.policies.view import View
 
 
 def greedy_yield(view: View, rates: Floats) -> None:
-    """Fill the link in the order of the present yields, so that who is behind catches up. Time n."""
+    """Fill the link in the order of the present yields, so that applications that are behind catch up. Time n."""
     for i in range(len(rates)):
         view.scratch[i] = rounded_yield(view, i)
     fill(view, view.scratch, rates)

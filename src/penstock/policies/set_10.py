@@ -93,7 +93,7 @@ def _weigh(numbers: Floats, sets: int) -> float:
 
 @step
 def _share_within_caps(view: View, priorities: Floats, sets: int) -> None:
-    """Turn each set's sum of caps, in view.spare, into the bandwidth it gets. Who is limited by it loses its priority."""
+    """Turn each set's sum of caps, in view.spare, into its bandwidth. A set that its caps limit loses its priority."""
     left, total = view.bandwidth, _weigh(priorities, sets)
     limited = True
     while limited:

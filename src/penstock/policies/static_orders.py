@@ -77,8 +77,7 @@ def periodic(
         work: mean seconds of work of each job.
         io: mean seconds of I/O of each job.
         by: the order inside all periods: "fifo" by the first request, "johnson" by `johnson_rank`, or "most-remain" by the
-        most
-            work and I/O in all.
+            most work and I/O in all.
         first_work: seconds to the first request of each job; `work` if not given.
 
     Returns:

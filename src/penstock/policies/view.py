@@ -42,7 +42,7 @@ ASKING: Final = "asking"
 
 @dataclass(frozen=True)
 class Column:
-    """The unit of a column of the view, and who fills it."""
+    """The unit of a column of the view, and when it is filled."""
 
     unit: str
     filled: str
@@ -130,7 +130,7 @@ def _of(kind: Any) -> tuple[str, ...]:
 FLOATS: Final = _of(Floats)
 """Names of the columns of numbers, in the order of their rows."""
 INTEGERS: Final = _of(Ints)
-"""Names of the columns of whole numbers, likewise."""
+"""Names of the columns of integers, in the order of their rows."""
 MOMENT: Final = (*_of(float), *_of(int))
 """Names of what is the same for all operations, in the order in which it is handed over."""
 ROW: Final[dict[str, int]] = {name: row for names in (FLOATS, INTEGERS, MOMENT) for row, name in enumerate(names)}

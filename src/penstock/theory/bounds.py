@@ -256,7 +256,7 @@ def bounds(
     """Upper bounds on the minimum yield and the efficiency of any schedule of a workload.
 
     Args:
-        workload: what is to be scheduled. A buffer that has a size, or the sum of its shares, counts as one pool.
+        workload: the applications and their platform. A buffer with a size, or the sum of its shares, counts as one pool.
         pieces: pieces an operation is cut into where its application cannot fill the link; more are slower and tighter.
         placement: the I/O resources that each application uses; by default the workload's own. The bounds then hold for this
             placement. False for one link.

@@ -127,7 +127,7 @@ class _Asked:
         return [list(members) for members in dict.fromkeys(map(tuple, on.values()))]
 
     def demand(self, members: Sequence[int], pieces: int) -> LinkDemand:
-        """What these applications ask of a store, beside all others, who ask for nothing there."""
+        """The demand of these applications on a store; all others have none there."""
         workload, applications = self.workload, self.workload.applications
         end = workload.window[1] if workload.window else math.inf
         first, here = self.chains.first, set(members)
@@ -173,7 +173,7 @@ class _Asked:
         chosen = (kinds != WORK) & (seconds > 0.0) & (offsets < reach)
         writes, reads = (float(speed[index]) / self.layout.limits[0] for speed in self.speeds)
         share = np.where(kinds[chosen] == READ, reads, writes)
-        # Whoever fills the link by itself moves nothing of an operation faster than the link does.
+        # An application that can fill the link moves no piece of an operation faster than the link does.
         one_piece = (self.layout.counts[index] > 1) | ((share == 1.0) & (self.room == 0.0))
         counts = np.where(one_piece, 1, count)
         lengths = np.repeat(seconds[chosen] / counts, counts)

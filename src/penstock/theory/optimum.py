@@ -3,7 +3,7 @@
 **Orders of priority are enough.** Let S be any schedule up to the end of the window, with any rates. Give every operation
 that S completes its completion date in S as due date, and every operation that S leaves unfinished, cut to what S has moved
 of it, the end of the window. Serve the posted operation with the earliest due date, with all of B. Then nothing is late.
-Suppose the first due date missed is t. What comes before an operation due by t in its chain is due earlier, hence was done
+Suppose the first due date missed is t. What comes before an operation due by t in its chain is due earlier and was done
 in time, so that all operations due by t are posted no later than in S. S moves them in time; earliest due date, which is
 optimal on one machine for any posting dates, does so too and never looks at those due after t. So no completion is later
 than in S, no unfinished operation has moved less, and the rule is an order of priority: a fixed list, in the order of each

@@ -25,7 +25,7 @@ from penstock.numeric.tolerances import ORDER_SAME_DATE
 
 
 class PriorityChains(NamedTuple):
-    """What is to be put in order; dates and durations in seconds. Each chain ends with an entry of length 0, its end."""
+    """Chains of operations to put in order, in seconds; each chain ends with an entry of length 0, its end."""
 
     first: Ints
     """Operations of application i: first[i] … first[i + 1] − 2; its end: first[i + 1] − 1."""
