@@ -113,7 +113,7 @@ NOISE_OF_RUN: Final = 1e-12
 """Part of a run's length: shorter durations print as 0 s. One date is known to DATES_KNOWN_TO; the errors of a long chain
 of operations add up, and in a run of months they pass a nanosecond."""
 SHORTEST_AXIS_S: Final = 1e-9
-"""Seconds: a time axis is at least this long, because matplotlib refuses one of no length."""
+"""Seconds: a time axis is at least this long, because matplotlib warns of limits that are equal."""
 SAME_SHARE: Final = 1e-9
 """Part of the bandwidth: a gap in a drawing that is smaller than a bar by less than this holds it."""
 LAST_EDGE: Final = 1e-12
