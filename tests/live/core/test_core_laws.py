@@ -574,6 +574,7 @@ def snapshot(core: Core) -> Any:
             core.grants.sent,
             core.decider.ticks,
             [client.number for client in core.grants.announced],
+            len(core.places.forgets),
             {number: msgspec.structs.asdict(application) for number, application in core.registry.clients.items()},
             [owner.number for owner in core.pending.owners],
             [core.pending.column(name).tolist() for name in FLOATS if name not in ROOM],

@@ -5,11 +5,9 @@ clients. As in the engine, all events of a date are applied before the policy is
 function. `Core.next_date` says when to call `handle` without an event: for a periodic decision, the end of a lease, or a
 deferred update of a rate.
 
-The core composes its parts: `registry` (the clients), `pending` (their operations), `turns` (whose turn a plan says it is),
-`decider` (the policy), `grants` (what clients are told) and `leases` (dates by which clients must act).
-
-A client loses its place if it is silent for a lease, or does not keep to a lower grant within a lease and the time of one
-round: no other client waits for it any longer. Its books are kept, and it may come back.
+The core composes its parts: `registry` (the clients), `pending` (their operations), `turns` (whose turn a plan says it
+is), `decider` (the policy), `grants` (what clients are told), `leases` (dates by which clients must act) and `places`
+(how clients get and lose their place among the pending operations).
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from penstock.engine.books import mean_iteration
 from penstock.live.core.checks import check_new_operation, check_pending, check_registration
 from penstock.live.core.clients import NO_PLACE, Client, PendingOperation
 from penstock.live.core.deciding import Decider
@@ -27,7 +24,6 @@ from penstock.live.core.events import (
     DisconnectEvent,
     Event,
     ForgetEvent,
-    ForgetInstruction,
     GrantInstruction,
     InformEvent,
     Instructions,
@@ -42,7 +38,8 @@ from penstock.live.core.events import (
 )
 from penstock.live.core.grants import Grants
 from penstock.live.core.leases import Leases
-from penstock.live.core.pending import PendingOperations, Posting, prepare
+from penstock.live.core.pending import PendingOperations, prepare
+from penstock.live.core.places import Places
 from penstock.live.core.planned_order import PlannedOrder, Turns
 from penstock.live.core.registry import Registry
 from penstock.live.protocol import INVALID
@@ -103,7 +100,6 @@ class Core:
         self.overruns = 0
         """Reports of more bytes than grants had allowed."""
         self._workload = workload
-        self._forgets: list[ForgetInstruction] = []
         self.registry = Registry()
         self.pending = PendingOperations()
         self.leases = Leases(lease, keep, keep_most)
@@ -112,6 +108,7 @@ class Core:
         chosen = find(policy) if isinstance(policy, str) else policy
         self.turns = Turns(self.registry, self.pending, PlannedOrder(chosen, workload))
         prepare(chosen)
+        self.places = Places(self.registry, self.pending, self.turns, self.leases, self.grants)
         self.decider = Decider(chosen, self.bandwidth, workload, self.now)
         self.turns.follow(self.turns.order)
 
@@ -172,7 +169,7 @@ class Core:
             except Refused as error:
                 refusals.append(Refusal(event, error.code, str(error)))
         self.advance(now)
-        self._expire()
+        forgets = self.places.expire(self.now)
         grants: list[GrantInstruction] = []
         stale = self.decider.tick(now) or self.pending.changed
         if stale or self.grants.due or self.now >= self.grants.next_update:
@@ -180,7 +177,6 @@ class Core:
                 self._ask()
             self.pending.changed = False
             grants = self.grants.update(self.now)
-        forgets, self._forgets = self._forgets, []
         return Instructions(forgets, grants, refusals)
 
     def enter(self, now: float, event: Event) -> Client:
@@ -216,7 +212,7 @@ class Core:
             departed: Jobs of the workload that have come and gone.
         """
         for client in clients:
-            self._restore(client)
+            self.places.restore(self.now, client, self.bandwidth)
         self.registry.departed.extend(departed)
         self._check_served(self.policy, self.turns.order)
         self.turns.follow(self.turns.order)
@@ -259,7 +255,7 @@ class Core:
         client = event.client
         self.advance(now)
         if client.operation is not None and client.operation.number != event.operation:
-            self._end_operation(client, client.operation.volume)
+            self.places.end_operation(self.now, client, client.operation.volume)
         client.connected = True
         self.grants.due = True
         self.turns.client_back(client)
@@ -276,11 +272,11 @@ class Core:
             check_new_operation(event, self.turns.order, self.policy.name)
             self.advance(now)
             if pending is not None:
-                self._end_operation(client, pending.volume)
+                self.places.end_operation(self.now, client, pending.volume)
             client.end_work(now)
             client.operation = PendingOperation(event.operation, event.volume, event.rounds, now)
             client.last_operation = event.operation
-        self._post(client, event.moved)
+        self.places.post(self.now, client, event.moved)
         self.grants.announce(client)
         return self._note(now, client)
 
@@ -312,20 +308,17 @@ class Core:
         client, moved = event.client, event.moved
         operation = check_pending(client, event.operation)
         self.advance(now)
-        self._end_operation(client, operation.volume if moved is None else min(moved, operation.volume))
+        self.places.end_operation(self.now, client, operation.volume if moved is None else min(moved, operation.volume))
         return self._note(now, client)
 
     def _leave(self, now: float, event: LeaveEvent) -> Client:
         self.advance(now)
-        self._withdraw(event.client)
-        self.registry.record_leave(self.now, event.client)
-        self._remove(event.client)
+        self.places.leave(self.now, event.client)
         return event.client
 
     def _forget(self, now: float, event: ForgetEvent) -> Client:
         self.advance(now)
-        self._send_away(event.client, event.reason)
-        self._remove(event.client)
+        self.places.forget(self.now, event.client, event.reason)
         return event.client
 
     def _beat(self, now: float, event: BeatEvent) -> Client:
@@ -344,89 +337,6 @@ class Core:
         self.registry.changed.add(client.number)
         self.leases.renew(now, client)
         return client
-
-    def _post(self, client: Client, moved: float) -> None:
-        """Enter the client's operation into the table of pending operations, or bring its row up to date."""
-        operation = client.operation
-        assert operation is not None
-        operation.moved = min(moved, operation.volume)
-        if client.place != NO_PLACE:
-            self.pending.post_again(client.place, moved, self.now)
-            return
-        order, dedicated_seconds = self.turns.order, client.dedicated_seconds
-        position = order.position(client.job)
-        posting = Posting(
-            application=position if position is not None else order.size + client.number,
-            turn=self.turns.turn_of(client),
-            cap=client.cap,
-            volume=operation.volume,
-            posted=operation.posted,
-            release=client.release,
-            nodes=client.nodes,
-            done=client.done,
-            round=operation.round_bytes,
-            progressed=self.now,
-            mean_iteration=mean_iteration(client),
-            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(client.job),
-            rank=order.rank(client.job),
-            transferring=client.transfer_seconds,
-        )
-        self.pending.post(client, operation.moved, posting)
-
-    def _withdraw(self, client: Client) -> None:
-        """Take the client's operation out of the pending ones; what it may have used is free."""
-        if client.place != NO_PLACE:
-            self.pending.withdraw(client)
-        self.grants.withdraw(client)
-
-    def _end_operation(self, client: Client, moved: float) -> None:
-        self._withdraw(client)
-        self.registry.end_operation(self.now, client, moved)
-        self.turns.operation_ended(client)
-
-    def _send_away(self, client: Client, reason: str) -> None:
-        """Take the client's place; its books are kept."""
-        self._withdraw(client)
-        self.turns.client_gone(client)
-        self.leases.mark_away(self.now, client)
-        self.registry.changed.add(client.number)
-        if client.connected:
-            client.connected = False
-            self._forgets.append(ForgetInstruction(client, reason))
-
-    def _remove(self, client: Client) -> None:
-        """Drop the client's books."""
-        self.turns.client_gone(client)
-        self.registry.remove(client)
-        self.leases.forget(client)
-
-    def _restore(self, client: Client) -> None:
-        had_place = client.place != NO_PLACE
-        client.connected = False
-        client.place = NO_PLACE
-        client.unacknowledged = []
-        client.cap = min(client.max_rate, self.bandwidth)
-        self.registry.restore(client)
-        self.leases.renew(self.now, client)
-        if client.operation is not None and had_place:
-            self._post(client, client.operation.moved)
-            self.grants.restore(self.now, client, client.in_force)
-
-    def _expire(self) -> None:
-        """Send away clients that are silent, do not yield or do not move; drop those that are away for too long."""
-        now, lease = self.now, self.leases.lease
-        for client in self.leases.overdue(now):
-            first = client.unacknowledged[0]
-            self._send_away(client, f"it did not keep to grant {first.number} of {first.rate:g} bytes/s in time")
-        for client in self.leases.silent(now):
-            self._send_away(client, f"it gave no sign of life for {lease:g} s")
-        if self.pending.first_stalled(now, lease) <= now:
-            for client, seconds in self.pending.stalled(now, lease):
-                self._send_away(
-                    client, f"it has moved nothing for {seconds:.3g} s, though it was granted all it wanted to move"
-                )
-        for client in self.leases.expired(now):
-            self._remove(client)
 
     def _ask(self) -> None:
         """Have the policy write the targets; replace it if it breaks its contract."""

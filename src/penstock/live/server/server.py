@@ -29,6 +29,7 @@ from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
+    Event,
     InformEvent,
     Instructions,
     JoinEvent,
@@ -78,6 +79,13 @@ MOST_RECENT: Final = 500
 
 Introduction: TypeAlias = Register | Join | Control
 """Messages that say who a peer is."""
+EVENTS: Final[dict[type, Callable[[Client, Any], Event]]] = {
+    Inform: lambda client, message: InformEvent(client, message.operation, message.volume, message.rounds, message.moved),
+    Report: lambda client, message: ReportEvent(client, message.operation, message.moved),
+    Yielded: lambda client, message: YieldEvent(client, message.grant),
+    Release: lambda client, message: ReleaseEvent(client, message.operation, message.moved),
+}
+"""The events that messages of a client stand for."""
 
 
 class Server:
@@ -106,7 +114,7 @@ class Server:
         self.connections = Connections(settings, self.clock)
         self.control = ControlCommands(self.core, self.now, self.snapshot, self.journal, self.stop)
         self._writer = JournalWriter(self.journal, self.clock, self.core, settings.policy)
-        self._messages: Counter[str] = Counter()
+        self._messages: Counter[type] = Counter()
         self._recent: deque[RecentGrant] = deque(maxlen=MOST_RECENT)
         self._peers: dict[int, Peer] = {}
         """The connection of each client, by its number."""
@@ -159,7 +167,7 @@ class Server:
         """The coordinator as others may see it, with an entry for each client or without."""
         self.core.advance(self.now())
         traffic = Traffic(
-            messages=dict(self._messages),
+            messages={kind.__name__.lower(): count for kind, count in self._messages.items()},
             recent=tuple(self._recent),
             connections=len(self.connections.peers),
             refused_messages=self.connections.refused,
@@ -172,27 +180,21 @@ class Server:
 
     def handle(self, peer: Peer, message: Request) -> None:
         """Enter a message into the core; Refused if it cannot be."""
-        client = peer.client
-        self._messages[type(message).__name__.lower()] += 1
+        kind, client = type(message), peer.client
+        self._messages[kind] += 1
         if isinstance(message, Introduction):
             self._introduce(peer, message)
         elif client is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
         elif client.number not in self.core.registry.clients:
             raise Refused(UNKNOWN, f"application {client.number} is forgotten; expected to register anew")
-        elif isinstance(message, Inform):
-            event = InformEvent(client, message.operation, message.volume, message.rounds, message.moved)
-            self.core.enter(self.now(), event)
-        elif isinstance(message, Report):
-            self.core.enter(self.now(), ReportEvent(client, message.operation, message.moved))
-        elif isinstance(message, Yielded):
-            self.core.enter(self.now(), YieldEvent(client, message.grant))
-        elif isinstance(message, Release):
-            self.core.enter(self.now(), ReleaseEvent(client, message.operation, message.moved))
+        elif kind in EVENTS:
+            self.core.enter(self.now(), EVENTS[kind](client, message))
         elif isinstance(message, Beat):
-            self.core.enter(self.clock.now(), BeatEvent(client))  # no decision follows from it
+            self.core.enter(self.clock.now(), BeatEvent(client))  # not the date of a decision, as none follows from it
             peer.say(message)
         else:
+            assert isinstance(message, Leave)
             self._leave(peer, client, message)
 
     def disconnected(self, peer: Peer) -> None:

@@ -1,0 +1,129 @@
+"""How clients get, keep and lose their place among the pending operations.
+
+A client has a place from when it announces an operation until the operation ends or the client is sent away: because it
+is silent for a lease, does not keep to a lower grant in time, or moves nothing although its grants allowed its whole
+volume. The books of a client that is sent away are kept for a while.
+"""
+
+from __future__ import annotations
+
+from penstock.engine.books import mean_iteration
+from penstock.live.core.clients import NO_PLACE, Client
+from penstock.live.core.events import ForgetInstruction
+from penstock.live.core.grants import Grants
+from penstock.live.core.leases import Leases
+from penstock.live.core.pending import PendingOperations, Posting
+from penstock.live.core.planned_order import Turns
+from penstock.live.core.registry import Registry
+
+
+class Places:
+    """Changes the parts of the core together, so that they always agree on who has a place."""
+
+    def __init__(self, registry: Registry, pending: PendingOperations, turns: Turns, leases: Leases, grants: Grants) -> None:
+        self._registry = registry
+        self._pending = pending
+        self._turns = turns
+        self._leases = leases
+        self._grants = grants
+        self.forgets: list[ForgetInstruction] = []
+        """Whom to tell that it was sent away, since the last `expire`."""
+
+    def post(self, now: float, client: Client, moved: float) -> None:
+        """Give the client's operation a place, or bring its row up to date; `moved` bytes are moved so far."""
+        operation = client.operation
+        assert operation is not None
+        operation.moved = min(moved, operation.volume)
+        if client.place != NO_PLACE:
+            self._pending.post_again(client.place, moved, now)
+            return
+        order, dedicated_seconds = self._turns.order, client.dedicated_seconds
+        position = order.position(client.job)
+        posting = Posting(
+            application=position if position is not None else order.size + client.number,
+            turn=self._turns.turn_of(client),
+            cap=client.cap,
+            volume=operation.volume,
+            posted=operation.posted,
+            release=client.release,
+            nodes=client.nodes,
+            done=client.done,
+            round=operation.round_bytes,
+            progressed=now,
+            mean_iteration=mean_iteration(client),
+            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(client.job),
+            rank=order.rank(client.job),
+            transferring=client.transfer_seconds,
+        )
+        self._pending.post(client, operation.moved, posting)
+
+    def end_operation(self, now: float, client: Client, moved: float) -> None:
+        """End the client's operation, of which `moved` bytes were moved."""
+        self._withdraw(client)
+        self._registry.end_operation(now, client, moved)
+        self._turns.operation_ended(client)
+
+    def leave(self, now: float, client: Client) -> None:
+        """The client has ended: drop its books."""
+        self._withdraw(client)
+        self._registry.record_leave(now, client)
+        self._drop(client)
+
+    def forget(self, now: float, client: Client, reason: str) -> None:
+        """Send the client away and drop its books."""
+        self._send_away(now, client, reason)
+        self._drop(client)
+
+    def restore(self, now: float, client: Client, bandwidth: float) -> None:
+        """Take over a client out of a journal, not connected; if it had a place, it has it again."""
+        had_place = client.place != NO_PLACE
+        client.connected = False
+        client.place = NO_PLACE
+        client.unacknowledged = []
+        client.cap = min(client.max_rate, bandwidth)
+        self._registry.restore(client)
+        self._leases.renew(now, client)
+        if client.operation is not None and had_place:
+            self.post(now, client, client.operation.moved)
+            self._grants.restore(now, client, client.in_force)
+
+    def expire(self, now: float) -> list[ForgetInstruction]:
+        """Send away clients that have run out of time and drop those that are away for too long.
+
+        Returns:
+            Whom to tell that it was sent away, now or since the last call.
+        """
+        lease = self._leases.lease
+        for client in self._leases.overdue(now):
+            first = client.unacknowledged[0]
+            self._send_away(now, client, f"it did not keep to grant {first.number} of {first.rate:g} bytes/s in time")
+        for client in self._leases.silent(now):
+            self._send_away(now, client, f"it gave no sign of life for {lease:g} s")
+        if self._pending.first_stalled(now, lease) <= now:
+            for client, seconds in self._pending.stalled(now, lease):
+                reason = f"it has moved nothing for {seconds:.3g} s, though it was granted all it wanted to move"
+                self._send_away(now, client, reason)
+        for client in self._leases.expired(now):
+            self._drop(client)
+        forgets, self.forgets = self.forgets, []
+        return forgets
+
+    def _send_away(self, now: float, client: Client, reason: str) -> None:
+        self._withdraw(client)
+        self._turns.client_gone(client)
+        self._leases.mark_away(now, client)
+        self._registry.changed.add(client.number)
+        if client.connected:
+            client.connected = False
+            self.forgets.append(ForgetInstruction(client, reason))
+
+    def _drop(self, client: Client) -> None:
+        self._turns.client_gone(client)
+        self._registry.remove(client)
+        self._leases.forget(client)
+
+    def _withdraw(self, client: Client) -> None:
+        """Take the client's operation out of the pending ones; what it may have used is free."""
+        if client.place != NO_PLACE:
+            self._pending.withdraw(client)
+        self._grants.withdraw(client)
