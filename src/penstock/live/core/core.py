@@ -71,7 +71,7 @@ class Core:
 
     Example:
         >>> core = Core("fair-share", bandwidth=10.0)
-        >>> a, b = (core.enter(0.0, RegisterEvent(job)) for job in "ab")
+        >>> a, b = core.handle(0.0, RegisterEvent("a"), RegisterEvent("b")).registered
         >>> told = core.handle(0.0, InformEvent(a, 1, volume=100.0), InformEvent(b, 1, volume=100.0))
         >>> [(grant.client.job, grant.rate) for grant in told.grants]
         [('a', 5.0), ('b', 5.0)]
@@ -160,14 +160,18 @@ class Core:
             events: What happened, in order. A refused event changes nothing and does not keep others from being applied.
 
         Returns:
-            Grants, clients to be told that they are forgotten, and the events that were refused.
+            Grants, clients to be told that they are forgotten, the events that were refused, and new clients.
         """
-        refusals = []
+        refusals: list[Refusal] = []
+        registered: list[Client] = []
         for event in events:
             try:
-                self.enter(now, event)
+                client = self.enter(now, event)
             except Refused as error:
                 refusals.append(Refusal(event, error.code, str(error)))
+            else:
+                if isinstance(event, RegisterEvent):
+                    registered.append(client)
         self.advance(now)
         forgets = self.places.expire(self.now)
         grants: list[GrantInstruction] = []
@@ -177,7 +181,7 @@ class Core:
                 self._ask()
             self.pending.changed = False
             grants = self.grants.update(self.now)
-        return Instructions(forgets, grants, refusals)
+        return Instructions(forgets, grants, refusals, registered)
 
     def enter(self, now: float, event: Event) -> Client:
         """Apply one event without deciding, for a caller that answers each message at once and decides once for many.

@@ -6,7 +6,6 @@ Volumes are bytes, rates bytes/s, times seconds. The fields are those of the mes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -146,15 +145,16 @@ class Refusal(msgspec.Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True)
-class Instructions:
-    """What to tell the clients, in this order: first who is forgotten, then the grants."""
+class Instructions(msgspec.Struct, frozen=True):
+    """What follows from some events. Tell the clients in this order: first who is forgotten, then the grants."""
 
     forgets: list[ForgetInstruction]
     grants: list[GrantInstruction]
     refusals: list[Refusal]
-    """Events of this call that were refused."""
+    """Events that were refused."""
+    registered: list[Client]
+    """The new clients, one for each `RegisterEvent` that was not refused."""
 
     def __bool__(self) -> bool:
-        """Whether there is anything to tell."""
-        return bool(self.forgets or self.grants or self.refusals)
+        """Whether anything follows."""
+        return bool(self.forgets or self.grants or self.refusals or self.registered)
