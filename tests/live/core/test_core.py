@@ -55,7 +55,7 @@ def test_in_virtual_time_it_is_the_engine(name, workload):
             assert client.known.operations == mine.operations
 
 
-def test_every_column_that_is_filled_at_posting_is():
+def test_a_column_that_posting_lacks_is_refused():
     filled = {name for name, column in COLUMNS.items() if column.filled == POSTING}
     check_posting(filled)
     with pytest.raises(TypeError, match="Posting lacks new; expected a field for each"):
@@ -87,7 +87,7 @@ def test_refused_events_do_not_keep_others_from_being_handled():
     assert told.forgets == []
 
 
-def test_a_policy_is_shown_what_is_the_same_for_all_of_the_present():
+def test_a_policy_is_shown_the_present_date_and_link():
     core = Core("set-10", 5.0)
     core.enter(1.0, InformEvent(core.enter(0.0, RegisterEvent("first")), 1, 10.0))
     core.enter(3.0, ReleaseEvent(core.registry.clients[1], 1))
@@ -135,7 +135,7 @@ def two_in_turn():
     return core, members
 
 
-def test_who_hangs_but_gives_signs_of_life_holds_nobody_up():
+def test_a_client_that_beats_but_moves_nothing_loses_its_place():
     core, (first, second) = two_in_turn()
     # It should have moved all, and 5 % and a round more, after 115 s; it never moved since 0 s.
     assert not beating(core, 114.0, first, second)
@@ -145,7 +145,7 @@ def test_who_hangs_but_gives_signs_of_life_holds_nobody_up():
     assert (first.in_force, second.in_force) == (0.0, 10.0)
 
 
-def test_who_is_slow_keeps_its_place():
+def test_a_slow_client_keeps_its_place():
     core, (first, second) = two_in_turn()
     assert not beating(core, 400.0, first, second, reports={"first": 1.0})
     assert (first.in_force, second.in_force) == (10.0, 0.0)
@@ -209,7 +209,7 @@ def test_a_pause_and_its_end_are_not_deferred():
     assert told(core, 0.3) == {"first": 90.0}
 
 
-def test_who_has_waited_for_longer_than_a_lease_has_a_lease_to_begin():
+def test_a_client_that_waited_longer_than_a_lease_has_a_lease_to_start():
     """Also where its grant allows all of it in a moment."""
     core = Core("fifo", 10.0, lease=10.0)
     first, second = core.enter(0.0, RegisterEvent("first")), core.enter(0.0, RegisterEvent("second"))
