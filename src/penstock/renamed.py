@@ -200,6 +200,13 @@ NAMES: Final = {
     "planning.buffers.search": {"Found": "BufferTrial", "Strategy": "BufferStrategy"},
     "planning.buffers.solver": {"solve": "solve_program"},
     "planning.buffers.strands": {"Parts": "StrandParts", "Steps": "StrandSteps"},
+    "planning.placement.placed": {"Placed": "ChosenPlacement", "placed": "choose_placement"},
+    "planning.placement.placing": {
+        "PLACINGS": "PLACEMENT_RULES",
+        "Placing": "PlacementRule",
+        "find_placing": "find_placement_rule",
+    },
+    "planning.placement.running": {"Given": "PlacementOption"},
     "policies.compiled": {
         "helper": "inlined",
         "merged": "inlinable",

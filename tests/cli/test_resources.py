@@ -12,7 +12,7 @@ from rich.console import Console
 from penstock import bounds, read
 from penstock.cli import output
 from penstock.cli.main import main
-from penstock.planning.placement.runs import placed
+from penstock.planning.placement.runs import choose_placement
 
 Capture = pytest.CaptureFixture[str]
 DEFAULT = "placement: tcpu, greedy-clairvoyant (default; --allocation, --placement choose others)"
@@ -84,7 +84,7 @@ def test_the_placement_of_the_file_is_used_unless_another_is_asked_for(tmp_path:
 
 
 def test_the_bound_is_that_of_the_placement(jobs: Path, capsys: Capture) -> None:
-    on = placed(read(jobs))
+    on = choose_placement(read(jobs))
     assert on is not None
     bound = document(["bound", str(jobs)], capsys)
     known = bounds(read(jobs), placement=on.resources)

@@ -59,6 +59,16 @@ def test_the_measures_agree_with_the_rows(workload):
         assert pack["start"] == min(row["start"] for row in rows if row["pack"] == pack["number"])
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.label)
+def test_progress_is_the_part_of_the_jobs_that_have_ended(strategy: BatchStrategy) -> None:
+    # 1, 2, 3 and 3 seconds on nodes for all: the last two end together.
+    parts: list[float] = []
+    workload = batch(*((1, work(seconds)) for seconds in (1.0, 2.0, 3.0, 3.0)), nodes=4)
+    found = schedule(workload, strategy, progress=parts.append)
+    assert parts == [0.25, 0.5, 1.0]
+    assert found.outcome.end.tolist() == schedule(workload, strategy).outcome.end.tolist()
+
+
 def test_the_document_of_a_small_schedule() -> None:
     both = [("work", 4.0), ("io", 4.0)]
     document = schedule(batch((1, both), (1, both), nodes=2), BatchStrategy("pack", math.inf), policy="fcfs").to_dict()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engine import Run
-from penstock.planning.batch import EngineWorlds, schedule
+from penstock.planning.batch import EngineWorldFactory, schedule
 from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.list_scheduling import ListScheduler
 from penstock.planning.strategy import BatchStrategy
-from penstock.planning.world import Predicted, PredictedWorlds
+from penstock.planning.world import PredictedWorld, PredictedWorldFactory
 from penstock.policies import find
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, table, work
@@ -35,8 +35,8 @@ def assert_same(found, expected):
 @given(job_tables(), st.sampled_from(SENSIBILITIES), depths)
 def test_the_predicted_schedule_equals_that_of_the_twin(instance, sensibility, depth):
     jobs, machine = instance
-    found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(PredictedWorlds(jobs))
-    world = Predicted(jobs.seconds.tolist(), len(jobs), jobs.begin)
+    found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(PredictedWorldFactory(jobs))
+    world = PredictedWorld(jobs.seconds.tolist(), len(jobs), jobs.begin)
     assert_same(rows(found), NaiveList(jobs, machine, sensibility, depth).run(world))
 
 
@@ -46,13 +46,13 @@ def test_the_schedule_in_the_engine_equals_that_of_the_twin(workload, sensibilit
     # All numbers are quarters and transfers exclusive, so that all dates are exact.
     machine = Machine.of(workload)
     jobs = Jobs.of(workload, machine)
-    worlds = EngineWorlds(workload, jobs, machine, find("fcfs"), trace=False)
+    worlds = EngineWorldFactory(workload, jobs, machine, find("fcfs"), trace=False)
     found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(worlds)
     world = Run(workload, "fcfs", held=range(len(jobs)))
     assert_same(rows(found), NaiveList(jobs, machine, sensibility, depth).run(world))
 
 
-class Witness(PredictedWorlds):
+class Witness(PredictedWorldFactory):
     """Compares the plan at each stop with the one before."""
 
     def __init__(self, jobs, scheduler) -> None:
@@ -64,7 +64,7 @@ class Witness(PredictedWorlds):
         self.world = super().open(*arguments)
         return self.world
 
-    def stopped(self, since, last):
+    def stopped(self, since, ended, last):
         plan = self.scheduler.plan(self.world.now)
         for job, begin in zip(self.scheduler.queue, plan.begin.tolist(), strict=False):
             assert begin <= self.promised.get(job, math.inf) + 1e-9
@@ -86,8 +86,8 @@ def test_backfilling_never_delays_whoever_has_a_place(instance, sensibility, dep
 @given(job_tables(), st.sampled_from(SENSIBILITIES))
 def test_a_depth_of_one_is_no_backfilling(instance, sensibility):
     jobs, machine = instance
-    plain = ListScheduler(jobs, machine, sensibility=sensibility).run(PredictedWorlds(jobs))
-    one = ListScheduler(jobs, machine, sensibility=sensibility, depth=1).run(PredictedWorlds(jobs))
+    plain = ListScheduler(jobs, machine, sensibility=sensibility).run(PredictedWorldFactory(jobs))
+    one = ListScheduler(jobs, machine, sensibility=sensibility, depth=1).run(PredictedWorldFactory(jobs))
     assert not plain.backfilled.any()
     assert not one.backfilled.any()
 
@@ -165,5 +165,5 @@ def test_a_job_that_takes_no_time() -> None:
 
 def test_nothing_waits_in_a_table_of_one() -> None:
     jobs = table([(1, 3.0, 1.0)])
-    outcome = ListScheduler(jobs, Machine(1, 1.0), sensibility=1.0, depth=5).run(PredictedWorlds(jobs))
+    outcome = ListScheduler(jobs, Machine(1, 1.0), sensibility=1.0, depth=5).run(PredictedWorldFactory(jobs))
     assert rows(outcome) == [(0.0, 3.0, False)]

@@ -14,7 +14,7 @@ from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import make_packs
 from penstock.planning.strategy import BatchStrategy
-from penstock.planning.world import PredictedWorlds
+from penstock.planning.world import PredictedWorldFactory
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, work
@@ -170,8 +170,8 @@ def test_by_prediction_backfilling_delays_nobody(instance, sensibility, io_nodes
     jobs, one = instance
     machine = Machine(one.nodes, one.bandwidth, io_nodes)
     packs = make_packs(jobs, machine, sensibility)
-    plain = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility)
-    filled = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility, depth=depth)
+    plain = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility)
+    filled = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility, depth=depth)
     assert (filled.start <= plain.start + 1e-8).all()
     assert (filled.end <= plain.end + 1e-8).all()
     assert not plain.backfilled.any()
@@ -182,7 +182,7 @@ def test_by_prediction_backfilling_delays_nobody(instance, sensibility, io_nodes
 def test_the_predicted_end_is_that_of_the_packs_one_after_the_other(instance, sensibility):
     jobs, machine = instance
     packs = make_packs(jobs, machine, sensibility)
-    outcome = run_packs(jobs, machine, packs, PredictedWorlds(jobs), sensibility=sensibility)
+    outcome = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility)
     now = float(jobs.release.min())
     for pack in packs:
         now = max(now, *(float(jobs.release[job]) for job in pack.jobs)) + pack.seconds

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.model import InputError
 from penstock.planning.jobs import Machine
-from penstock.planning.packs import ORDERS, Pack, in_order, lpt, make_packs
+from penstock.planning.packs import ORDERS, Pack, lpt, make_packs, sorted_jobs
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, job_tables, table
@@ -97,11 +97,11 @@ def test_equality_is_accepted_although_sums_have_roundings() -> None:
 
 def test_the_orders() -> None:
     jobs = table([(1, 4.0, 0.0, 1.0), (1, 8.0, 0.0, 0.5), (1, 8.0, 0.0, 2.0), (1, 5.0, 0.0, 2.0)])
-    assert in_order(jobs, "max").tolist() == [1, 2, 3, 0]
-    assert in_order(jobs, "random").tolist() == [0, 1, 2, 3]
-    assert in_order(jobs, "char").tolist() == [2, 3, 0, 1]
+    assert sorted_jobs(jobs, "max").tolist() == [1, 2, 3, 0]
+    assert sorted_jobs(jobs, "random").tolist() == [0, 1, 2, 3]
+    assert sorted_jobs(jobs, "char").tolist() == [2, 3, 0, 1]
     with pytest.raises(InputError, match="order: 'min' is unknown; expected one of max, random, char"):
-        in_order(jobs, "min")
+        sorted_jobs(jobs, "min")
 
 
 @pytest.mark.parametrize("sensibility", [-1.0, math.nan])

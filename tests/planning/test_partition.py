@@ -16,7 +16,7 @@ from penstock.planning.partition import (
     BandwidthPart,
     all_exclusive,
     all_shared,
-    allotted,
+    allot_bandwidth,
     best_partition,
     contiguity_gap,
     contiguous_partition,
@@ -120,14 +120,14 @@ def assert_feasible(applications: Applications, partition) -> None:
 def test_bandwidths_against_bisection(applications, draw):
     parts = [draw.randrange(4) for _ in applications.volume]
     groups = [[i for i, k in enumerate(parts) if k == part] for part in sorted(set(parts))]
-    found = allotted(applications, groups)
+    found = allot_bandwidth(applications, groups)
     assert_feasible(applications, found)
     assert found.value == near(slow_value(applications, groups))
 
 
 def test_bandwidths_by_hand():
     # Spreads 3, 6 and 1, loads 17/64, 41/64 and 1/64: the second part is held by its load, the others share 23/64 as 3 to 1.
-    found = allotted(COUNTER_EXAMPLE, [[4], [0, 2], [3, 1]])
+    found = allot_bandwidth(COUNTER_EXAMPLE, [[4], [0, 2], [3, 1]])
     assert found.parts == (
         BandwidthPart((0, 2), near(3 / 4 * 23 / 64), near(256 / 23)),
         BandwidthPart((1, 3), near(41 / 64), near(6 * 64 / 41)),
@@ -150,7 +150,7 @@ def test_shared_and_exclusive():
 @pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[0, 1, 2], [2, 3, 4]], [[0, 1, 2, 3, 4], []], []])
 def test_groups_that_are_no_partition_are_refused(groups):
     with pytest.raises(InputError) as error:
-        allotted(COUNTER_EXAMPLE, groups)
+        allot_bandwidth(COUNTER_EXAMPLE, groups)
     assert str(error.value) == "groups: they are no partition; expected every application in one of them, and none empty"
 
 
@@ -189,7 +189,7 @@ def test_contiguous_partitions_against_all_cuts():
         for size in range(9):
             for cuts in combinations(range(1, 9), size):
                 groups = [order[i:j] for i, j in pairwise([0, *cuts, 9])]
-                values.append(allotted(applications, groups).value)
+                values.append(allot_bandwidth(applications, groups).value)
         assert contiguous_partition(applications).value == near(min(values))
 
 
@@ -239,11 +239,11 @@ def test_hundreds_of_applications():
     groups = [part.members for part in found.parts]
     for k in range(len(groups) - 1):
         merged = [*groups[:k], groups[k] + groups[k + 1], *groups[k + 2 :]]
-        assert allotted(applications, merged).value >= found.value * (1.0 - 1e-9)
+        assert allot_bandwidth(applications, merged).value >= found.value * (1.0 - 1e-9)
     for k, group in enumerate(groups):
         for cut in range(1, len(group)):
             halves = [*groups[:k], group[:cut], group[cut:], *groups[k + 1 :]]
-            assert allotted(applications, halves).value >= found.value * (1.0 - 1e-9)
+            assert allot_bandwidth(applications, halves).value >= found.value * (1.0 - 1e-9)
 
 
 def test_loads_that_fill_the_link():

@@ -20,8 +20,8 @@ from penstock.campaign.execute import run
 from penstock.campaign.summary import OBJECTIVES, by_policy, default_by, failures, placements, summarise
 from penstock.model import InputError
 from penstock.model.files import replacing
-from penstock.planning.placement.heuristics import from_name
-from penstock.planning.placement.runs import Placed
+from penstock.planning.placement.heuristics import heuristic_from_name
+from penstock.planning.placement.runs import ChosenPlacement
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,15 @@ class CampaignResult(Tables):
         return failures(self.table)
 
     @property
-    def placements(self) -> list[tuple[Placed, int]]:
+    def placements(self) -> list[tuple[ChosenPlacement, int]]:
         """Where the I/O resources of the applications come from, each with its number of rows."""
         counts = placements(self.table)
         asked = any(cell.placing for cell in self.campaign.cells)
-        found = {name: None if name == "file" else from_name(name) for name in counts}
-        return [(Placed((), found[name], default=bool(found[name]) and not asked), rows) for name, rows in counts.items()]
+        found = {name: None if name == "file" else heuristic_from_name(name) for name in counts}
+        return [
+            (ChosenPlacement((), found[name], default=bool(found[name]) and not asked), rows)
+            for name, rows in counts.items()
+        ]
 
     def by_policy(self) -> list[dict[str, Any]]:
         """Rows, failures and the means of the objectives, for each policy."""

@@ -22,7 +22,7 @@ from penstock.api.runs import (
 from penstock.campaign.summary import statistics
 from penstock.engine import Result
 from penstock.model import InputError, Workload
-from penstock.planning.placement.runs import Placed
+from penstock.planning.placement.runs import ChosenPlacement
 from penstock.policies.policy import SHARING, STATIC, Policy
 from penstock.policies.registry import PolicyLike, as_policy, expand
 from penstock.report.objectives import OBJECTIVES, gaps
@@ -55,7 +55,7 @@ class ComparisonResult(Tables):
     runs: tuple[SimulationResult, ...] = field(repr=False)
     bounds: BoundsResult | None
     """Upper bounds for any schedule; None if they were not asked for."""
-    placed: Placed | None = None
+    placed: ChosenPlacement | None = None
     left_out: tuple[str, ...] = ()
     """Policies of a family that cannot run the workload: static orders are those of a link."""
 

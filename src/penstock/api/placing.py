@@ -13,7 +13,7 @@ from penstock.api.results import Row, Tables
 from penstock.engine.scenarios import HORIZON, STEADY
 from penstock.model import InputError, Workload
 from penstock.planning.placement.characteristics import LEVELS, Information
-from penstock.planning.placement.heuristics import Heuristic, named
+from penstock.planning.placement.heuristics import Heuristic, matching_heuristics
 from penstock.planning.placement.planner import (
     PlacementPlan,
     Planner,
@@ -184,7 +184,7 @@ def place(
         seed=seed,
     )
     source = opened(workload)
-    wanted = named(allocation, placement) if allocation or placement else ()
+    wanted = matching_heuristics(allocation, placement) if allocation or placement else ()
     with source.located(), watch(0) as watcher:
         plan = planner.plan(with_resources(source.workload, resources), wanted, oracle=oracle, shown=_telling(watcher))
     return PlaceResult(source, plan, chosen)

@@ -13,7 +13,7 @@ from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
-from penstock.planning.placement.runs import Placed, placed
+from penstock.planning.placement.runs import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
 from penstock.theory.bounds import Bounds, compile_bounds
@@ -24,7 +24,7 @@ PlacementLike: TypeAlias = str | Sequence[Sequence[int]] | Literal[False] | None
 """A placement: the name of one, the I/O resources of each application, False for one link, None for the default."""
 
 
-class ListedPlacement(Placed):
+class ListedPlacement(ChosenPlacement):
     """The I/O resources of each application, as the caller lists them."""
 
     @property
@@ -57,7 +57,7 @@ class SimulationResult(Result, Tables):
     )
 
     opened: Opened = field(repr=False)
-    placed: Placed | None = field(repr=False)
+    placed: ChosenPlacement | None = field(repr=False)
     """Where the I/O resources of the applications come from; None on one link."""
     policy_object: Policy = field(repr=False)
 
@@ -89,7 +89,7 @@ class BoundsResult(Bounds, Tables):
     """Upper bounds on the min-yield and the efficiency of any schedule; one table, ``bounds``."""
 
     opened: Opened = field(repr=False)
-    placed: Placed | None = field(default=None, repr=False)
+    placed: ChosenPlacement | None = field(default=None, repr=False)
 
     @property
     def workload(self) -> Workload:
@@ -182,22 +182,24 @@ def bounds(
         return found_bounds(source, found_placement(source.workload, allocation, placement), pieces, watch)
 
 
-def found_placement(workload: Workload, allocation: str | None, placement: PlacementLike) -> Placed | Literal[False] | None:
+def found_placement(
+    workload: Workload, allocation: str | None, placement: PlacementLike
+) -> ChosenPlacement | Literal[False] | None:
     """Where the applications are: None on one link, False where one link is asked for in place of the resources."""
     if placement is None or isinstance(placement, str):
-        return placed(workload, allocation, placement)
+        return choose_placement(workload, allocation, placement)
     if allocation is not None:
         raise InputError("allocation", f"{allocation!r} beside a placement that is given; expected one of the two")
     return ListedPlacement(tuple(map(tuple, placement))) if placement is not False else False
 
 
-def resources_of(where: Placed | Literal[False] | None) -> Placement | Literal[False]:
+def resources_of(where: ChosenPlacement | Literal[False] | None) -> Placement | Literal[False]:
     """The same as the engine takes it."""
     return where.resources if where else False
 
 
 def watched_run(
-    source: Opened, policy: Policy, where: Placed | Literal[False] | None, watcher: Any, options: dict[str, Any]
+    source: Opened, policy: Policy, where: ChosenPlacement | Literal[False] | None, watcher: Any, options: dict[str, Any]
 ) -> SimulationResult:
     """Run the workload; the watcher is told how far it is about ten times a second."""
     watcher.begin(policy.name)
@@ -210,7 +212,7 @@ def watched_run(
 
 
 def found_bounds(
-    source: Opened, where: Placed | Literal[False] | None, pieces: int = PIECES, watch: Watch = nobody
+    source: Opened, where: ChosenPlacement | Literal[False] | None, pieces: int = PIECES, watch: Watch = nobody
 ) -> BoundsResult:
     """The bounds of the workload where it is."""
     with watch(0) as watcher:
@@ -232,7 +234,7 @@ def part_done(run: Run) -> float:
     return float(run.accounts()["progress"].sum()) / everything if everything > 0.0 else 0.0
 
 
-def placement_document(where: Placed | None) -> dict[str, Any]:
+def placement_document(where: ChosenPlacement | None) -> dict[str, Any]:
     """Where the placement comes from, as ``--json`` prints it: nothing on one link."""
     return {"placement": where.to_dict()} if where else {}
 

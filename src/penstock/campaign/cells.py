@@ -21,7 +21,7 @@ from penstock.campaign.own_policies import OwnPolicy, own_policy_text
 from penstock.campaign.sources import normal_parameters, source
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
-from penstock.planning.placement.runs import Placed, heuristic_of, placed
+from penstock.planning.placement.runs import ChosenPlacement, choose_placement, heuristic_of
 from penstock.policies.policy import SHARING, Policy
 from penstock.policies.registry import PolicyLike, expand, find, is_built_in
 
@@ -106,9 +106,9 @@ class Task:
         kind = source(cell.kind)
         return kind.make(kind.parse(cell.parameters), cell.seed)
 
-    def placed(self, workload: Workload) -> Placed | None:
+    def placed(self, workload: Workload) -> ChosenPlacement | None:
         """Who uses which I/O resources in one of them; None on one link."""
-        return placed(workload, self.cells[0].allocation, self.cells[0].placement)
+        return choose_placement(workload, self.cells[0].allocation, self.cells[0].placement)
 
 
 @dataclass(frozen=True)

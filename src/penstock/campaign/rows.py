@@ -17,7 +17,7 @@ from penstock.engine.buffer_result import THROUGH
 from penstock.engine.result import MEASURES, UNBOUNDED, finite
 from penstock.model import Application, PenstockError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.planning.placement.runs import Placed
+from penstock.planning.placement.runs import ChosenPlacement
 from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(
@@ -89,7 +89,7 @@ class Shape:
         )
 
 
-def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: Placed | None) -> dict[str, Any]:
+def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: ChosenPlacement | None) -> dict[str, Any]:
     """The row of a cell that was computed."""
     return {
         **_heading(cell, window),
@@ -104,7 +104,7 @@ def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: Plac
     }
 
 
-def bounded(cell: Cell, window: int, workload: Workload, found: Bounds, placed: Placed | None) -> dict[str, Any]:
+def bounded(cell: Cell, window: int, workload: Workload, found: Bounds, placed: ChosenPlacement | None) -> dict[str, Any]:
     """The row of a cell that asks for the bounds: what no schedule passes, and null for all that a schedule only has."""
     return {
         **_heading(cell, window),
@@ -164,7 +164,7 @@ def _buffer(result: Result) -> dict[str, float | None]:
     return {"buffer_size": finite(buffer.size), "buffer_peak": buffer.peak, **ways}
 
 
-def _placement(placed: Placed | None) -> str | None:
+def _placement(placed: ChosenPlacement | None) -> str | None:
     """Where the I/O resources come from: the file, or the heuristic."""
     if placed is None:
         return None

@@ -32,7 +32,7 @@ from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
 from penstock.engine import Run
 from penstock.engine.kernel import compiled_advance
 from penstock.model import InputError, PenstockError, Workload
-from penstock.planning.placement.runs import Placed
+from penstock.planning.placement.runs import ChosenPlacement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import find
 from penstock.theory.bounds import bounds, compile_bounds
@@ -94,7 +94,7 @@ def _rows(task: Task) -> Iterator[dict[str, Any]]:
             yield _row(cell, window, workload, on)
 
 
-def _row(cell: Cell, window: int, workload: Workload, on: Placed | None) -> dict[str, Any]:
+def _row(cell: Cell, window: int, workload: Workload, on: ChosenPlacement | None) -> dict[str, Any]:
     try:
         if cell.policy == BOUND:
             with _COMPILING:
@@ -115,7 +115,7 @@ def _located(cell: Cell, error: Exception) -> Exception:
     return error
 
 
-def _ready_run(workload: Workload, policy: Policy, on: Placed | None) -> Run:
+def _ready_run(workload: Workload, policy: Policy, on: ChosenPlacement | None) -> Run:
     """A run that has all its compiled code at hand."""
     run = Run(workload, policy, placement=on.resources if on else None)
     compiled_advance(run._parts())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from penstock.engine import Result, Run
     from penstock.model import Workload
-    from penstock.planning.placement.runs import Placed
+    from penstock.planning.placement.runs import ChosenPlacement
     from penstock.policies import Policy
     from penstock.theory import Bounds
 
@@ -112,11 +112,11 @@ def add_placement(command: argparse.ArgumentParser) -> None:
     )
 
 
-def find_placement(workload: Workload, options: argparse.Namespace) -> Placed | None:
+def find_placement(workload: Workload, options: argparse.Namespace) -> ChosenPlacement | None:
     """The I/O resources that each application uses; None on one link."""
-    from penstock.planning.placement.runs import placed
+    from penstock.planning.placement.runs import choose_placement
 
-    return placed(workload, options.allocation, options.placement)
+    return choose_placement(workload, options.allocation, options.placement)
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
@@ -199,7 +199,7 @@ def print_table(
 
 
 def run_all(
-    workload: Workload, policies: Sequence[Policy], placed: Placed | None, *, trace: bool, check: bool
+    workload: Workload, policies: Sequence[Policy], placed: ChosenPlacement | None, *, trace: bool, check: bool
 ) -> list[Result]:
     """Run the workload under each policy, with a progress bar on a terminal."""
     options = {"placement": placed.resources if placed else None, "trace": trace, "check": check}
@@ -235,7 +235,7 @@ def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str,
     return run.finish()
 
 
-def find_bounds(workload: Workload, placed: Placed | None, pieces: int | None = None) -> Bounds:
+def find_bounds(workload: Workload, placed: ChosenPlacement | None, pieces: int | None = None) -> Bounds:
     """Compute the bounds of the workload, with a message on a terminal. Their time leaves out compilation."""
     from penstock.theory.bounds import bounds, compile_bounds
     from penstock.theory.link_demand import PIECES
@@ -272,12 +272,12 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
     print_fitting(console(), make, COMPARISON_OPTIONAL)
 
 
-def placement_document(placed: Placed | None) -> dict[str, Any]:
+def placement_document(placed: ChosenPlacement | None) -> dict[str, Any]:
     """Where the placement comes from, as ``--json`` prints it; empty on one link."""
     return {"placement": placed.to_dict()} if placed else {}
 
 
-def print_placement(placed: Placed | None) -> None:
+def print_placement(placed: ChosenPlacement | None) -> None:
     """Print which I/O resources the applications use."""
     if placed:
         print(f"placement: {placed.text}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from penstock.model import Workload
-    from penstock.planning.placement.runs import Placed
+    from penstock.planning.placement.runs import ChosenPlacement
     from penstock.policies import Policy
 
 
@@ -30,7 +30,7 @@ class Case:
     """Where the workload comes from, where there are several."""
 
     @classmethod
-    def of(cls, workload: Workload, policies: Sequence[Policy], placed: Placed | None) -> Case:
+    def of(cls, workload: Workload, policies: Sequence[Policy], placed: ChosenPlacement | None) -> Case:
         """The case of a run of the workload; on one link if `placed` is None."""
         return cls(workload, policies, own_placement=placed is not None and placed.heuristic is None)
 

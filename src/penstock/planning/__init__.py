@@ -1,1 +1,1 @@
-"""What runs when, where and beside whom: packs, list scheduling and backfilling (001 §III, §IV); burst buffers (004)."""
+"""Planning a batch of jobs (packs, lists, backfilling: 001 §III, §IV) and their placement on I/O resources (002)."""

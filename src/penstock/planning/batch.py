@@ -1,9 +1,9 @@
-"""Scheduling a batch or a stream of jobs and running it in the engine: the one place where the parts come together."""
+"""Scheduling a batch or a stream of jobs and running it in the engine: `schedule` wires the parts of this package."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +18,12 @@ from penstock.planning.packs import Pack, compiled_make_packs, make_packs
 from penstock.planning.reservations import compiled_reserve
 from penstock.planning.schedule import Outcome, Schedule
 from penstock.planning.strategy import DEFAULT_POLICY, BatchStrategy
-from penstock.planning.world import Meter, PredictedWorlds, Progress, Worlds
+from penstock.planning.world import Meter, PredictedWorldFactory, Progress, WorldFactory
 from penstock.policies import Policy, find
 from penstock.policies.policy import STATIC
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, EngineWorlds="EngineWorldFactory")
 
 
 def schedule(
@@ -31,11 +34,35 @@ def schedule(
     io_nodes: int = 1,
     policy: Policy | str = DEFAULT_POLICY,
     trace: bool = False,
+    progress: Callable[[float], None] | None = None,
 ) -> Schedule:
-    """Schedule the applications of the workload as jobs and run them to their ends.
+    """Schedule the applications of a workload as batch jobs and run them to their ends (001 §III, §IV).
 
-    The machine has `io_nodes` I/O nodes, each with the bandwidth of the workload's platform and `nodes` compute nodes, those
-    of the platform unless given. `policy` shares the bandwidth of an I/O node, and `trace` records its rates.
+    Args:
+        workload: The jobs, and the platform of one I/O node; no window.
+        strategy: Packs, first-fit or list, with or without backfilling; packs with a sensibility of 1 by default.
+        nodes: Compute nodes of each I/O node; those of the platform by default.
+        io_nodes: Number of I/O nodes, each with the bandwidth of the platform. List scheduling takes one.
+        policy: Shares the bandwidth of an I/O node, by name or as an object.
+        trace: Record the rates.
+        progress: Called with the part of the jobs that have ended, from 0 to 1, each time a job ends.
+
+    Returns:
+        Starts, ends, packs and measures of the schedule, in seconds and bytes.
+
+    Raises:
+        InputError: A job does not fit the machine, the workload has a window, or strategy, policy and machine do not go
+            together.
+
+    Example:
+        Two jobs of 2 nodes on a machine of 3 run one after the other. The third, of 1 node, need not wait for the second.
+
+        >>> from penstock.model import Application, Platform, Workload
+        >>> phases = [("work", 10.0), ("io", 5.0)]
+        >>> jobs = [Application.of(name, phases, nodes=nodes) for name, nodes in (("a", 2), ("b", 2), ("c", 1))]
+        >>> found = schedule(Workload(Platform(1.0, nodes=3), tuple(jobs)), BatchStrategy("list", backfill=True))
+        >>> found.outcome.start.tolist(), found.makespan
+        ([0.0, 15.0, 0.0], 30.0)
     """
     strategy = strategy or BatchStrategy()
     policy = find(policy) if isinstance(policy, str) else policy
@@ -47,8 +74,8 @@ def schedule(
     jobs = Jobs.of(workload, machine)
     sensibility = strategy.limit(jobs, machine)
     plan = () if strategy.mapping == "list" else make_packs(jobs, machine, sensibility, strategy.order)
-    predicted = _execute(strategy, jobs, machine, sensibility, plan, PredictedWorlds(jobs))
-    worlds = EngineWorlds(workload, jobs, machine, policy, trace=trace)
+    predicted = _execute(strategy, jobs, machine, sensibility, plan, PredictedWorldFactory(jobs))
+    worlds = EngineWorldFactory(workload, jobs, machine, policy, trace=trace, progress=progress)
     outcome = _execute(strategy, jobs, machine, sensibility, plan, worlds)
     return Schedule(
         strategy=strategy,
@@ -68,7 +95,7 @@ def schedule(
 
 
 def _refuse(strategy: BatchStrategy, machine: Machine, policy: Policy) -> None:
-    """Refuse what does not go together."""
+    """Refuse a strategy that does not fit the machine or the policy."""
     if strategy.mapping == "list" and machine.io_nodes > 1:
         raise InputError(
             "io-nodes", f"list scheduling is for one I/O node, not for {machine.io_nodes}; expected 1, or packs"
@@ -81,14 +108,14 @@ def _refuse(strategy: BatchStrategy, machine: Machine, policy: Policy) -> None:
 
 
 def _compile(policy: Policy, jobs: int) -> None:
-    """Have all compiled code at hand, so that times leave out compilation."""
+    """Compile before time is measured."""
     compiled_make_packs()
     compiled_reserve()
     prepare(policy, jobs)
 
 
 def _execute(
-    strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: Worlds
+    strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: WorldFactory
 ) -> Outcome:
     depth = strategy.depth if strategy.backfill else 0
     if strategy.mapping == "list":
@@ -96,11 +123,22 @@ def _execute(
     return run_packs(jobs, machine, plan, worlds, sensibility=sensibility, depth=depth)
 
 
-class EngineWorlds:
-    """Worlds that are runs of the engine, and what they have done altogether."""
+class EngineWorldFactory:
+    """Opens worlds that are runs of the engine, and adds up what they have done."""
 
-    def __init__(self, workload: Workload, jobs: Jobs, machine: Machine, policy: Policy, *, trace: bool) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        jobs: Jobs,
+        machine: Machine,
+        policy: Policy,
+        *,
+        trace: bool,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
         self._policy = policy
+        self._report = progress
+        self._ended = 0
         self.events = 0
         self.seconds = 0.0
         self._applications = workload.applications
@@ -110,7 +148,7 @@ class EngineWorlds:
         self._traces: list[Trace] | None = [] if trace else None
 
     def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> Run:
-        """A run of these jobs, which are released at its begin."""
+        """Open a run of these jobs, all released at its begin."""
         # An I/O node has neither resources nor a buffer.
         applications = tuple(
             replace(self._applications[job], release=begin, progress=None, placement=None, share=None) for job in jobs
@@ -126,8 +164,11 @@ class EngineWorlds:
         )
         return self._run
 
-    def stopped(self, since: float, last: bool) -> None:
-        """Read the meter; when the run is over, take its books."""
+    def stopped(self, since: float, ended: int, last: bool) -> None:
+        """Read the meter and report progress; when the run is over, take its events, seconds and trace."""
+        self._ended += ended
+        if self._report is not None and ended:
+            self._report(self._ended / len(self._nodes))
         self._meter.read(self._run, self._sizes, since, last=last)
         if not last:
             return
@@ -141,7 +182,7 @@ class EngineWorlds:
             )
 
     def progress(self) -> Progress:
-        """What all I/O nodes have done."""
+        """Progress of all I/O nodes together."""
         return Progress.total([meter.progress() for meter in self._meters])
 
     def trace(self) -> Trace | None:

@@ -1,9 +1,8 @@
-"""The machine of 001 §III.B.1: R I/O nodes, each with its own P compute nodes and a bandwidth b to the file system.
+"""The machine and the jobs as a batch scheduler knows them (001 §III.B).
 
-What a batch scheduler knows of the jobs: nodes, time alone, volume, and when they are released (001 §III.B.2).
-
-Job J_i asks for Q_i nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b seconds (eq. III.1), where b is the most
-it can use of the bandwidth, and moves V_i = Σ_j b_ij bytes. Its average bandwidth is V_i / T_i.
+The machine has R I/O nodes, each with its own P compute nodes and a bandwidth b to the file system. Job J_i asks for Q_i
+nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b seconds (eq. III.1), where b is the most it can use of the
+bandwidth, and moves V_i = Σ_j b_ij bytes. Its average bandwidth is V_i / T_i.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from penstock.workloads.load import volume
 
 @dataclass(frozen=True)
 class Machine:
-    """`io_nodes` R, `nodes` P of each of them, `bandwidth` b of each of them in bytes/s. I/O nodes do not interact."""
+    """`io_nodes` R, each with `nodes` P compute nodes and a `bandwidth` b in bytes/s. I/O nodes do not interact."""
 
     nodes: int
     bandwidth: float
@@ -47,7 +46,7 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """The jobs as columns, one entry a job in the order of the workload; seconds and bytes."""
+    """The jobs as columns, one entry a job in the order of the workload, in seconds and bytes."""
 
     names: tuple[str, ...]
     nodes: Ints
@@ -57,20 +56,20 @@ class Jobs:
     volume: Floats
     """V_i."""
     iteration: Floats
-    """Mean length of an iteration, T_i without its lead over its operations; all of that where it has none."""
+    """Mean length of an iteration: T_i without its lead, divided by its operations (by 1 if it has none)."""
     operations: Ints
     release: Floats
 
     @staticmethod
     def require(workload: Workload, machine: Machine) -> None:
-        """Refuse a workload that cannot be planned on the machine."""
+        """Raise InputError for a workload that cannot be planned on the machine."""
         if workload.window is not None:
             raise InputError("window", "jobs are planned to their ends; expected a workload without a window")
         _refuse_large(workload.applications, machine)
 
     @classmethod
     def of(cls, workload: Workload, machine: Machine) -> Jobs:
-        """The jobs of a workload, each checked against the machine. Time linear in the number of phases."""
+        """The jobs of a workload; InputError if one does not fit the machine. Time linear in the number of phases."""
         cls.require(workload, machine)
         applications = workload.applications
         platform = machine.platform(workload)
@@ -98,12 +97,12 @@ class Jobs:
         return float(self.release.min())
 
     def io_load(self, machine: Machine) -> float:
-        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), what the average I/O occupation is at most (001 eq. III.5); 0 for no work."""
+        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), an upper bound on the average I/O occupation (001 eq. III.5)."""
         node_seconds = float((self.nodes * self.seconds).sum())
         return machine.nodes * float(self.volume.sum()) / machine.bandwidth / node_seconds if node_seconds > 0.0 else 0.0
 
     def counts(self) -> dict[str, int]:
-        """How many jobs there are, and how many of the kinds that a reader should know of."""
+        """Number of jobs, and of those that need attention: without I/O, of no length, released later."""
         return {
             "jobs": len(self),
             "without_io": int(np.count_nonzero(self.operations == 0)),

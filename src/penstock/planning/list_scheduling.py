@@ -1,13 +1,13 @@
-"""List scheduling on one I/O node with a strict constraint on bandwidth, with or without backfilling (001 §IV.A.2, §IV.A.4).
+"""List scheduling on one I/O node with a strict limit on bandwidth, with or without backfilling (001 §IV.A.2, §IV.A.4).
 
 Jobs are served in the order of their release, then of the file. At any moment the average bandwidths V_i / T_i of the
-running jobs add up to at most S · b (the paper: S = 1); a job without I/O needs none, and one that has the link for itself
-may exceed it.
+running jobs add up to at most S · b (in the paper S = 1). A job without I/O needs no bandwidth, and a job that has the
+link for itself may exceed the limit.
 
-Without backfilling the first job in the queue starts as soon as it can, and nobody passes it. With backfilling, which is
-conservative, at every end or release of a job the first `depth` of the queue get, in order, the earliest place that delays
-none before them, and those whose place is the present start. That is planned with predicted ends: a running job ends T_i
-after its start, or now if it should have ended already.
+Without backfilling the first job in the queue starts as soon as it fits, and no job overtakes it. With (conservative)
+backfilling, at every end or release of a job the first `depth` jobs of the queue get, in order, the earliest reservation
+that delays none before them, and those whose reservation begins now start. Reservations use predicted ends: a running job
+ends T_i after its start, or now if it should have ended already.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.reservations import Reservations, reserve
 from penstock.planning.schedule import Outcome
-from penstock.planning.world import Worlds
+from penstock.planning.world import WorldFactory
 
 
 class ListScheduler:
-    """The queue of one I/O node and what runs on it; a `depth` of 0 is without backfilling."""
+    """The queue of one I/O node and the jobs that run on it; with a `depth` of 0 there is no backfilling."""
 
     def __init__(self, jobs: Jobs, machine: Machine, *, sensibility: float, depth: int = 0) -> None:
         self.queue: list[int] = []
@@ -39,7 +39,7 @@ class ListScheduler:
         self._arrived = 0
         self._should_end = np.zeros(len(jobs))
 
-    def run(self, worlds: Worlds) -> Outcome:
+    def run(self, worlds: WorldFactory) -> Outcome:
         """Run all jobs to their ends."""
         outcome = Outcome.empty(len(self._jobs))
         world = worlds.open(0, range(len(self._jobs)), len(self._jobs), self._jobs.begin)
@@ -54,24 +54,24 @@ class ListScheduler:
                 outcome.end[job] = world.now
                 self.running.remove(job)
             left -= len(ended)
-            worlds.stopped(0.0, left == 0)
+            worlds.stopped(0.0, len(ended), left == 0)
         return outcome
 
     def plan(self, now: float, *, whole: bool = True) -> Reservations:
-        """The places of the first `depth` jobs of the queue, as it is now."""
+        """Reservations of the first `depth` jobs in the queue, as it is now."""
         running = np.array(self.running, np.int64)
         ends = np.maximum(self._should_end[running], now)
         queue = np.array(self.queue[: self._depth], np.int64)
         return reserve(self._jobs, now, self._most, self._limit, running, ends, queue, whole=whole)
 
     def _arrive(self, now: float) -> None:
-        """Queue the jobs that are released by now."""
+        """Queue the jobs that have been released by now."""
         while self._releases[self._arrived] <= now:
             self.queue.append(self._order[self._arrived])
             self._arrived += 1
 
     def _starting(self, now: float) -> list[tuple[int, bool]]:
-        """Take from the queue the jobs that start now; each with whether it passes one that waits."""
+        """Take the jobs that start now from the queue; each with whether it overtakes one that waits."""
         starting: list[tuple[int, bool]] = []
         while self.queue:
             unseen = self._depth and len(self.queue) > self._depth
@@ -80,7 +80,7 @@ class ListScheduler:
                 self.running.append(job)
                 self._should_end[job] = now + self._jobs.seconds[job]
             starting += more
-            if not (more and unseen):  # nobody has come near enough to the front to be looked at
+            if not (more and unseen):  # no further job has come within the depth
                 break
         return starting
 
@@ -101,7 +101,7 @@ class ListScheduler:
         return starting
 
     def _places_now(self, now: float) -> list[tuple[int, bool]]:
-        """The jobs whose reserved place is the present."""
+        """The jobs whose reservation begins now."""
         at_once = self.plan(now, whole=False).at_once.tolist()
         if True not in at_once:
             return []

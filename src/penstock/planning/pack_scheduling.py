@@ -1,11 +1,11 @@
 """Packs one after the other on each I/O node, with or without backfilling (001 §III.C and §IV.A.4).
 
 A pack starts when the one before it on its I/O node has ended and all its jobs are released. It is a run of its own, from
-second 0 on: what happens in it depends neither on the other packs nor on the number of I/O nodes.
+second 0 on: what happens in it depends neither on other packs nor on the number of I/O nodes.
 
-With backfilling, a waiting job of a later pack on the same I/O node joins a running one if its nodes are free, if it is
-predicted to end within T^Pack of the pack's start, and if the pack with it keeps L ≤ S. So by prediction nobody is delayed.
-Whoever can is let in, in the order of packs and of jobs in a pack, at the pack's start and when a job ends or is released.
+With backfilling, a waiting job of a later pack on the same I/O node joins a running pack if its nodes are free, if it is
+predicted to end within T^Pack of the pack's start, and if the pack with it keeps L ≤ S. So by prediction no job is delayed.
+Candidates are tried in the order of packs and of jobs in a pack, at the pack's start and when a job ends or is released.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 from penstock.numeric.arrays import Ints
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.jobs import Jobs, Machine
-from penstock.planning.packs import Pack, lpt, within
+from penstock.planning.packs import Pack, fits_load, lpt
 from penstock.planning.schedule import Outcome, PackRun
-from penstock.planning.world import World, Worlds
+from penstock.planning.world import World, WorldFactory
 
 
 def run_packs(
-    jobs: Jobs, machine: Machine, packs: Sequence[Pack], worlds: Worlds, *, sensibility: float, depth: int = 0
+    jobs: Jobs, machine: Machine, packs: Sequence[Pack], worlds: WorldFactory, *, sensibility: float, depth: int = 0
 ) -> Outcome:
     """Run the packs, placed on I/O nodes by LPT, those of an I/O node in the given order.
 
-    With a `depth`, a pack may be joined by the first so many waiting jobs that could join it at some time.
+    With a `depth`, the first so many waiting jobs that can join a pack at some time are its candidates for backfilling.
     """
     outcome = Outcome.empty(len(jobs))
     limit = sensibility * machine.bandwidth
@@ -46,7 +46,7 @@ def run_packs(
             since = max(now, float(jobs.release[members].max()))
             candidates = _candidates(jobs, machine, pack, since, waiting, limit)[:depth] if depth else []
             world = worlds.open(io_node, [*members, *candidates], len(candidates), 0.0)
-            run = _PackInside(jobs, machine, pack, candidates, since, limit)
+            run = _RunningPack(jobs, machine, pack, candidates, since, limit)
             run.run(world, worlds, outcome)
             now = since + world.now
             outcome.io_node[run.all], outcome.pack[run.all] = io_node, number
@@ -58,7 +58,7 @@ def run_packs(
 
 
 def _candidates(jobs: Jobs, machine: Machine, pack: Pack, since: float, waiting: Ints, limit: float) -> list[int]:
-    """The waiting jobs that are short, early, light and small enough to join the pack at some time.
+    """Waiting jobs that are short, early, light and small enough to join the pack at some time.
 
     A job that takes T must start within T^Pack − T. Until then the members that take longer hold their nodes.
     """
@@ -72,8 +72,8 @@ def _candidates(jobs: Jobs, machine: Machine, pack: Pack, since: float, waiting:
     return [int(job) for job in waiting[able]]
 
 
-class _PackInside:
-    """A pack while it runs; positions in its world are those of its members, then of the candidates."""
+class _RunningPack:
+    """A pack while it runs; its world numbers its members first, then the candidates."""
 
     def __init__(
         self, jobs: Jobs, machine: Machine, pack: Pack, candidates: Sequence[int], since: float, limit: float
@@ -89,7 +89,7 @@ class _PackInside:
         self._free = machine.nodes - pack.nodes
         self._volume = pack.volume
 
-    def run(self, world: World, worlds: Worlds, outcome: Outcome) -> None:
+    def run(self, world: World, worlds: WorldFactory, outcome: Outcome) -> None:
         """Run it to the end of its last job."""
         outcome.start[self.all] = self._since
         left = len(self.all)
@@ -98,21 +98,22 @@ class _PackInside:
                 world.start(position)
                 outcome.start[self._here[position]] = self._since + world.now
                 left += 1
-            for position in world.advance(self._next_release(world.now)):
+            ended = world.advance(self._next_release(world.now))
+            for position in ended:
                 job = self._here[position]
                 outcome.end[job] = self._since + world.now
                 self._free += int(self._jobs.nodes[job])
-                left -= 1
-            worlds.stopped(self._since, left == 0)
+            left -= len(ended)
+            worlds.stopped(self._since, len(ended), left == 0)
 
     def _joining(self, now: float) -> list[int]:
-        """Let in whoever can be; those who never can any more are forgotten."""
+        """Start the candidates that can join now, and drop those that never can again."""
         chosen, still = [], []
         for position in self._waiting:
             job = self._here[position]
             nodes, volume = int(self._jobs.nodes[job]), self._volume + float(self._jobs.volume[job])
             in_time = now + float(self._jobs.seconds[job]) <= self._pack.seconds + SAME_TIME_S
-            if not in_time or not within(volume, self._pack.seconds, self._limit):
+            if not in_time or not fits_load(volume, self._pack.seconds, self._limit):
                 continue
             if nodes > self._free or float(self._jobs.release[job]) > self._since + now:
                 still.append(position)

@@ -1,19 +1,15 @@
-"""Make-pack: jobs that start together, within the nodes and the bandwidth of an I/O node (001 §III.C.2, Algorithm 2).
+"""Packs: jobs that start together, within the nodes and the bandwidth of an I/O node (001 §III.C.2, Algorithm 2).
 
 For a pack of jobs,
 
-- P^Pack = Σ Q_i is the number of nodes it uses,
+- P^Pack = Σ Q_i is the number of nodes that it uses,
 - T^Pack = max T_i its time without contention,
 - L^Pack = Σ V_i / (b · T^Pack) its average I/O occupation, its I/O load.
 
-Each job, in a given order, goes into the first pack with P^Pack ≤ P and L^Pack ≤ S, itself included; if there is none, it
-opens one, whatever its own load. Packs are kept in the order of nodes used, most first, the older one first among equals.
-S is the sensibility: 1 keeps the link free enough, a larger S packs more tightly, and with S = ∞ I/O does not count,
-which is first-fit.
-
-Packs on I/O nodes: the longest first, each where it ends earliest (001 §III.D.2.d).
-
-The last end is at most 4/3 of the best one if all packs take their predicted times (Graham 1969).
+Each job, in a given order, goes into the first pack that with it keeps P^Pack ≤ P and L^Pack ≤ S; if there is none, it
+opens a new pack, whatever its own load. Packs are kept in the order of nodes used, most first, the older pack first among
+equals. S is the sensibility: 1 keeps the link free enough, a larger S packs more tightly, and with S = ∞ I/O does not
+count, which is first-fit.
 """
 
 from __future__ import annotations
@@ -33,14 +29,17 @@ from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import kernel
 from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.jobs import Jobs, Machine
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, in_order="sorted_jobs", within="fits_load")
 
 ORDERS: Final = ("max", "random", "char")
-"""T_i descending; as in the file; mean iteration descending (001 §IV.A.3). Among equals, as in the file."""
+"""`max`: T_i descending; `random`: as in the file; `char`: mean iteration descending (001 §IV.A.3). Ties: as in the file."""
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Jobs, by their positions in the workload, in the order in which they came into the pack."""
+    """Jobs that start together, by their numbers in the workload, in the order in which they were put into the pack."""
 
     jobs: tuple[int, ...]
     nodes: int
@@ -62,10 +61,23 @@ class Pack:
 
 
 def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: str = "max") -> tuple[Pack, ...]:
-    """The packs in the order in which they run: most nodes first. Time n · packs."""
+    """Put jobs into packs by Algorithm 2 of 001 §III.C.2. Time n · packs.
+
+    Args:
+        jobs: The jobs.
+        machine: The I/O nodes with their compute nodes and bandwidth.
+        sensibility: S, the largest I/O load of a pack; 0 or more, infinity for first-fit.
+        order: In which of the ORDERS jobs are put into packs.
+
+    Returns:
+        The packs in the order in which they run: most nodes first.
+
+    Raises:
+        InputError: The sensibility is negative, or the order unknown.
+    """
     if not sensibility >= 0.0:
         raise InputError("sensibility", f"{sensibility} is out of range; expected 0 or more, or inf")
-    sequence = in_order(jobs, order)
+    sequence = sorted_jobs(jobs, order)
     pack_of, place = np.full(len(jobs), -1, np.int64), np.full(len(jobs), -1, np.int64)
     limit = sensibility * machine.bandwidth
     count = compiled_make_packs()(sequence, jobs.nodes, jobs.seconds, jobs.volume, machine.nodes, limit, pack_of, place)
@@ -75,8 +87,8 @@ def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: st
     return tuple(Pack.of(members[pack], jobs, machine) for pack in place[:count].tolist())
 
 
-def in_order(jobs: Jobs, order: str) -> Ints:
-    """The jobs in one of the ORDERS."""
+def sorted_jobs(jobs: Jobs, order: str) -> Ints:
+    """The numbers of the jobs in one of the ORDERS."""
     if order not in ORDERS:
         raise InputError("order", f"{order!r} is unknown; expected one of {', '.join(ORDERS)}")
     if order == "random":
@@ -84,7 +96,7 @@ def in_order(jobs: Jobs, order: str) -> Ints:
     return np.argsort(-(jobs.seconds if order == "max" else jobs.iteration), kind="stable")
 
 
-def within(volume: float, seconds: float, limit: float) -> bool:
+def fits_load(volume: float, seconds: float, limit: float) -> bool:
     """Whether a pack of this volume and T^Pack has L ≤ S; `limit` is S · b in bytes/s."""
     return math.isinf(limit) or volume <= limit * seconds * (1.0 + SAME_AMOUNT)
 
@@ -134,7 +146,11 @@ def compiled_make_packs() -> Callable[..., int]:
 
 
 def lpt(seconds: Sequence[float], io_nodes: int) -> list[int]:
-    """The I/O node of each pack, given the times of the packs without contention; ties to the first. Time n log n."""
+    """The I/O node of each pack by longest processing time first: each pack goes where it ends earliest (001 §III.D.2.d).
+
+    `seconds` are the times of the packs without contention. Ties go to the first I/O node. If packs take these times, the
+    last end is at most 4/3 of the best possible one (Graham 1969). Time n log n.
+    """
     loads = [(0.0, io_node) for io_node in range(io_nodes)]
     chosen = [0] * len(seconds)
     for pack in sorted(range(len(seconds)), key=lambda index: -seconds[index]):

@@ -2,18 +2,18 @@
 
 Application i moves v_i bytes every t_i seconds, a *load* of v_i / t_i. The applications are cut into parts; part k has the
 bandwidth B_k for itself, in which its members have exclusive access in turn. Conditions: Σ B_k ≤ B, and B_k is at least the
-load of its members. What is to be small is a simplified stretch (eq. V.1), the largest over the parts of
+load of its members. The objective is a simplified stretch (eq. V.1), the largest over the parts of
 
     (max v_i / B_k) / (min v_i / B) = spread · B / B_k,  where spread = max v_i / min v_i:
 
-how long the longest operation takes in the part, over how long the shortest would take with all of B.
+the time of the longest operation in the part, divided by the time of the shortest one with all of B.
 
-For given parts the value z can be reached if Σ max(load_k, spread_k · B / z) ≤ B, which gives the best z in closed form
-(`least_value`). There are such bandwidths for any partition if the load of all applications is at most B, and else for none.
+For given parts the value z is possible if Σ max(load_k, spread_k · B / z) ≤ B, which gives the best z in closed form
+(`least_value`). Such bandwidths exist for every partition if the load of all applications is at most B, else for none.
 
 An optimal partition need not be contiguous in v (Intuition 1 of 001 §V.B.3 is false as it stands): an application with a
-large load fills up a part that needs much bandwidth for its spread. v = (2, 4, 6, 24, 64) with loads (1, 40, 16, 1, 1)/64 of
-B = 1 has the optimum 11.130, and 13 with contiguous parts.
+large load fills up a part that needs much bandwidth for its spread. v = (2, 4, 6, 24, 64) with loads (1, 40, 16, 1, 1)/64
+of B = 1 has the optimum 11.130, and 13 with contiguous parts.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ import numpy as np
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import PARTITION_PRECISION, SAME_AMOUNT
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, allotted="allot_bandwidth")
 
 MOST_ENUMERATED: Final = 12
 """How many applications `best_partition` takes: 12 have 4,213,597 partitions."""
@@ -59,7 +62,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Applications:
-    """What is to be put in parts: `volume` v_i in bytes, `time` t_i in seconds, one entry an application; B in bytes/s."""
+    """The applications: `volume` v_i in bytes and `time` t_i in seconds, one entry each; `bandwidth` B in bytes/s."""
 
     volume: tuple[float, ...]
     time: tuple[float, ...]
@@ -92,8 +95,16 @@ class Applications:
         return sorted(range(len(self.volume)), key=lambda i: self.volume[i])
 
 
-def allotted(applications: Applications, groups: Sequence[Sequence[int]]) -> Partition:
-    """The groups of indices as parts, with the bandwidths that make the value least. Time n log n."""
+def allot_bandwidth(applications: Applications, groups: Sequence[Sequence[int]]) -> Partition:
+    """Give each group of applications the bandwidth that makes the value smallest. Time n log n.
+
+    Args:
+        applications: The applications.
+        groups: Their indices; every application in exactly one group, no group empty.
+
+    Raises:
+        InputError: The groups are no partition.
+    """
     if sorted(i for group in groups for i in group) != list(range(len(applications.volume))) or not all(map(len, groups)):
         raise InputError("groups", "they are no partition; expected every application in one of them, and none empty")
     place = {i: rank for rank, i in enumerate(applications.order)}
@@ -111,19 +122,19 @@ def allotted(applications: Applications, groups: Sequence[Sequence[int]]) -> Par
 
 def all_shared(applications: Applications) -> Partition:
     """One part with all of B: its value is max v / min v."""
-    return allotted(applications, [range(len(applications.volume))])
+    return allot_bandwidth(applications, [range(len(applications.volume))])
 
 
 def all_exclusive(applications: Applications) -> Partition:
-    """A part for each application: the value is at least their number."""
-    return allotted(applications, [[i] for i in range(len(applications.volume))])
+    """One part for each application: the value is at least their number."""
+    return allot_bandwidth(applications, [[i] for i in range(len(applications.volume))])
 
 
 def least_value(spreads: Sequence[float], loads: Sequence[float]) -> float:
     """The least z with Σ max(load_k, spread_k / z) ≤ 1; loads are parts of B and add up to 1 at most.
 
-    The condition says that for any set F of parts Σ_F spread / z is no more than what the loads of the others leave. So z is
-    the largest Σ_F spread / (1 − Σ load + Σ_F load), and that is largest for parts with the most spread per load.
+    The condition says that for any set F of parts Σ_F spread / z is at most what the loads of the others leave. So z is the
+    largest Σ_F spread / (1 − Σ load + Σ_F load), which is largest for the parts with the most spread per load.
     """
     slack = max(0.0, 1.0 - math.fsum(loads))
     value, spread, load = 0.0, 0.0, slack
@@ -135,10 +146,13 @@ def least_value(spreads: Sequence[float], loads: Sequence[float]) -> float:
 
 
 def best_partition(applications: Applications) -> Partition:
-    """The best of all partitions, for a few applications.
+    """The best of all partitions, for up to 12 applications, by branch and bound.
 
-    Applications are put into parts in increasing order of v. More members never lower the value, so the beginning of a
-    partition that is no better than the best one so far goes no further.
+    Applications are put into parts in increasing order of v. More members never lower the value, so a partial partition that
+    is no better than the best so far is dropped.
+
+    Raises:
+        InputError: There are too many applications.
     """
     count = len(applications.volume)
     if count > MOST_ENUMERATED:
@@ -146,7 +160,7 @@ def best_partition(applications: Applications) -> Partition:
         raise InputError("applications", message)
     best = contiguous_partition(applications)
     for groups in _better(applications, best.value):
-        best = allotted(applications, groups)
+        best = allot_bandwidth(applications, groups)
     return best
 
 
@@ -159,7 +173,7 @@ def _better(applications: Applications, below: float) -> Iterator[list[list[int]
 
     def visit(depth: int) -> Iterator[list[list[int]]]:
         nonlocal below
-        # A sum of spreads is a lower bound of the value, and quicker to have.
+        # A sum of spreads is a lower bound of the value, and quicker to compute.
         if sum(spreads) >= below * (1.0 - SAME_AMOUNT) or least_value(spreads, loads) >= below * (1.0 - SAME_AMOUNT):
             return
         if depth == len(order):
@@ -184,9 +198,9 @@ def _better(applications: Applications, below: float) -> Iterator[list[list[int]
 
 
 def contiguous_partition(applications: Applications) -> Partition:
-    """The best partition whose parts are contiguous in v: what lies between two members, or is equal to one, is a member.
+    """The best partition with parts contiguous in v: all applications between two members, or equal to one, are members.
 
-    Bisection on the value z; whether z can be reached is a dynamic program over the last part. Time n² for each of some 40
+    Bisection on the value z; a dynamic program over the last part decides whether z is possible. Time n² for each of some 40
     values of z: 0.2 s for 500 applications.
     """
     volume, shares = np.array(applications.volume), _shares(applications)
@@ -200,7 +214,7 @@ def contiguous_partition(applications: Applications) -> Partition:
         if cuts is None:
             low = middle
             continue
-        found = allotted(applications, [np.flatnonzero((which >= i) & (which < j)).tolist() for i, j in cuts])
+        found = allot_bandwidth(applications, [np.flatnonzero((which >= i) & (which < j)).tolist() for i, j in cuts])
         best = min(best, found, key=lambda partition: partition.value)
         high = min(middle, found.value)
     return best
@@ -225,7 +239,7 @@ def _cuts(values: Floats, loads: Floats, value: float) -> list[tuple[int, int]] 
 
 
 def contiguity_gap(applications: Applications) -> float:
-    """By what part the value of the best contiguous partition is above that of the best of all; for a few applications."""
+    """How much worse the best contiguous partition is than the best of all: value / value − 1; for few applications."""
     return contiguous_partition(applications).value / best_partition(applications).value - 1.0
 
 

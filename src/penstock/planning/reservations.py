@@ -1,14 +1,14 @@
 """Conservative backfilling: every waiting job, in order, gets the earliest place that delays none before it (001 §IV.A.4).
 
-The future of an I/O node is a step function: from `time[k]` to `time[k + 1]` so many nodes are free, so much of the
-bandwidth is taken by the averages of running and reserved jobs, so many jobs with I/O run; the last step never ends. The
-first step has no length: it is the present instant, with all that really runs. A running job that should have ended holds
-its nodes there and nowhere else, so a place behind it is planned at the same date but cannot be taken yet.
+The future of an I/O node is a step function: from `time[k]` to `time[k + 1]` so many nodes are free, so much bandwidth is
+taken by the averages of running and reserved jobs, and so many jobs with I/O run; the last step never ends. The first
+step has no length: it is the present instant, with all jobs that really run. A running job that should have ended holds
+its nodes there and nowhere else, so that a place after it is planned at the same date but cannot be taken yet.
 
-The place of a job that takes no time is a step without length too: those who come after it may begin at the same date.
+The place of a job that takes no time is a step without length too: jobs after it may begin at the same date.
 
-A job fits into a step if its nodes are free and its average bandwidth, added to the others', is within the limit S · b. A
-job without I/O needs no bandwidth, and one that has the link for itself may exceed the limit.
+A job fits into a step if its nodes are free and its average bandwidth, added to the others', is at most S · b. A job
+without I/O needs no bandwidth, and one that has the link for itself may exceed the limit.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from penstock.planning.jobs import Jobs
 
 
 class Reservations(NamedTuple):
-    """One entry a planned job: when it begins, and whether that is the present instant; NaN for one that was not planned."""
+    """One entry a queued job: when it begins (NaN if it was not planned), and whether that is the present instant."""
 
     begin: Floats
     at_once: np.ndarray
 
 
 class FreeSteps(NamedTuple):
-    """The step function; all arrays have room for more steps than there are."""
+    """The step function; all arrays are longer than the number of steps, to take more."""
 
     time: Floats
     free: Ints
@@ -52,7 +52,7 @@ def _fits(steps: FreeSteps, at: int, nodes: int, bandwidth: float, limit: float)
 
 @inlined_kernel
 def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: Ints, bandwidth: Floats) -> int:
-    """Fill the steps with the running jobs, given in the order of their ends; returns the number of steps."""
+    """Enter the running jobs, given in the order of their ends, and return the number of steps."""
     steps.time[0] = steps.time[1] = now
     size = 2
     for k in range(len(ends)):
@@ -99,9 +99,9 @@ def _reserve(
     begin: Floats,
     at_once: np.ndarray,
 ) -> None:
-    """Plan the queue behind the running jobs, which should end at `ends`; the last two arrays take the answer.
+    """Plan the queue behind the running jobs, which should end at `ends`; the last two arrays take the result.
 
-    Unless the `whole` plan is wanted, it stops where no later job can begin at once: on a busy machine after a few jobs.
+    Unless the `whole` plan is wanted, stop where no later job can begin at once: on a busy machine after a few jobs.
     Time q · (r + q) for q queued and r running jobs.
     """
     room = len(running) + len(queue) + 3
@@ -153,10 +153,21 @@ def compiled_reserve() -> Callable[..., None]:
 def reserve(
     jobs: Jobs, now: float, most: int, limit: float, running: Ints, ends: Floats, queue: Ints, *, whole: bool = True
 ) -> Reservations:
-    """Plan the queued jobs, in this order, on an I/O node of `most` nodes and the bandwidth `limit` S · b.
+    """Reserve the earliest place for each queued job, in order.
 
-    `ends` are the predicted ends of the running jobs, `now` or later.
+    Args:
+        jobs: All jobs.
+        now: The date in seconds.
+        most: Nodes of the I/O node.
+        limit: S · b in bytes/s.
+        running: Numbers of the running jobs.
+        ends: Their predicted ends, `now` or later.
+        queue: Numbers of the waiting jobs, in order.
+        whole: Plan the whole queue; else only as far as some job can still begin at once.
+
+    Returns:
+        When each queued job begins.
     """
-    answer = Reservations(np.empty(len(queue)), np.empty(len(queue), np.bool_))
-    compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.bandwidth, jobs.seconds, whole, *answer)
-    return answer
+    found = Reservations(np.empty(len(queue)), np.empty(len(queue), np.bool_))
+    compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.bandwidth, jobs.seconds, whole, *found)
+    return found

@@ -1,7 +1,4 @@
-"""What became of the jobs: when each started and ended, where, and in which pack.
-
-What a schedule is worth: makespan, stretch, waiting, and what nodes and links did (001 §III.B.3, §III.D.2.c, §IV.B.5).
-"""
+"""The result of a schedule: when and where each job ran, and the measures (001 §III.B.3, §III.D.2.c, §IV.B.5)."""
 
 from __future__ import annotations
 
@@ -31,27 +28,27 @@ class PackRun:
     start: float
     end: float
     planned: Pack
-    """As it started: without the jobs that had gone into earlier packs and those that joined while it ran."""
+    """The pack as it started: without jobs that joined earlier packs, or joined this one while it ran."""
     joined: tuple[int, ...]
     """The jobs that joined while it ran."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Columns with one entry a job, filled while the jobs run."""
+    """Start, end and place of each job: columns with one entry a job, filled while the jobs run."""
 
     start: Floats
     end: Floats
     io_node: Ints
     pack: Ints
-    """Number of the pack it ran in; −1 without packs."""
+    """Number of the pack that the job ran in; −1 without packs."""
     backfilled: NDArray[np.bool_]
-    """It started before a job that comes before it in the order."""
+    """Whether the job started before one that precedes it in the order."""
     packs: list[PackRun] = field(default_factory=list)
 
     @classmethod
     def empty(cls, size: int) -> Outcome:
-        """Before anything has run."""
+        """The outcome before any job has run."""
         return cls(
             start=np.full(size, np.nan),
             end=np.full(size, np.nan),
@@ -83,16 +80,16 @@ MEASURES: Final = (
 )
 """The fields of a schedule that are one number, as JSON names them."""
 WINDOWS: Final = 20
-"""Unless told, a sliding window is this part of the makespan."""
+"""By default a sliding window is the makespan divided by this."""
 
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """The machine at some dates, in seconds. Shares are of all nodes and of the bandwidth of all I/O nodes."""
+    """The machine at some dates in seconds; shares are of all nodes, or of the bandwidth of all I/O nodes."""
 
     date: Floats
     utilization: Floats
-    """Executed so far over what all nodes could have since the begin."""
+    """Node-seconds executed since the begin, as a share of all node-seconds."""
     window_utilization: Floats
     """The same in the window that ends at the date."""
     window_bandwidth: Floats
@@ -103,7 +100,7 @@ class OverTime:
     """Share of the nodes that they hold."""
 
     def to_dict(self) -> dict[str, list[float]]:
-        """The columns as JSON has them."""
+        """The columns for JSON."""
         return {name: column.tolist() for name, column in vars(self).items()}
 
 
@@ -118,7 +115,7 @@ class Schedule:
     sensibility: float
     """S as a number."""
     plan: tuple[Pack, ...]
-    """The packs as they were made, in the order in which they run; none for list scheduling."""
+    """The packs as planned, in the order in which they run; empty for list scheduling."""
     outcome: Outcome
     progress: Progress
     predicted_makespan: float
@@ -126,10 +123,11 @@ class Schedule:
     events: int
     """I/O operations posted and completed, and periodic decisions."""
     engine_seconds: float
+    """Seconds spent in the engine."""
     seconds: float
-    """Time spent on planning and in the engine."""
+    """Seconds spent on planning and in the engine."""
     trace: Trace | None = None
-    """Rates over time by position of the job, if asked for."""
+    """Rates over time by number of the job, if they were recorded."""
 
     @property
     def begin(self) -> float:
@@ -164,7 +162,7 @@ class Schedule:
 
     @property
     def mean_stretch(self) -> float:
-        """The mean over the jobs."""
+        """Mean over the jobs."""
         return float(self.stretch.mean())
 
     @property
@@ -176,7 +174,7 @@ class Schedule:
 
     @property
     def waiting(self) -> Floats:
-        """From release to start."""
+        """Seconds from release to start of each job."""
         return self.outcome.start - self.jobs.release
 
     @property
@@ -186,7 +184,7 @@ class Schedule:
 
     @property
     def mean_waiting(self) -> float:
-        """The mean over the jobs."""
+        """Mean over the jobs."""
         return float(self.waiting.mean())
 
     @cached_property
@@ -201,7 +199,7 @@ class Schedule:
 
     @cached_property
     def delayed(self) -> float:
-        """Node-seconds lost to contention: held by jobs beyond their T_i."""
+        """Node-seconds lost to contention: those that jobs hold beyond their T_i."""
         return max(0.0, self._held - self.executing)
 
     @property
@@ -240,7 +238,12 @@ class Schedule:
         return float((self.jobs.nodes * (self.outcome.end - self.outcome.start)).sum())
 
     def over_time(self, points: int = 200, window: float | None = None) -> OverTime:
-        """The machine at equally spaced dates, the last one the end; `window` in seconds, else a part of the makespan."""
+        """The machine at equally spaced dates, the last one the end.
+
+        Args:
+            points: Number of dates.
+            window: Seconds of the sliding window; by default a twentieth of the makespan.
+        """
         dates = np.linspace(self.begin, self.end, points + 1)[1:]
         length = self.makespan / WINDOWS if window is None else window
         before = np.maximum(dates - length, self.begin)
@@ -257,7 +260,7 @@ class Schedule:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The schedule as ``--json`` prints it."""
+        """The schedule for JSON, as `penstock pack --json` prints it."""
         return {
             "strategy": {**self.strategy.to_dict(), "used_sensibility": _finite(self.sensibility)},
             "policy": self.policy,
@@ -304,7 +307,7 @@ class Schedule:
 
 
 def _steps(dates: Floats, nodes: Ints, at: Floats) -> tuple[Floats, Floats]:
-    """How many of the dates, and of their nodes, come before each of the dates `at`."""
+    """How many of the dates, and of the nodes that belong to them, come before each of the dates `at`."""
     order = np.argsort(dates, kind="stable")
     count = np.searchsorted(dates[order], at, "left")
     return count.astype(np.float64), np.concatenate([[0.0], np.cumsum(nodes[order])])[count]

@@ -1,4 +1,4 @@
-"""A way to schedule a batch of jobs: which mapping, with what settings (001 §III.C.2, §IV.A)."""
+"""Strategies for a batch of jobs: which mapping, with which settings (001 §III.C.2, §IV.A)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,25 @@ MAPPINGS: Final = ("pack", "first-fit", "list")
 ALPHA: Final = "alpha"
 """A sensibility of S = α, the I/O load of the workload (001 §III.D.2.c)."""
 DEFAULT_DEPTH: Final = 100
+"""Waiting jobs that backfilling considers by default."""
 DEFAULT_POLICY: Final = "fifo"
-"""Who is served inside a pack unless said otherwise: first in, first out, as in 001 §III.D.2.c."""
+"""The policy inside a pack by default: first in, first out, as in 001 §III.D.2.c."""
 
 
 @dataclass(frozen=True)
 class BatchStrategy:
-    """`mapping` is pack, first-fit (make-pack with S = ∞) or list.
+    """How a batch is scheduled.
 
-    `sensibility` S is a number above 0, infinity, or "alpha"; in list scheduling S · b is what average bandwidths may add up
-    to. `order` is that of make-pack. With `backfill`, the first `depth` waiting jobs are looked at.
+    Attributes:
+        mapping: `pack`, `first-fit` (packs with S = ∞) or `list`.
+        sensibility: S, a number above 0, infinity, or `alpha` (the I/O load of the jobs). In list scheduling the average
+            bandwidths of running jobs add up to at most S · b.
+        order: The order in which jobs are put into packs: `max`, `random` or `char`.
+        backfill: Whether waiting jobs may overtake others without delaying them.
+        depth: Waiting jobs that backfilling considers.
+
+    Raises:
+        InputError: A value is unknown or out of range.
     """
 
     mapping: str = "pack"
@@ -54,7 +63,7 @@ class BatchStrategy:
         return jobs.io_load(machine) if isinstance(self.sensibility, str) else self.sensibility
 
     def to_dict(self) -> dict[str, Any]:
-        """The strategy as JSON has it; an infinite sensibility is the text "inf"."""
+        """The strategy for JSON; an infinite sensibility is the text "inf"."""
         infinite = self.mapping == "first-fit" or self.sensibility == math.inf
         return {
             "label": self.label,
@@ -82,7 +91,7 @@ def _checked(value: object) -> float | str:
 
 
 def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[BatchStrategy, ...]:
-    """The strategies of 001 beside each other; list scheduling only for one I/O node, for which it is defined."""
+    """The strategies that 001 compares; list scheduling only with one I/O node, for which it is defined."""
     packs = [
         BatchStrategy("first-fit"),
         BatchStrategy("pack"),

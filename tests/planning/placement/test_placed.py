@@ -5,7 +5,7 @@ import pytest
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import Heuristic
-from penstock.planning.placement.runs import ALLOCATION, PLACEMENT, placed
+from penstock.planning.placement.runs import ALLOCATION, PLACEMENT, choose_placement
 
 CURVES = ({1: 1.0, 2: 1.8, 4: 3.0}, {1: 1.0, 2: 1.2, 4: 0.9}, {1: 2.0, 2: 1.2})
 
@@ -25,7 +25,7 @@ def three(*placements: object, resources: int | None = 4, curves: int = 3) -> Wo
 
 
 def test_the_placement_of_the_file_comes_first() -> None:
-    found = placed(three([0], [1, 2], [3]))
+    found = choose_placement(three([0], [1, 2], [3]))
     assert found is not None
     assert found.resources == ((0,), (1, 2), (3,))
     assert found.text == "from the file"
@@ -33,12 +33,12 @@ def test_the_placement_of_the_file_comes_first() -> None:
 
 
 def test_else_there_is_a_default() -> None:
-    found = placed(three())
+    found = choose_placement(three())
     assert found is not None
     assert found.resources == Heuristic(ALLOCATION, PLACEMENT).place(Characteristics.of(three()))
     assert found.text == "tcpu, greedy-clairvoyant (default; --allocation, --placement choose others)"
     assert found.to_dict() == {"source": "default", "allocation": "tcpu", "placement": "greedy-clairvoyant"}
-    assert placed(three()) == found
+    assert choose_placement(three()) == found
 
 
 @pytest.mark.parametrize(
@@ -51,22 +51,22 @@ def test_else_there_is_a_default() -> None:
     ],
 )
 def test_what_is_asked_for_replaces_that_of_the_file(allocation: str | None, placement: str | None, text: str) -> None:
-    found = placed(three([3], [3], [3]), allocation, placement)
+    found = choose_placement(three([3], [3], [3]), allocation, placement)
     assert found is not None
     assert found.text == text
     assert found.to_dict()["source"] == "options"
     assert found.resources != ((3,), (3,), (3,))
-    assert found == placed(three([3], None, [3]), allocation, placement)
+    assert found == choose_placement(three([3], None, [3]), allocation, placement)
 
 
 def test_a_link_has_no_placement() -> None:
-    assert placed(three(resources=None)) is None
-    assert placed(three(curves=2)) is None
+    assert choose_placement(three(resources=None)) is None
+    assert choose_placement(three(curves=2)) is None
     for options in ({"allocation": "tcpu"}, {"placement": "random"}):
         with pytest.raises(
             InputError, match=rf"--{next(iter(options))}: the workload runs on one link; expected platform\.res"
         ):
-            placed(three(resources=None), **options)
+            choose_placement(three(resources=None), **options)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_a_link_has_no_placement() -> None:
 )
 def test_what_is_missing_is_named(workload: Workload, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        placed(workload)
+        choose_placement(workload)
 
 
 def test_an_unknown_heuristic_is_refused() -> None:
     with pytest.raises(InputError, match="allocation most: unknown"):
-        placed(three(), "most")
+        choose_placement(three(), "most")
     with pytest.raises(InputError, match="placement random: mckp places by itself"):
-        placed(three(), "mckp", "random")
+        choose_placement(three(), "mckp", "random")

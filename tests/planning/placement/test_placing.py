@@ -8,9 +8,9 @@ from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation
 from penstock.planning.placement.characteristics import Characteristics
 from penstock.planning.placement.heuristics import (
-    PLACINGS,
+    PLACEMENT_RULES,
     counts_of,
-    find_placing,
+    find_placement_rule,
     greedy_clairvoyant,
     greedy_non_clairvoyant,
 )
@@ -38,7 +38,7 @@ def test_every_heuristic_gives_everyone_that_many_different_resources(workload: 
         counts = allocation.counts(known, np.random.default_rng(1))
         assert counts.min() >= 1
         assert counts.max() <= known.resources
-        for placing in PLACINGS.values():
+        for placing in PLACEMENT_RULES.values():
             placement = placing.place(known, counts, np.random.default_rng(2))
             assert counts_of(placement).tolist() == counts.tolist()
             for used in placement:
@@ -94,4 +94,4 @@ def test_unknown_names() -> None:
     with pytest.raises(InputError, match="allocation most: unknown; expected one of random, static"):
         find_allocation("most")
     with pytest.raises(InputError, match="placement left: unknown; expected one of random, greedy"):
-        find_placing("left")
+        find_placement_rule("left")

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.placement.characteristics import Information
-from penstock.planning.placement.heuristics import Heuristic, named
+from penstock.planning.placement.heuristics import Heuristic, matching_heuristics
 from penstock.planning.placement.planner import OBJECTIVES, Planner, csv_lines, setstripe_lines, with_resources
 
 
@@ -66,15 +66,23 @@ def test_without_curves_it_proposes_from_what_is_known(common: dict[str, object]
         Planner(level=Information.CURVES).plan(three(**common))
 
 
+@pytest.mark.parametrize("oracle", [False, True])
+def test_progress_is_the_part_of_the_heuristics_that_have_run(oracle: bool) -> None:
+    parts: list[float] = []
+    plan = Planner().plan(three(), oracle=oracle, progress=parts.append)
+    assert parts == [(number + 1) / len(plan.proposals) for number in range(len(plan.proposals))]
+    assert plan.chosen.placement == Planner().plan(three(), oracle=oracle).chosen.placement
+
+
 def test_only_some_heuristics() -> None:
-    plan = Planner().plan(three(), named("tcpu", None))
+    plan = Planner().plan(three(), matching_heuristics("tcpu", None))
     assert [one.name for one in plan.proposals] == [
         "tcpu + random",
         "tcpu + greedy-non-clairvoyant",
         "tcpu + greedy-clairvoyant",
     ]
-    assert named("mckp", None) == (Heuristic("mckp"),)
-    assert len(named(None, "random")) == 5
+    assert matching_heuristics("mckp", None) == (Heuristic("mckp"),)
+    assert len(matching_heuristics(None, "random")) == 5
     with pytest.raises(InputError, match=r"heuristic tcpu \+ random: needs nodes, totals, curves; expected one that knows"):
         Planner(level=Information.BEST).plan(three(), [Heuristic("tcpu", "random")])
 

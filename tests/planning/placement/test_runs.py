@@ -12,7 +12,7 @@ from penstock.cli.main import main
 from penstock.engine import Run
 from penstock.engine import simulate as run_engine
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.planning.placement.runs import placed
+from penstock.planning.placement.runs import choose_placement
 
 
 def workload(*placements: list[int] | None) -> Workload:
@@ -85,7 +85,7 @@ def test_the_engine_goes_by_the_workloads_own_placement_and_finds_none() -> None
         assert str(caught.value) == message
     with pytest.raises(InputError, match=r"^applications\[1\]: the key 'placement' is missing"):
         Run(workload([0], None, [1]), "fcfs")
-    on = placed(NONE)
+    on = choose_placement(NONE)
     assert on is not None
     assert same(penstock.simulate(NONE, "fcfs"), Run(NONE, "fcfs", placement=on.resources).finish())
 

@@ -1,7 +1,7 @@
-"""What is known of the applications that are to share I/O resources, and what follows from it (002 Table I, §III.B).
+"""What a scheduler knows of the applications that share I/O resources, and what follows from it (002 Table I, §III.B).
 
-With n resources and nobody else, application j works for T_cpu seconds and transfers for T_io(n) = V_io / b(n) seconds. Its
-I/O-Stress is n · T_io(n) / (T_cpu + T_io(n)), the number of resources it occupies on average.
+Alone on n resources, application j computes for T_cpu seconds and transfers for T_io(n) = V_io / b(n) seconds. Its
+I/O-Stress is n · T_io(n) / (T_cpu + T_io(n)), the number of resources that it occupies on average.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Information(StrEnum):
 
 
 LEVELS: Final = tuple(Information)
-"""From what a resource manager always knows to what takes many runs to measure; each level includes those before."""
+"""From what a resource manager always knows to what takes many runs to measure; each includes the ones before."""
 
 
 @dataclass(frozen=True)
 class Characteristics:
-    """The applications, one entry each, on `resources` I/O resources of a machine of `machine` nodes."""
+    """The applications, one entry each, on `resources` I/O resources of a machine with `machine` nodes."""
 
     resources: int
     """N."""
@@ -44,19 +44,19 @@ class Characteristics:
     nodes: Ints
     """Q_j."""
     work: Floats
-    """T_cpu in seconds, of one run through the chain."""
+    """T_cpu in seconds, for one run through the phases."""
     volume: Floats
-    """V_io in bytes, likewise."""
+    """V_io in bytes, for one run through the phases."""
     measured: tuple[tuple[int, ...], ...]
-    """The counts up to N at which the bandwidth was measured; empty where it was not."""
+    """Numbers of resources up to N at which the bandwidth was measured; empty where it was not."""
     curves: Floats | None
-    """b_j(n) in bytes/s: row j for 1, …, N resources; None where not all are known."""
+    """b_j(n) in bytes/s: row j for 1, …, N resources; None unless all are known."""
     best: Ints | None
-    """n_perf: how many resources give the largest bandwidth, the fewest on ties; None where not all are known."""
+    """n_perf: the number of resources with the largest bandwidth, the fewest on ties; None unless all are known."""
 
     @classmethod
     def of(cls, workload: Workload, believed: Sequence[Curve] | None = None) -> Characteristics:
-        """The characteristics of the workload, with the `believed` curves in place of its own if there are some."""
+        """The characteristics of a workload; `believed` curves, if given, replace its own."""
         size = resources_of(workload)
         applications = workload.applications
         curves = tuple(application.curve for application in applications) if believed is None else tuple(believed)
@@ -78,37 +78,37 @@ class Characteristics:
 
     @property
     def level(self) -> Information:
-        """The most that is known of all applications."""
+        """The highest level that is known of all applications."""
         if self.curves is not None:
             return Information.CURVES
         return Information.BEST if self.best is not None else Information.TOTALS
 
     @cached_property
     def io_seconds(self) -> Floats:
-        """T_io: row j for 1, …, N resources, nobody else on them."""
+        """T_io in seconds without contention: row j for 1, …, N resources."""
         assert self.curves is not None, "asked only by what needs curves"
         return self.volume[:, None] / self.curves
 
     @cached_property
     def io_ratio(self) -> Floats:
-        """T_io / (T_cpu + T_io), likewise; 0 for an application that does nothing."""
+        """T_io / (T_cpu + T_io), in the same rows; 0 for an application that does nothing."""
         whole = self.work[:, None] + self.io_seconds
         return np.divide(self.io_seconds, whole, out=np.zeros_like(whole), where=whole > 0.0)
 
     @cached_property
     def stress(self) -> Floats:
-        """I/O-Stress, likewise, in resources."""
+        """I/O-Stress in resources, in the same rows."""
         return self.io_ratio * np.arange(1, self.resources + 1)
 
     @cached_property
     def least_stress(self) -> Ints:
-        """n_sys: the counts that stress the system least, the fewest resources on ties (002 eq. 2)."""
+        """n_sys: the numbers of resources that stress the system least, the fewest on ties (002 eq. 2)."""
         counts: Ints = np.argmin(self.stress, axis=1) + 1
         return counts
 
     @cached_property
     def cpu_load(self) -> Floats:
-        """CPUload = Q · T_cpu / (T_cpu + T_io), the nodes that compute on average (002 §IV.A)."""
+        """CPUload = Q · T_cpu / (T_cpu + T_io): the nodes that compute on average (002 §IV.A)."""
         return self.nodes[:, None] * (1.0 - self.io_ratio)
 
     def at(self, table: Floats, counts: Ints) -> Floats:
@@ -116,7 +116,7 @@ class Characteristics:
         return table[np.arange(len(self)), np.asarray(counts) - 1]
 
     def io_load(self, counts: Ints) -> float:
-        """I/O-load of an allocation: the part of the resources it occupies; above 1 the system is saturated (002 eq. 3)."""
+        """I/O-load of an allocation: the part of the resources that it occupies; above 1 the system is saturated (eq. 3)."""
         return float(self.at(self.stress, counts).sum()) / self.resources
 
 

@@ -1,6 +1,7 @@
-"""Placement: which I/O resources each application uses, given how many (002 §IV.B).
+"""Heuristics for I/O resources: how many and which each application uses (002 §IV, §V.B).
 
-The heuristics: an allocation with a placement, or MCKP, which is both (002 §IV, §V.B).
+A heuristic is an allocation (`penstock.planning.placement.allocation`) with a placement, which chooses the resources given
+their numbers (002 §IV.B); or MCKP, which does both.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from penstock.model import InputError
 from penstock.numeric.arrays import Ints
 from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation, mckp
 from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, named="matching_heuristics", from_name="heuristic_from_name")
+
+MCKP: Final = "mckp"
+MCKP_SHARED: Final = "mckp-shared"
+BOTH_STEPS: Final = (MCKP, MCKP_SHARED)
+"""Heuristics that allocate and place in one."""
+SEPARATOR: Final = " + "
+"""Between the steps in the name of a heuristic."""
 
 
 @dataclass(frozen=True)
-class Placing:
-    """A heuristic: `place` chooses the resources of each application, from what it `needs` to know."""
+class PlacementRule:
+    """A placement heuristic: `place` chooses the resources of each application; it `needs` to know so much."""
 
     name: str
     place: Callable[[Characteristics, Ints, Generator], Placement]
@@ -30,14 +41,14 @@ class Placing:
 
 
 def random(known: Characteristics, counts: Ints, generator: Generator) -> Placement:
-    """Any different resources."""
+    """Random resources, all different."""
     return tuple(
         tuple(sorted(generator.choice(known.resources, count, replace=False).tolist())) for count in counts.tolist()
     )
 
 
 def greedy_non_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -> Placement:
-    """The same number of applications everywhere: in turn, those with most resources first."""
+    """The same number of applications on all resources: in turn, applications with most resources first."""
     placement: list[tuple[int, ...]] = [()] * len(known)
     pointer = 0
     for index in np.argsort(-counts, kind="stable").tolist():
@@ -48,7 +59,7 @@ def greedy_non_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -
 
 
 def greedy_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -> Placement:
-    """The same load everywhere: the largest I/O ratios first, each on the resources with the smallest sum of them so far."""
+    """The same load on all resources: largest I/O ratio first, each on the resources with the smallest sum so far."""
     ratio = known.at(known.io_ratio, counts)
     occupied = np.zeros(known.resources)
     placement: list[tuple[int, ...]] = [()] * len(known)
@@ -59,12 +70,12 @@ def greedy_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -> Pl
     return tuple(placement)
 
 
-PLACINGS: Final = {
+PLACEMENT_RULES: Final = {
     placing.name: placing
     for placing in (
-        Placing("random", random, (), "any resources"),
-        Placing("greedy-non-clairvoyant", greedy_non_clairvoyant, (), "the same number of applications everywhere"),
-        Placing(
+        PlacementRule("random", random, (), "any resources"),
+        PlacementRule("greedy-non-clairvoyant", greedy_non_clairvoyant, (), "the same number of applications everywhere"),
+        PlacementRule(
             "greedy-clairvoyant",
             greedy_clairvoyant,
             (Information.TOTALS, Information.CURVES),
@@ -72,26 +83,23 @@ PLACINGS: Final = {
         ),
     )
 }
-"""The placements of the paper; a new one takes a function and a line here."""
+"""The placements of the paper by name; a new one takes a function and a line here."""
 
 
-def find_placing(name: str) -> Placing:
-    """The placement of this name."""
-    if name not in PLACINGS:
-        raise InputError(f"placement {name}", f"unknown; expected one of {', '.join(PLACINGS)}")
-    return PLACINGS[name]
-
-
-MCKP: Final = "mckp"
-MCKP_SHARED: Final = "mckp-shared"
-BOTH_STEPS: Final = (MCKP, MCKP_SHARED)
-SEPARATOR: Final = " + "
-"""Between the steps in the name of a heuristic."""
+def find_placement_rule(name: str) -> PlacementRule:
+    """The placement of this name; InputError if there is none."""
+    if name not in PLACEMENT_RULES:
+        raise InputError(f"placement {name}", f"unknown; expected one of {', '.join(PLACEMENT_RULES)}")
+    return PLACEMENT_RULES[name]
 
 
 @dataclass(frozen=True)
 class Heuristic:
-    """`allocation` and `placement` by name; MCKP and its shared form have no placement apart."""
+    """An `allocation` and a `placement` by name; `mckp` and `mckp-shared` are both and have no placement of their own.
+
+    Raises:
+        InputError: A name is unknown, a placement is missing, or one is given beside mckp.
+    """
 
     allocation: str
     placement: str | None = None
@@ -107,66 +115,66 @@ class Heuristic:
                 f"allocation {self.allocation}", f"unknown; expected one of {', '.join([*ALLOCATIONS, *BOTH_STEPS])}"
             )
         elif self.placement is None:
-            raise InputError(f"allocation {self.allocation}", f"no placement; expected one of {', '.join(PLACINGS)}")
+            raise InputError(f"allocation {self.allocation}", f"no placement; expected one of {', '.join(PLACEMENT_RULES)}")
         else:
-            find_placing(self.placement)
+            find_placement_rule(self.placement)
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The names of its steps."""
+        """The names of allocation and placement."""
         return (self.allocation,) if self.placement is None else (self.allocation, self.placement)
 
     @property
     def name(self) -> str:
-        """All names in one."""
+        """The names of its steps, joined."""
         return SEPARATOR.join(self.steps)
 
     @property
     def needs(self) -> tuple[Information, ...]:
-        """What it must know of the applications, in the order of the levels."""
+        """What the heuristic must know of the applications, in the order of the levels."""
         if self.placement is None:
             return (Information.CURVES,)
-        needed = {*find_allocation(self.allocation).needs, *find_placing(self.placement).needs}
+        needed = {*find_allocation(self.allocation).needs, *find_placement_rule(self.placement).needs}
         return tuple(level for level in LEVELS if level in needed)
 
     @property
     def baseline(self) -> bool:
-        """Whether it is there to be compared with only: one of its steps is random."""
+        """Whether it only serves for comparison: one of its steps is random."""
         return "random" in (self.allocation, self.placement)
 
     def known_at(self, level: Information) -> bool:
-        """Whether a scheduler that knows this much of all applications can use it."""
+        """Whether a scheduler with this level of information can use it."""
         return all(LEVELS.index(need) <= LEVELS.index(level) for need in self.needs)
 
     def place(self, known: Characteristics, seed: int = 0) -> Placement:
-        """The resources of each application; the `seed` is for the random steps."""
+        """The resources of each application, numbered from 0; `seed` is for the random steps."""
         if self.placement is None:
             return mckp(known, shared=self.allocation == MCKP_SHARED)
         generator = np.random.default_rng(seed)
         counts = find_allocation(self.allocation).counts(known, generator)
-        return find_placing(self.placement).place(known, counts, generator)
+        return find_placement_rule(self.placement).place(known, counts, generator)
 
 
-def from_name(name: str) -> Heuristic:
-    """The heuristic that has this name."""
+def heuristic_from_name(name: str) -> Heuristic:
+    """The heuristic with this name, as `Heuristic.name` gives it."""
     return Heuristic(*name.split(SEPARATOR))
 
 
 def heuristics(applications: int, resources: int) -> tuple[Heuristic, ...]:
-    """Those of the paper that work for so many applications and resources."""
-    pairs = [Heuristic(allocation, placement) for allocation in ALLOCATIONS for placement in PLACINGS]
+    """The heuristics of the paper that work for so many applications and resources."""
+    pairs = [Heuristic(allocation, placement) for allocation in ALLOCATIONS for placement in PLACEMENT_RULES]
     return (*pairs, Heuristic(MCKP if applications <= resources else MCKP_SHARED))
 
 
-def named(allocation: str | None, placement: str | None) -> tuple[Heuristic, ...]:
+def matching_heuristics(allocation: str | None, placement: str | None) -> tuple[Heuristic, ...]:
     """The heuristics with this allocation, this placement, or both."""
     if allocation in BOTH_STEPS:
         return (Heuristic(allocation, placement),)
     allocations = ALLOCATIONS if allocation is None else (allocation,)
-    placements = PLACINGS if placement is None else (placement,)
+    placements = PLACEMENT_RULES if placement is None else (placement,)
     return tuple(Heuristic(one, other) for one in allocations for other in placements)
 
 
 def counts_of(placement: Placement) -> Ints:
-    """How many resources each application uses."""
+    """Number of resources that each application uses."""
     return np.array([len(used) for used in placement])

@@ -1,7 +1,8 @@
 """The best of all allocations and placements, for few applications and resources.
 
-Resources are alike: a placement is which applications are on each resource, in any order of the resources. So the oracle
-runs every multiset of N sets of applications that leaves nobody without a resource, at most (2^K + N − 1 over N) of them.
+Resources are alike, so a placement is a set of applications on each resource, in any order of the resources. The oracle
+runs every multiset of N sets of applications that leaves no application without a resource: at most (2^K + N − 1 over N)
+runs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy
 
 MOST_PLACEMENTS: Final = 200_000
+"""More placements are not tried."""
 
 
 def placements(applications: int, resources: int) -> Iterator[Placement]:
@@ -35,7 +37,7 @@ def placements(applications: int, resources: int) -> Iterator[Placement]:
 
 
 def require_few(applications: int, resources: int) -> None:
-    """Refuse more than can be tried."""
+    """Raise InputError if there are more placements than can be tried."""
     number = comb(2**applications + resources - 1, resources)
     if number > MOST_PLACEMENTS:
         raise InputError(
@@ -53,9 +55,20 @@ def best_placement(
     interval: str = STEADY,
     objective: Callable[[Result], float] = lambda result: result.mean_slowdown,
 ) -> Result:
-    """The run with the smallest objective, the first one on ties; by default the mean slowdown on [0, T].
+    """Simulate every placement and return the best run.
 
-    A run that is not valid counts after all others.
+    Args:
+        workload: Applications with curves, on a platform with resources.
+        policy: Shares the bandwidth of each resource.
+        horizon: Seconds of a run.
+        interval: The interval on which a run is measured.
+        objective: The measure to minimise; the mean slowdown by default.
+
+    Returns:
+        The run with the smallest objective, the first on ties. Runs that are not valid come after all others.
+
+    Raises:
+        InputError: There are more than 200,000 placements.
     """
     size, resources = len(workload.applications), resources_of(workload)
     require_few(size, resources)

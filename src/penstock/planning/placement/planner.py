@@ -1,9 +1,7 @@
-"""A placement as lines that a site can use.
+"""Proposals of I/O resources for each application: every heuristic that can be used is run, and the best one chosen.
 
-A proposal of who uses which I/O resources: every heuristic that can be used is run, and the best one chosen.
-
-Heuristics see no more than the level of information says; what their placements are worth is measured with the curves of
-the workload. Where these are not known, nothing can be measured, and the choice follows the paper: the fastest count of
+Heuristics see only what the level of information allows; their placements are measured with the curves of the workload.
+If the curves are unknown, nothing can be measured, and the choice follows the paper: the fastest number of resources for
 each application, or a number in proportion to its nodes, placed in turn (002 §VI.A, §VIII).
 """
 
@@ -12,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,63 +23,38 @@ from penstock.planning.placement.heuristics import Heuristic, counts_of, heurist
 from penstock.planning.placement.oracle import best_placement, require_few
 from penstock.policies.policy import Policy
 
-
-def setstripe_lines(workload: Workload, placement: Placement) -> str:
-    """``lfs setstripe -c COUNT -o OST,… DIRECTORY`` for each application: its new files lie on the storage targets it is
-    placed on, which are numbered from 0 as Lustre does.
-    """
-    lines = []
-    for index, (application, used) in enumerate(zip(workload.applications, placement, strict=True)):
-        if application.directory is None:
-            raise InputError(
-                f"applications[{index}]", "the key 'directory' is missing; expected where its files lie, to stripe them"
-            )
-        targets = ",".join(map(str, used))
-        lines.append(f"lfs setstripe -c {len(used)} -o {targets} {shlex.quote(application.directory)}\n")
-    return "".join(lines)
-
-
-def csv_lines(workload: Workload, placement: Placement) -> str:
-    """A table of jobs and their I/O nodes: ``job,count,resources``, the resources separated by spaces, from 0."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["job", "count", "resources"])
-    for application, used in zip(workload.applications, placement, strict=True):
-        writer.writerow([application.name, len(used), " ".join(map(str, used))])
-    return text.getvalue()
-
-
 OBJECTIVES: Final[dict[str, Callable[[Result], float]]] = {
     "mean-slowdown": lambda result: result.mean_slowdown,
     "max-slowdown": lambda result: result.max_slowdown,
     "idle-time": lambda result: result.idle_time,
 }
-"""What a proposal makes small: what users see on average, what the worst one sees, what the machine loses (002 §III.C.2)."""
+"""Measures to minimise: the slowdown of users on average, of the worst one, and lost node-time (002 §III.C.2)."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A placement, where it comes from (None: the best of all), and what it is worth where that can be measured."""
+    """A placement, the heuristic that made it (None: the oracle), and the run that measures it (None: unknown curves)."""
 
     heuristic: Heuristic | None
     placement: Placement
     io_load: float | None
+    """Part of the resources that the applications occupy; None if curves are unknown."""
     result: Result | None
     stress: tuple[float, ...] | None = None
-    """I/O-Stress of each application: the resources it occupies on average, alone."""
+    """I/O-Stress of each application: the resources that it occupies on average, alone."""
 
     @property
     def name(self) -> str:
-        """The heuristic's, or that of the oracle."""
+        """The name of the heuristic, or of the oracle."""
         return self.heuristic.name if self.heuristic else "best of all"
 
     @property
     def saturated(self) -> bool:
-        """Whether the applications ask for more than the resources can give (002 §III.C.1)."""
+        """Whether the applications ask for more than the resources give (002 §III.C.1)."""
         return self.io_load is not None and self.io_load > 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The proposal as JSON has it."""
+        """The proposal for JSON."""
         return {
             "heuristic": self.name,
             "allocation": self.heuristic.allocation if self.heuristic else None,
@@ -97,7 +70,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class PlacementPlan:
-    """The proposals for a workload at a level of information, and the one to take."""
+    """The proposals for a workload at a level of information, and the chosen one."""
 
     workload: Workload
     level: Information
@@ -106,11 +79,11 @@ class PlacementPlan:
     proposals: tuple[Proposal, ...]
 
     def measure(self, result: Result) -> float:
-        """What the objective says of a run."""
+        """The objective's value for a run."""
         return OBJECTIVES[self.objective](result)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as ``--json`` prints it."""
+        """The plan for JSON, as `penstock place --json` prints it."""
         return {
             "resources": resources_of(self.workload),
             "knows": str(self.level),
@@ -122,10 +95,31 @@ class PlacementPlan:
 
 @dataclass(frozen=True)
 class Planner:
-    """How placements are proposed and measured."""
+    """Proposes placements and measures them by simulation.
+
+    Attributes:
+        level: What heuristics may know; by default all that the workload tells.
+        objective: The measure to minimise, one of OBJECTIVES.
+        policy: Shares the bandwidth of each resource.
+        horizon: Seconds of a run.
+        interval: The interval on which a run is measured.
+        seed: For random heuristics.
+
+    Raises:
+        InputError: The objective is unknown, the policy cannot be used, or the runs cannot be measured.
+
+    Example:
+        Two applications on two I/O resources; each is fastest on one.
+
+        >>> from penstock.model import Application, Curve, Platform, Workload
+        >>> phases = [("work", 10.0), ("io", 100.0)]
+        >>> pair = [Application.of(name, phases, curve=Curve((1, 2), (10.0, 8.0))) for name in "ab"]
+        >>> plan = Planner().plan(Workload(Platform(20.0, resources=2), tuple(pair)))
+        >>> plan.chosen.placement, round(plan.measure(plan.chosen.result), 6)
+        (((0,), (1,)), 1.0)
+    """
 
     level: Information | None = None
-    """What heuristics may know; by default all that the workload tells."""
     objective: str = "mean-slowdown"
     policy: Policy | str = "best-effort"
     horizon: float = HORIZON
@@ -139,11 +133,29 @@ class Planner:
         require_measurable(self.horizon, self.interval)
 
     def plan(
-        self, workload: Workload, only: Sequence[Heuristic] = (), *, oracle: bool = False, shown: Callable[..., Any] = iter
+        self,
+        workload: Workload,
+        only: Sequence[Heuristic] = (),
+        *,
+        oracle: bool = False,
+        shown: Callable[..., Any] = iter,
+        progress: Callable[[float], None] | None = None,
     ) -> PlacementPlan:
-        """The proposals of the heuristics, all that can be used or `only` these, and with `oracle` the best of all.
+        """Run every heuristic that can be used, and choose the best placement.
 
-        `shown` goes over the heuristics one by one, for a progress display.
+        Args:
+            workload: Applications on a platform with I/O resources.
+            only: Run these heuristics instead of all.
+            oracle: Also try all placements, of few applications on few resources.
+            shown: Iterates over the heuristics, for a progress display that names them.
+            progress: Called after each heuristic with the part of them that have run, from 0 to 1; the oracle counts as one.
+
+        Returns:
+            All proposals and the chosen one.
+
+        Raises:
+            InputError: The workload tells less than the level of information, no heuristic can be used, or there are too
+                many placements for the oracle.
         """
         known = Characteristics.of(workload)
         if oracle:
@@ -155,10 +167,21 @@ class Planner:
         if not usable:
             needs = ", ".join(only[0].needs)
             raise InputError(f"heuristic {only[0].name}", f"needs {needs}; expected one that knows {level} at most")
-        proposals = [self._proposal(workload, known, heuristic) for heuristic in shown(usable)]
-        if oracle:
-            proposals.append(self._best(workload, known))
+        proposals = []
+        for proposal in self._proposals(workload, known, shown(usable), oracle):
+            proposals.append(proposal)
+            if progress is not None:
+                progress(len(proposals) / (len(usable) + oracle))
         return PlacementPlan(workload, level, self.objective, self._chosen(proposals, level), tuple(proposals))
+
+    def _proposals(
+        self, workload: Workload, known: Characteristics, usable: Iterable[Heuristic], oracle: bool
+    ) -> Iterator[Proposal]:
+        """The proposals of the heuristics and of the oracle, one by one."""
+        for heuristic in usable:
+            yield self._proposal(workload, known, heuristic)
+        if oracle:
+            yield self._best(workload, known)
 
     def _proposal(self, workload: Workload, known: Characteristics, heuristic: Heuristic) -> Proposal:
         placement = heuristic.place(known, self.seed)
@@ -173,9 +196,9 @@ class Planner:
         return _measured(known, None, tuple(application.resources or () for application in result.applications), result)
 
     def _chosen(self, proposals: Sequence[Proposal], level: Information) -> Proposal:
-        """The best one that is no baseline, if there is another; unmeasured, the last one placed in turn.
+        """The best proposal, baselines only if there is no other; if none was measured, the last one.
 
-        Runs that are not valid come after all others. The best of all placements knows the curves.
+        Runs that are not valid come after all others. The oracle's proposal counts only where curves may be known.
         """
         known = [one for one in proposals if one.heuristic or level == Information.CURVES]
         serious = [one for one in known if one.heuristic is None or not one.heuristic.baseline] or known
@@ -185,6 +208,15 @@ class Planner:
         return serious[-1]
 
 
+def _unknown(workload: Workload, level: Information) -> str:
+    """What the first application lacks for this level of information."""
+    missing: Iterable[int] = (index for index, one in enumerate(workload.applications) if one.curve is None)
+    if level == Information.BEST:
+        missing = (index for index in missing if workload.applications[index].best_count is None)
+    what = "best_count" if level == Information.BEST else "curve"
+    return f"applications[{next(iter(missing))}] has no {what!r}"
+
+
 def _measured(known: Characteristics, heuristic: Heuristic | None, placement: Placement, result: Result) -> Proposal:
     counts = counts_of(placement)
     stress = tuple(known.at(known.stress, counts).tolist())
@@ -192,7 +224,7 @@ def _measured(known: Characteristics, heuristic: Heuristic | None, placement: Pl
 
 
 def _document(result: Result) -> dict[str, Any]:
-    """What a placement is worth, as JSON has it."""
+    """The measures of a run for JSON."""
     return {
         "policy": result.policy,
         "duration": result.duration,
@@ -224,7 +256,11 @@ def _application_document(application: ApplicationResult) -> dict[str, Any]:
 
 
 def with_resources(workload: Workload, resources: int | None) -> Workload:
-    """The workload on so many of the platform's I/O resources, all of them by default, and nobody placed yet."""
+    """The workload on so many of the platform's I/O resources (default: all), with no application placed.
+
+    Raises:
+        InputError: The platform has fewer resources.
+    """
     platform = workload.platform
     existing = platform.resources
     if resources is not None and existing is not None and resources > existing:
@@ -235,10 +271,30 @@ def with_resources(workload: Workload, resources: int | None) -> Workload:
     return replace(workload, platform=replace(platform, resources=chosen, buffer=buffer), applications=applications)
 
 
-def _unknown(workload: Workload, level: Information) -> str:
-    """What the first application lacks that heuristics of this level must know."""
-    missing: Iterable[int] = (index for index, one in enumerate(workload.applications) if one.curve is None)
-    if level == Information.BEST:
-        missing = (index for index in missing if workload.applications[index].best_count is None)
-    what = "best_count" if level == Information.BEST else "curve"
-    return f"applications[{next(iter(missing))}] has no {what!r}"
+def setstripe_lines(workload: Workload, placement: Placement) -> str:
+    """A placement as Lustre commands: `lfs setstripe -c COUNT -o OST,… DIRECTORY` for each application.
+
+    New files of an application then lie on its storage targets, which are numbered from 0 as in Lustre.
+
+    Raises:
+        InputError: An application has no `directory`.
+    """
+    lines = []
+    for index, (application, used) in enumerate(zip(workload.applications, placement, strict=True)):
+        if application.directory is None:
+            raise InputError(
+                f"applications[{index}]", "the key 'directory' is missing; expected where its files lie, to stripe them"
+            )
+        targets = ",".join(map(str, used))
+        lines.append(f"lfs setstripe -c {len(used)} -o {targets} {shlex.quote(application.directory)}\n")
+    return "".join(lines)
+
+
+def csv_lines(workload: Workload, placement: Placement) -> str:
+    """A placement as CSV: `job,count,resources`, the resources separated by spaces and numbered from 0."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["job", "count", "resources"])
+    for application, used in zip(workload.applications, placement, strict=True):
+        writer.writerow([application.name, len(used), " ".join(map(str, used))])
+    return text.getvalue()
