@@ -12,7 +12,7 @@ from rich.console import Console
 from penstock import bounds, read
 from penstock.cli import output
 from penstock.cli.main import main
-from penstock.planning.placement.runs import choose_placement
+from penstock.planning.placement.choice import choose_placement
 
 Capture = pytest.CaptureFixture[str]
 DEFAULT = "placement: tcpu, greedy-clairvoyant (default; --allocation, --placement choose others)"

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("batch", "placement.planner", "placement.runs")
+MODULES = ("batch", "placement.planner")
 
 
 @pytest.mark.parametrize("module", MODULES)

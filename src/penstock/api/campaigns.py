@@ -20,8 +20,8 @@ from penstock.campaign.execute import run
 from penstock.campaign.summary import OBJECTIVES, by_policy, default_by, failures, placements, summarise
 from penstock.model import InputError
 from penstock.model.files import replacing
+from penstock.planning.placement.choice import ChosenPlacement
 from penstock.planning.placement.heuristics import heuristic_from_name
-from penstock.planning.placement.runs import ChosenPlacement
 
 
 @dataclass(frozen=True)

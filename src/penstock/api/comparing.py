@@ -22,7 +22,7 @@ from penstock.api.runs import (
 from penstock.campaign.summary import statistics
 from penstock.engine import Result
 from penstock.model import InputError, Workload
-from penstock.planning.placement.runs import ChosenPlacement
+from penstock.planning.placement.choice import ChosenPlacement
 from penstock.policies.policy import SHARING, STATIC, Policy
 from penstock.policies.registry import PolicyLike, as_policy, expand
 from penstock.report.objectives import OBJECTIVES, gaps

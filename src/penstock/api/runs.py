@@ -13,7 +13,7 @@ from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
-from penstock.planning.placement.runs import ChosenPlacement, choose_placement
+from penstock.planning.placement.choice import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
 from penstock.theory.bounds import Bounds, compile_bounds

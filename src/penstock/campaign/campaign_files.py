@@ -23,7 +23,7 @@ from penstock.campaign.sources import source
 from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.model.files import parse_yaml
-from penstock.planning.placement.runs import heuristic_of
+from penstock.planning.placement.choice import heuristic_of
 
 _KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies", "allocation", "placement")
 _NEEDED: Final = ("campaign", "workload")

@@ -21,7 +21,7 @@ from penstock.campaign.own_policies import OwnPolicy, own_policy_text
 from penstock.campaign.sources import normal_parameters, source
 from penstock.model import InputError, Workload
 from penstock.model.errors import short
-from penstock.planning.placement.runs import ChosenPlacement, choose_placement, heuristic_of
+from penstock.planning.placement.choice import ChosenPlacement, choose_placement, heuristic_of
 from penstock.policies.policy import SHARING, Policy
 from penstock.policies.registry import PolicyLike, expand, find, is_built_in
 

@@ -17,7 +17,7 @@ from penstock.engine.buffer_result import THROUGH
 from penstock.engine.result import MEASURES, UNBOUNDED, finite
 from penstock.model import Application, PenstockError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.planning.placement.runs import ChosenPlacement
+from penstock.planning.placement.choice import ChosenPlacement
 from penstock.theory import Bounds
 
 SCHEMA: Final = pa.schema(

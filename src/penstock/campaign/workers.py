@@ -32,7 +32,7 @@ from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
 from penstock.engine import Run
 from penstock.engine.kernel import compiled_advance
 from penstock.model import InputError, PenstockError, Workload
-from penstock.planning.placement.runs import ChosenPlacement
+from penstock.planning.placement.choice import ChosenPlacement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import find
 from penstock.theory.bounds import bounds, compile_bounds

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from penstock.engine import Result, Run
     from penstock.model import Workload
-    from penstock.planning.placement.runs import ChosenPlacement
+    from penstock.planning.placement.choice import ChosenPlacement
     from penstock.policies import Policy
     from penstock.theory import Bounds
 
@@ -114,7 +114,7 @@ def add_placement(command: argparse.ArgumentParser) -> None:
 
 def find_placement(workload: Workload, options: argparse.Namespace) -> ChosenPlacement | None:
     """The I/O resources that each application uses; None on one link."""
-    from penstock.planning.placement.runs import choose_placement
+    from penstock.planning.placement.choice import choose_placement
 
     return choose_placement(workload, options.allocation, options.placement)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from penstock.model import Workload
-    from penstock.planning.placement.runs import ChosenPlacement
+    from penstock.planning.placement.choice import ChosenPlacement
     from penstock.policies import Policy
 
 

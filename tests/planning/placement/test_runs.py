@@ -12,7 +12,7 @@ from penstock.cli.main import main
 from penstock.engine import Run
 from penstock.engine import simulate as run_engine
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.planning.placement.runs import choose_placement
+from penstock.planning.placement.choice import choose_placement
 
 
 def workload(*placements: list[int] | None) -> Workload:

@@ -4,8 +4,8 @@ import pytest
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.choice import ALLOCATION, PLACEMENT, choose_placement
 from penstock.planning.placement.heuristics import Heuristic
-from penstock.planning.placement.runs import ALLOCATION, PLACEMENT, choose_placement
 
 CURVES = ({1: 1.0, 2: 1.8, 4: 3.0}, {1: 1.0, 2: 1.2, 4: 0.9}, {1: 2.0, 2: 1.2})
 
