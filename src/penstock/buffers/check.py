@@ -8,7 +8,6 @@ a microsecond, since dates that close are one event.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -17,11 +16,7 @@ from penstock.buffers.timeline import Flow
 from penstock.model import Application, InputError, Platform
 from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats
-
-PART: Final = 1e-8
-"""Part of the largest operation by which a constraint may be violated."""
-MOMENT: Final = 1e-6
-"""Seconds by which dates of one event may differ; what lasts no longer is not checked."""
+from penstock.numeric.tolerances import PLAN_DATE_S, PLAN_SLACK
 
 
 @dataclass(frozen=True)
@@ -134,7 +129,7 @@ class _Checker:
         self._together("all move more than B", self.moved_out + self.moved_in - platform.bandwidth * seconds)
         if platform.buffer and platform.buffer.bandwidth is not None:
             self._together("more flows in than B_BB", self.inflow - platform.buffer.bandwidth * seconds)
-        size = float(self.taken[:, seconds > MOMENT].max(initial=0.0))
+        size = float(self.taken[:, seconds > PLAN_DATE_S].max(initial=0.0))
         self._together("more is taken than S", np.array([size - (self.plan.size or 0.0)]))
         return PlanCheck(size, tuple(self.excesses.values()))
 
@@ -180,12 +175,12 @@ class _Checker:
     def _most_speed(self) -> float:
         """Highest sum of the speeds of applications that live at one time, in bytes/s."""
         changes = [(own.release, own.write_speed + own.read_speed) for own in self.own]
-        changes += [(own.end + 2.0 * MOMENT, -own.write_speed - own.read_speed) for own in self.own]
+        changes += [(own.end + 2.0 * PLAN_DATE_S, -own.write_speed - own.read_speed) for own in self.own]
         return float(np.cumsum([speed for _, speed in sorted(changes)]).max())
 
     def _excess(self, name: str, amounts: Floats, speed: float) -> None:
         """Keep the largest excess of a constraint, in parts of the allowance."""
-        found = Excess(name, float(amounts.max(initial=0.0)), PART * self.unit + 2.0 * MOMENT * speed)
+        found = Excess(name, float(amounts.max(initial=0.0)), PLAN_SLACK * self.unit + 2.0 * PLAN_DATE_S * speed)
         before = self.excesses.setdefault(name, found)
         if found.amount * before.allowed > before.amount * found.allowed:
             self.excesses[name] = found

@@ -16,7 +16,7 @@ large enough.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,7 @@ from penstock.engine import Buffering, Fill, Result, Run
 from penstock.engine.planned import Targets
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
-
-SLACK: Final = 1e-8
-"""Part of itself and of the largest operation by which a share is larger."""
-FASTER: Final = 1e-6
-"""Part by which B_BB is larger."""
-MOMENT: Final = 1e-6
-"""Peaks that last no longer are ignored: an application may start a rounding error before another ends."""
+from penstock.numeric.tolerances import BUFFER_INFLOW, PLAN_DATE_S, PLAN_SLACK
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +104,13 @@ def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool 
 def _run(plan: BufferPlan, shares: Floats | None, check: bool) -> Result:
     """The engine's run of the workload, with the plan in place of a policy."""
     asked, bandwidth = plan.demand, plan.workload.platform.bandwidth
-    lent = SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
+    lent = PLAN_SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
     if shares is None:
         buffer = Buffering(pool=np.inf, capped=asked.capped)
     else:
-        slack = SLACK * (asked.unit + shares) + 2.0 * asked.rounding * (bandwidth + asked.write_speed + asked.read_speed)
+        slack = PLAN_SLACK * (asked.unit + shares) + 2.0 * asked.rounding * (
+            bandwidth + asked.write_speed + asked.read_speed
+        )
         buffer = Buffering(shares=shares + slack, capped=asked.capped)
     written, read = ([(flow.dates, flow.amounts) for flow in flows] for flows in (plan.written, plan.read))
     targets = Targets.of(written, read, asked.origin)
@@ -126,7 +122,7 @@ def _with_faster_buffer(workload: Workload) -> Workload:
     buffer = workload.platform.buffer
     if buffer is None or buffer.bandwidth is None:
         return workload
-    faster = replace(buffer, bandwidth=(1.0 + FASTER) * buffer.bandwidth)
+    faster = replace(buffer, bandwidth=(1.0 + BUFFER_INFLOW) * buffer.bandwidth)
     return replace(workload, platform=replace(workload.platform, buffer=faster))
 
 
@@ -178,4 +174,4 @@ def _highest(begin: Floats, until: Floats, value: Floats, slope: Floats) -> floa
     seconds = np.diff(dates)
     rise = np.cumsum(change(slope, slope))[:-1] * seconds
     after = np.cumsum(change(value, value + slope * (until - begin)) + np.concatenate([[0.0], rise]))[:-1]
-    return float(np.maximum(after, after + rise)[seconds > MOMENT].max(initial=0.0))
+    return float(np.maximum(after, after + rise)[seconds > PLAN_DATE_S].max(initial=0.0))

@@ -44,10 +44,9 @@ from penstock.buffers.timeline import FullSpeedTimeline, backlog_after, full_spe
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
+from penstock.numeric.tolerances import STRETCH_PRECISION
 from penstock.theory.due_dates import bisect
 
-PRECISION: Final = 1e-9
-"""Relative precision of a bound on the stretch."""
 LARGEST: Final = 2.0**40
 """Bounds on the stretch are not searched above this."""
 
@@ -111,13 +110,13 @@ def stretch_bound(workload: Workload, size: float, *, capped: bool = False) -> f
     if not 0.0 <= size < np.inf:
         raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")
     demand = full_speed_timeline(workload, capped=capped)
-    enough = size * (1.0 + PRECISION) + PRECISION * demand.unit
+    enough = size * (1.0 + STRETCH_PRECISION) + STRETCH_PRECISION * demand.unit
     if _size_bound(demand, 1.0) <= enough:
         return 1.0
     high = 2.0
     while high < LARGEST and _size_bound(demand, high) > enough:
         high *= 2.0
-    return bisect(lambda stretch: _size_bound(demand, stretch) > enough, 1.0, high, PRECISION * high)[0]
+    return bisect(lambda stretch: _size_bound(demand, stretch) > enough, 1.0, high, STRETCH_PRECISION * high)[0]
 
 
 def _size_bound(demand: FullSpeedTimeline, stretch: float) -> float:

@@ -26,16 +26,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.buffers.timeline import RESOLUTION, FullSpeedTimeline, Operations, backlog_after
+from penstock.buffers.timeline import FullSpeedTimeline, Operations, backlog_after
 from penstock.numeric.arrays import Floats, Ints, spread
-
-ROUNDING: Final = 1e-9
-"""Seconds of backlog that are rounding errors."""
+from penstock.numeric.tolerances import PLAN_DATE_S, SAME_TIME_S
 
 
 def busy_periods(demand: FullSpeedTimeline) -> Ints:
@@ -62,7 +59,7 @@ def _asked(operations: Operations, cap: Floats) -> Floats:
     """
     span = operations.events[operations.stop] - operations.events[operations.start]
     alone = operations.volume / cap[operations.owner]
-    fits = np.abs(alone - span) <= 3.0 * RESOLUTION
+    fits = np.abs(alone - span) <= 3.0 * PLAN_DATE_S
     asked = np.zeros(len(operations.events) - 1)
     for chosen, pace in ((fits, np.ones(len(span))), (~fits, alone / span)):
         change, count = np.zeros(len(operations.events)), np.zeros(len(operations.events), np.int64)
@@ -85,7 +82,7 @@ def _in_use(net: Floats, active: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
     intervals = zip(net.tolist(), active.tolist(), strict=True)
     left: Floats = np.fromiter(accumulate(intervals, step, initial=-math.inf), np.float64)
-    return left > ROUNDING
+    return left > SAME_TIME_S
 
 
 def _periods(busy: NDArray[np.bool_], empty: NDArray[np.bool_]) -> Ints:

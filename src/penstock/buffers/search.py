@@ -19,6 +19,7 @@ from penstock.engine import Result
 from penstock.engine.scenarios import replay
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import STRETCH_PRECISION
 from penstock.renamed import old_names
 
 __getattr__ = old_names(__name__, Found="BufferTrial")
@@ -188,7 +189,7 @@ def trial(workload: Workload, strategy: BufferStrategy, parts: Floats, capped: b
 
 def _reached(run: Callable[[float], BufferTrial], stretch: float, largest: float) -> BufferTrial | None:
     """The run with the smallest size found that reaches the stretch; None if none does."""
-    wanted = stretch * (1.0 + 1e-9)
+    wanted = stretch * (1.0 + STRETCH_PRECISION)
     below = 0.0
     for size in np.linspace(0.0, largest, STEPS + 1):
         best = run(float(size))

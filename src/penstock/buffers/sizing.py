@@ -39,11 +39,8 @@ from penstock.buffers.solve import InfeasibleError, Solution, Solver, solve_prog
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, full_speed_timeline
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints, spread, summed
+from penstock.numeric.tolerances import LP_TOLERANCE, PLAN_ROUNDING, PLAN_SLACK
 
-ROUNDING: Final = 1e-9
-"""Bytes, in parts of the largest operation, that are rounding errors."""
-ROOM: Final = 1e-8
-"""Part by which S may be exceeded while Σ S_k is minimised; with none, rounding errors could leave no solution."""
 WEIGHT: Final = 1000.0
 """Weight of S beside Σ S_k in the first solution of a static buffer."""
 
@@ -166,7 +163,7 @@ def _smallest_size(sizing: SizingProgram, solver: Solver) -> list[Solution]:
 
 def _smallest_shares(sizing: SizingProgram, solver: Solver, smallest: Solution) -> Solution:
     """The smallest Σ S_k with the S of the smallest buffer."""
-    solver.limit(sizing.size, float(smallest.x[sizing.size]) * (1.0 + ROOM) + ROOM)
+    solver.limit(sizing.size, float(smallest.x[sizing.size]) * (1.0 + PLAN_SLACK) + PLAN_SLACK)
     return solver.minimise(sizing.cost(sizing.shares))
 
 
@@ -175,9 +172,9 @@ def late_read(demand: FullSpeedTimeline) -> Obstacle | None:
     limit = demand.workload.platform.read_limit
     needed = np.concatenate([[0.0], np.cumsum(demand.reads.arriving())])
     spare = limit * (demand.events - demand.origin + demand.shifts) - needed
-    if spare.min() >= -ROUNDING * demand.unit:
+    if spare.min() >= -PLAN_ROUNDING * demand.unit:
         return None
-    interval = int(np.argmax(spare < -ROUNDING * demand.unit)) - 1
+    interval = int(np.argmax(spare < -PLAN_ROUNDING * demand.unit)) - 1
     rate = (needed[interval + 1] - needed[interval]) / demand.lengths[interval]
     date = float(demand.events[interval] + max(spare[interval], 0.0) / (rate - limit))
     reads = demand.reads
@@ -200,7 +197,7 @@ def slow_buffer(problem: SizingProblem) -> Obstacle:
     most = _most_inflow(demand)
     program, bandwidth, rows = least_inflow_program(problem, most)
     found = solve_program(program)
-    date = float(demand.events[int(np.argmax(found.row_duals[rows] < -ROUNDING))])
+    date = float(demand.events[int(np.argmax(found.row_duals[rows] < -LP_TOLERANCE))])
     needed = most * float(found.x[bandwidth])
     message = (
         f"the buffer takes {problem.inflow:.6g} bytes/s, too few from date {date:.6g} on; expected at least {needed:.6g}"
@@ -240,7 +237,7 @@ class Contents:
         amount = np.cumsum(change)
         amount -= amount[begins][strand]
         over = ends & (strands.reading[strand] | (event < len(demand.events) - 1))
-        amount[over | (amount < ROUNDING * demand.unit)] = 0.0
+        amount[over | (amount < PLAN_ROUNDING * demand.unit)] = 0.0
         return cls(strands.owner[strand], strands.reading[strand], event, amount)
 
     def joined(self, others: Contents) -> Contents:
@@ -311,7 +308,7 @@ def _drained(demand: FullSpeedTimeline, written: tuple[Flow, ...]) -> tuple[Flow
     """The flows with the rest after the last event: all applications drain evenly, as fast as they can together."""
     total = demand.writes.total(len(written))
     left = total - np.array([flow.total for flow in written])
-    left[left < ROUNDING * demand.unit] = 0.0
+    left[left < PLAN_ROUNDING * demand.unit] = 0.0
     seconds = max(float(left.sum()) / demand.workload.platform.write_limit, float((left / demand.write_cap).max()))
     if seconds == 0.0:
         return written

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Final
 
 import numpy as np
 from highspy import Highs, HighsModelStatus, MatrixFormat, ObjSense
 
 from penstock.model import PenstockError
 from penstock.numeric.arrays import Floats, Ints, summed
+from penstock.numeric.tolerances import LP_TOLERANCE
 
-TOLERANCE: Final = 1e-9
-"""How far a row or a reduced cost may be off, as HiGHS is told; programs are in units of their largest operation."""
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
 """What HiGHS' option `simplex_strategy` calls them."""
 
@@ -160,8 +158,8 @@ class Solver:
             ("threads", 1),
             ("solver", "simplex"),
             ("simplex_strategy", DUAL_SIMPLEX),
-            ("primal_feasibility_tolerance", TOLERANCE),
-            ("dual_feasibility_tolerance", TOLERANCE),
+            ("primal_feasibility_tolerance", LP_TOLERANCE),
+            ("dual_feasibility_tolerance", LP_TOLERANCE),
         ):
             self._highs.setOptionValue(option, value)
         self._highs.HandleUserInterrupt = True

@@ -36,9 +36,8 @@ from penstock.buffers.solve import Assembly, InfeasibleError, solve_program
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, Operations, full_speed_timeline
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.numeric.arrays import Floats, summed
+from penstock.numeric.tolerances import LP_ROOM, PLAN_ROUNDING
 
-ROUNDING: Final = 1e-9
-"""Bytes that may have been prefetched before the clock's 0, in parts of the largest operation."""
 MOST_ORDERED: Final = 7
 """How many integers `reachable` takes: 7 have up to 5,040 orders."""
 
@@ -65,7 +64,7 @@ def alone(application: Application, platform: Platform, *, capped: bool = False)
     written, read = writes.throttled(float(demand.write_cap[0])), reads.in_advance(float(demand.read_cap[0]))
     content = writes.at(demand.events) - written.at(demand.events) + read.at(demand.events) - reads.at(demand.events)
     # Between events both contents are convex, so the largest sum is at an event.
-    in_time = read.at(demand.events[:1])[0] <= ROUNDING * demand.unit
+    in_time = read.at(demand.events[:1])[0] <= PLAN_ROUNDING * demand.unit
     return Single(float(content.max()) if in_time else None, writes, reads, written, read)
 
 
@@ -140,7 +139,7 @@ def wandering(workload: Workload, mode: str, seed: int, *, pieces: int = 3, room
     sizing = (static_program if mode == STATIC else dynamic_program)(problem)
     cost, high = np.zeros(sizing.program.columns), sizing.program.high.copy()
     cost[sizing.moved] = random.normal(size=len(sizing.moved))
-    high[sizing.size] = room * best.size / sizing.unit + 1e-6
+    high[sizing.size] = room * best.size / sizing.unit + LP_ROOM
     found = solve_program(replace(sizing.program, cost=cost, high=high))
     contents = Contents.of(demand, strands, steps, found.x[sizing.moved] * sizing.unit)
     return contents.plan(BufferPlan(demand, mode, best.status, best.effort))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.phases import READ, WORK
 from penstock.numeric.arrays import Floats, Ints, summed
-
-RESOLUTION: Final = 1e-6
-"""Dates within so many seconds of each other are one event."""
+from penstock.numeric.tolerances import PLAN_DATE_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +283,7 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
     begin, end, start, stop = np.split(index_of[1:], np.cumsum([len(walks), len(walks), len(starts)]))
     short = start[start == stop]
     if np.any(short == len(events) - 1):
-        events = np.append(events, events[-1] + RESOLUTION)
+        events = np.append(events, events[-1] + PLAN_DATE_S)
     shifts = np.zeros(len(events))
     np.maximum.at(shifts, index_of, dates - events[index_of])
     columns = {
@@ -301,7 +299,7 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
         capped=capped,
         events=events,
         shifts=shifts,
-        rounding=float(shifts.sum()) + (RESOLUTION if len(short) else 0.0),
+        rounding=float(shifts.sum()) + (PLAN_DATE_S if len(short) else 0.0),
         begin=begin,
         end=end,
         least_end=least_end,
@@ -355,14 +353,14 @@ def _walk(application: Application, platform: Platform, capped: bool) -> _Walk:
 
 
 def _merged(dates: Floats) -> tuple[Floats, Ints]:
-    """The events, and the event of each date; an event is its earliest date and all that follow within RESOLUTION."""
+    """The events, and the event of each date; an event is its earliest date and all that follow within PLAN_DATE_S."""
     values, inverse = np.unique(dates, return_inverse=True)
     leads = np.ones(len(values), np.bool_)
     leader = values[0]
-    for index in (np.flatnonzero(np.diff(values) <= RESOLUTION) + 1).tolist():
+    for index in (np.flatnonzero(np.diff(values) <= PLAN_DATE_S) + 1).tolist():
         if leads[index - 1]:
             leader = values[index - 1]
-        leads[index] = values[index] - leader > RESOLUTION
+        leads[index] = values[index] - leader > PLAN_DATE_S
     return values[leads], (np.cumsum(leads) - 1)[inverse]
 
 
