@@ -1,4 +1,4 @@
-"""The plan as data."""
+"""Plans as documents, and their shares as lines for batch scripts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.buffers import size
+from penstock.buffers.plan import GIB, directives
+from penstock.model import Application, InputError, Platform, Workload
 from tests.buffers.instances import applications, workloads
 from tests.naive.profiles import examples
+
+# ------------------------------------------------------------------ documents
+
 
 WORKLOAD = applications(
     [("work", 4.0), ("write", 8.0), ("work", 6.0)], [("work", 5.0), ("write", 8.0), ("work", 4.0), ("read", 8.0)]
@@ -82,3 +87,26 @@ def test_rates_and_filling(workload, mode):
         assert filling.before is filling.after is filling.content
     else:
         assert (plan.shares <= plan.peaks + 1e-9).all()
+
+
+# ------------------------------------------------------------------ lines for batch scripts
+
+
+JOBS = Workload(Platform(1.0), tuple(Application.of(name, [("write", 1.0)]) for name in ("ocean", "two\nlines", "reader")))
+
+
+def test_a_line_for_each_job() -> None:
+    lines = directives(JOBS, np.array([1.5 * GIB, 3.0 * GIB, 0.0])).splitlines()
+    assert lines == [
+        "# ocean",
+        "#DW jobdw type=scratch access_mode=striped capacity=2GiB",
+        "# two lines",
+        "#DW jobdw type=scratch access_mode=striped capacity=3GiB",
+        "# reader: no burst buffer",
+    ]
+    assert directives(JOBS, np.array([1.0, 0.0, 0.0]), "bb").splitlines()[1] == "#BB capacity=1GiB"
+
+
+def test_an_unknown_style() -> None:
+    with pytest.raises(InputError, match="style: 'lsf' is unknown; expected dw or bb"):
+        directives(JOBS, np.zeros(3), "lsf")

@@ -61,7 +61,14 @@ class Backlog:
 
 
 def largest_backlog(demand: FullSpeedTimeline) -> Backlog:
-    """The largest backlog of writes: the size of a dynamic buffer where applications only write (004 §6.3). Linear time."""
+    """Compute the largest backlog of writes: the size of a dynamic buffer if applications only write (004 §6.3).
+
+    Args:
+        demand: The applications at full speed; their reads do not count.
+
+    Returns:
+        The backlog in bytes and its dates. Linear time.
+    """
     content = backlog(demand)
     last = int(np.argmax(content))
     first = int(np.flatnonzero(content[: last + 1] == 0.0)[-1])

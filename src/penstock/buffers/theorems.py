@@ -58,7 +58,16 @@ class Single:
 
 
 def alone(application: Application, platform: Platform, *, capped: bool = False) -> Single:
-    """The peak of one application by construction, with the limits B_w and B_r (004 §5.2); B must be at least their sum."""
+    """Compute the buffer that one application needs for itself, by construction (004 §5.2).
+
+    Args:
+        application: The application.
+        platform: Its limits B_w and B_r count; B must be at least their sum.
+        capped: Take its speeds as min(b, B).
+
+    Returns:
+        The peak in bytes and the flows.
+    """
     demand = full_speed_timeline(Workload(platform, (application,)), capped=capped)
     writes, reads = demand.flows(demand.writes)[0], demand.flows(demand.reads)[0]
     written, read = writes.throttled(float(demand.write_cap[0])), reads.in_advance(float(demand.read_cap[0]))
@@ -69,7 +78,16 @@ def alone(application: Application, platform: Platform, *, capped: bool = False)
 
 
 def alone_by_program(application: Application, platform: Platform, *, capped: bool = False) -> float | None:
-    """The peak in bytes by the linear program of 004 §5.2, with the limits B_w, B_r and B; None if reads are too late."""
+    """Compute the buffer that one application needs for itself, by the linear program of 004 §5.2.
+
+    Args:
+        application: The application.
+        platform: Its limits B_w, B_r and B count.
+        capped: Take its speeds as min(b, B).
+
+    Returns:
+        The peak in bytes; None if reads cannot be in time.
+    """
     demand = full_speed_timeline(Workload(platform, (application,)), capped=capped)
     unit, seconds, last = demand.unit, demand.lengths, len(demand.events) - 1
     writes, reads = (demand.flows(operations)[0].at(demand.events) / unit for operations in (demand.writes, demand.reads))
