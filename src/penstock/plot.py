@@ -172,8 +172,7 @@ def delta(result: DeltaResult, value: str = "io_time", *, ax: Axes | None = None
 
 
 def summary(result: SummaryResult | CampaignResult, measure: str = "min_yield", *, ax: Axes | None = None) -> Axes:
-    """The mean of a measure with its standard error: over the first parameter that is a number, a line for each of the
-    others.
+    """The mean of a measure with its standard error, over the first parameter that is a number; a line for each of the rest.
 
     Args:
         result: what `penstock.campaign` returns, or its ``summary(by=…)``.

@@ -15,6 +15,7 @@ import penstock
 from penstock import InputError, Need, Parameter, Policy
 from penstock.campaign import Campaign, Cell, grid
 from penstock.cli.main import main
+from penstock.numeric.compiled import JIT
 from penstock.policies import REGISTRY
 from penstock.policies.order import fill
 from penstock.policies.registry import as_policy, find
@@ -89,6 +90,26 @@ def test_what_is_no_policy_is_refused(demo: Path, given: object, message: str) -
     with pytest.raises(InputError) as caught:
         penstock.simulate(demo, given)
     assert str(caught.value).startswith(message)
+
+
+def plain(value):
+    return value / 2.0
+
+
+def calls_plain(view, rates):
+    for i in range(len(rates)):
+        rates[i] = plain(view.cap[i] / len(rates))
+
+
+def test_a_function_that_is_called_must_be_compiled(demo: Path) -> None:
+    if not JIT:
+        pytest.skip("nothing is compiled with NUMBA_DISABLE_JIT")
+    with pytest.raises(InputError) as caught:
+        penstock.simulate(demo, calls_plain)
+    assert str(caught.value) == (
+        "policy calls_plain: it cannot be compiled: it calls plain, which is not compiled; "
+        "expected @numba.njit above its definition"
+    )
 
 
 FILE = """

@@ -18,6 +18,7 @@ from penstock import PenstockError
 from penstock.campaign import Campaign, Cell, cluster, run
 from penstock.campaign.cluster import DaskPool
 from penstock.cli.main import main
+from penstock.policies.order import fill
 from tests.campaign.small import campaign, parts, slow_campaign, wait_until, without_seconds
 from tests.campaign.test_command import FILE
 
@@ -192,3 +193,16 @@ def test_without_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(PenstockError, match=r"^Dask is not installed; expected it from pip install 'penstock\[dask\]'$"):
         run(campaign(), tmp_path / "out", dask="tcp://127.0.0.1:9")
+
+
+def by_age(view, rates):  # type: ignore[no-untyped-def]
+    fill(view, view.posted, rates)
+
+
+def test_a_policy_that_no_worker_can_import_goes_to_it(tmp_path: Path, address: str) -> None:
+    described = campaign(1, (by_age, "fcfs"), "own")
+    with worker(address, tmp_path / "worker"):
+        table = run(described, tmp_path / "out", dask=address)
+    assert table["error"].null_count == len(table) == 4
+    yields = table["min_yield"].to_pylist()
+    assert yields[::2] == yields[1::2]

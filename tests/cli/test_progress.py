@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from penstock import read
+from penstock.api.runs import part_done
 from penstock.cli import output
 from penstock.cli.main import main
-from penstock.cli.output import Bar, part_done
+from penstock.cli.output import Bar
 from penstock.engine import Run
 from penstock.model import Application, Platform, Workload
 

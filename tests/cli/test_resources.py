@@ -264,3 +264,19 @@ def test_rounding_is_shown_as_no_time(distributed: Path, capsys: Capture) -> Non
     out = capsys.readouterr().out
     assert not re.search(r"\de-\d", out)
     assert " 0 s " in out
+
+
+def test_shares_that_turn_out_to_overlap_are_said(tmp_path: Path, capsys: Capture) -> None:
+    # A ends at 60 s and not at 7 s, as it could at its own speed: from 8 s on both have a share of 10 bytes.
+    late = {"bandwidth": 10, "share": 10}
+    applications = [
+        {**late, "phases": [["work", 1], ["write", 60]]},
+        {**late, "phases": [["work", 1], ["write", 40]], "release": 8},
+    ]
+    platform = {"bandwidth": 1, "buffer": {"size": 10}}
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps({"penstock": 1, "platform": platform, "applications": applications}))
+    said = "note: the shares of applications alive at one time add up to 20 B under fair-share; the buffer has 10 B\n"
+    for command in ("simulate", "compare"):
+        assert main([command, str(path), "--policy", "fair-share", "--json"]) == 0
+        assert said in capsys.readouterr().err

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from penstock.api.results import Row, Tables
+from penstock.api.results import Row, Tables, require_pandas
 from penstock.campaign.campaign_files import from_document, read
 from penstock.campaign.cells import Campaign
 from penstock.campaign.execute import run
-from penstock.campaign.summary import OBJECTIVES, by_policy, default_by, failures, placements, summarise
+from penstock.campaign.summary import OBJECTIVES, by_policy, default_by, failures, parameters_of, placements, summarise
 from penstock.model import InputError
 from penstock.model.files import replacing
 from penstock.planning.placement.choice import ChosenPlacement
 from penstock.planning.placement.heuristics import heuristic_from_name
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,14 @@ class CampaignResult(Tables):
 
         Args:
             by: parameters of the campaign, ``policy``, ``seed``, ``window``, ``kind``, ``placement`` or ``applications``,
-            as a list
-                or as a text with commas. By default the parameters that have more than one value, and the policy.
+                as a list or as a text with commas. By default the parameters that have more than one value, and the policy.
             measures: columns of the rows, likewise. By default min-yield, efficiency and utilization.
 
         Raises:
             InputError: for an unknown name.
         """
         measured = _names(measures)
-        keys = _names(by) if by is not None else default_by(self._parameters())
+        keys = _names(by) if by is not None else default_by(parameters_of(self.table))
         return SummaryResult(self.campaign.name, tuple(keys), tuple(measured), tuple(summarise(self.table, keys, measured)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,12 +137,20 @@ class CampaignResult(Tables):
         """All rows, one row a policy, and the rows that failed."""
         rows: list[Row] = [
             {**row, **{f"parameters.{name}": value for name, value in parameters.items()}}
-            for row, parameters in zip(self.table.to_pylist(), self._parameters(), strict=True)
+            for row, parameters in zip(self.table.to_pylist(), parameters_of(self.table), strict=True)
         ]
         return {"rows": rows, "policies": list(self.by_policy()), "failures": list(self.failures)}
 
-    def _parameters(self) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in self.table["parameters"].to_pylist()]
+    def to_pandas(self, table: str | None = None) -> DataFrame:
+        """A table as a data frame, all rows by default; lists in the rows are arrays."""
+        if table not in (None, "rows"):
+            return super().to_pandas(table)
+        require_pandas()
+        frame = self.table.to_pandas()
+        parameters = parameters_of(self.table)
+        for name in dict.fromkeys(name for one in parameters for name in one):
+            frame[f"parameters.{name}"] = [one.get(name) for one in parameters]
+        return frame
 
 
 def campaign(

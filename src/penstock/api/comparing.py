@@ -193,8 +193,8 @@ def compare(
         >>> applications = [penstock.Application.of(name, [("work", 6.0), ("io", 4.0)]) for name in "ab"]
         >>> workload = penstock.Workload(penstock.Platform(bandwidth=1.0), tuple(applications))
         >>> found = penstock.compare(workload, ["fcfs", "fair-share"])
-        >>> [round(run.min_yield, 3) for run in found.runs]
-        [0.714, 0.714]
+        >>> round(found["fcfs"].min_yield, 3)
+        0.714
     """
     if isinstance(workload, Workload | str | os.PathLike):
         sources, several = [opened(workload)], False

@@ -63,11 +63,18 @@ class Tables:
 
 def data_frame(rows: Sequence[Row]) -> DataFrame:
     """The rows as a data frame; ImportError in one line without pandas."""
+    require_pandas()
+    import pandas as pd
+
+    return pd.DataFrame([dict(row) for row in rows])
+
+
+def require_pandas() -> None:
+    """Say what to install where there is no pandas."""
     try:
-        import pandas as pd
+        import pandas  # noqa: F401
     except ImportError:
         raise ImportError("pandas is not installed; expected it from pip install 'penstock[pandas]'") from None
-    return pd.DataFrame([dict(row) for row in rows])
 
 
 def html_table(rows: Sequence[Row], caption: str, brief: Sequence[str] = ()) -> str:

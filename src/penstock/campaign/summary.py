@@ -55,7 +55,7 @@ def summarise(
     Raises:
         InputError: for an unknown name.
     """
-    parameters = [json.loads(text) for text in table["parameters"].to_pylist()]
+    parameters = parameters_of(table)
     keys = default_by(parameters) if by is None else list(by)
     _check_names(table, keys, parameters, measures)
     columns = [_column(table, key, parameters) for key in keys]
@@ -93,6 +93,13 @@ def statistics(values: Iterable[float | None]) -> dict[str, float | None]:
         return {"mean": mean, "std": None, "se": None, "count": count}
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (count - 1))
     return {"mean": mean, "std": deviation, "se": deviation / math.sqrt(count), "count": count}
+
+
+def parameters_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The parameters of each row; rows with the same ones share an object."""
+    texts = table["parameters"].to_pylist()
+    parsed = {text: json.loads(text) for text in set(texts)}
+    return [parsed[text] for text in texts]
 
 
 def default_by(parameters: Sequence[Mapping[str, Any]]) -> list[str]:

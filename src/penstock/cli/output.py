@@ -7,21 +7,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.engine import Result, Run
-    from penstock.model import Workload
+    from penstock.engine import Result
     from penstock.planning.placement.choice import ChosenPlacement
-    from penstock.policies import Policy
     from penstock.theory import Bounds
 
 PATIENCE = 2.0
@@ -78,19 +75,6 @@ class Bar:
         self._task = self._shown.add_task("", total=self._steps)
 
 
-def part_done(run: Run) -> float:
-    """The part of a run that is done, from 0 to 1: of its window, or without one of the progress of its applications."""
-    workload = run.workload
-    if workload.window is not None:
-        begin, end = workload.window
-        return (run.now - begin) / (end - begin)
-    whole = sum(workload.history(application) + application.lead for application in workload.applications)
-    whole += float(run.chains.cycle.sum())
-    return float(run.accounts()["progress"].sum()) / whole if whole > 0.0 else 0.0
-
-
-T = TypeVar("T")
-
 FILE_HELP = "workload file: JSON, YAML or Parquet; - reads standard input"
 POLICY_HELP = (
     "a name that `penstock policies` lists (periodic-greedy-yield:delta=60 sets a parameter), "
@@ -110,13 +94,6 @@ def add_placement(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="likewise: which ones, as for penstock place (default: as in the file, else greedy-clairvoyant)",
     )
-
-
-def find_placement(workload: Workload, options: argparse.Namespace) -> ChosenPlacement | None:
-    """The I/O resources that each application uses; None on one link."""
-    from penstock.planning.placement.choice import choose_placement
-
-    return choose_placement(workload, options.allocation, options.placement)
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
@@ -154,20 +131,6 @@ def emit_text(text: str, output: str | None) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def emit_report(path: str, workload: Workload, results: Sequence[Result], source: str, bounds: Bounds | None = None) -> None:
-    """Write the HTML report and say where it is."""
-    from penstock.report import write_report
-
-    title = "standard input" if source == "-" else Path(source).name
-    write_report(Path(path), workload, results, title, bounds)
-    sys.stderr.write(f"report: {path}\n")
-
-
-def bounds_document(bounds: Bounds) -> dict[str, float]:
-    """The bounds as ``--json`` prints them."""
-    return asdict(bounds)
-
-
 def console() -> Console:
     """Where tables go: as wide as the terminal or as COLUMNS says, else wide enough for every column."""
     from rich.console import Console
@@ -198,22 +161,7 @@ def print_table(
     print_fitting(console(), make, optional)
 
 
-def run_all(
-    workload: Workload, policies: Sequence[Policy], placed: ChosenPlacement | None, *, trace: bool, check: bool
-) -> list[Result]:
-    """Run the workload under each policy, with a progress bar on a terminal."""
-    options = {"placement": placed.resources if placed else None, "trace": trace, "check": check}
-    results = []
-    with Bar(len(policies)) as bar:
-        for policy in policies:
-            bar.begin(policy.name)
-            results.append(_watched(workload, policy, bar, options))
-            bar.end()
-    _note_overcommitted(results)
-    return results
-
-
-def _note_overcommitted(results: Sequence[Result]) -> None:
+def note_overcommitted(results: Sequence[Result]) -> None:
     """Say on standard error in which runs shares of living applications added up to more than the buffer."""
     from penstock.report.format_units import volume
 
@@ -225,24 +173,6 @@ def _note_overcommitted(results: Sequence[Result]) -> None:
             f"note: the shares of applications alive at one time add up to {volume(most)} under {which}; "
             f"the buffer has {volume(room)}\n"
         )
-
-
-def _watched(workload: Workload, policy: Policy, bar: Bar, options: Mapping[str, Any]) -> Result:
-    """Run the workload and update the bar about ten times a second."""
-    from penstock.engine import Run
-
-    run = Run(workload, policy, progress=lambda _: bar.at(part_done(run)), **options)
-    return run.finish()
-
-
-def find_bounds(workload: Workload, placed: ChosenPlacement | None, pieces: int | None = None) -> Bounds:
-    """Compute the bounds of the workload, with a message on a terminal. Their time leaves out compilation."""
-    from penstock.theory.bounds import bounds, compile_bounds
-    from penstock.theory.link_demand import PIECES
-
-    with _saying("bound …"):
-        compile_bounds()
-        return bounds(workload, pieces or PIECES, placed.resources if placed else None)
 
 
 def print_applications(result: Result) -> None:
@@ -272,11 +202,6 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
     print_fitting(console(), make, COMPARISON_OPTIONAL)
 
 
-def placement_document(placed: ChosenPlacement | None) -> dict[str, Any]:
-    """Where the placement comes from, as ``--json`` prints it; empty on one link."""
-    return {"placement": placed.to_dict()} if placed else {}
-
-
 def print_placement(placed: ChosenPlacement | None) -> None:
     """Print which I/O resources the applications use."""
     if placed:
@@ -294,19 +219,6 @@ def print_notes(results: Sequence[Result]) -> None:
         )
 
 
-def one_by_one(things: Sequence[T], name: Callable[[T], str]) -> Iterator[T]:
-    """Yield the things one by one, with the name of the present one on a terminal."""
-    if not sys.stderr.isatty():
-        yield from things
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
-        for thing in things:
-            status.update(f"{name(thing)} …")
-            yield thing
-
-
 @contextmanager
 def telling() -> Iterator[Callable[[str], None]]:
     """Give a function that shows on a terminal what is being done."""
@@ -317,12 +229,3 @@ def telling() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("") as status:
         yield lambda text: status.update(f"{text} …")
-
-
-def _saying(text: str) -> AbstractContextManager[object]:
-    """Show the text on a terminal while the block runs."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(text)

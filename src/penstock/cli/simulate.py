@@ -12,6 +12,7 @@ from penstock.cli.output import (
     add_outputs,
     add_placement,
     emit_json,
+    note_overcommitted,
     print_applications,
     print_comparison,
     print_measures,
@@ -57,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         check=options.check,
         watch=watch,
     )
+    note_overcommitted([result])
     note_unused("simulate", Case.of(result.workload, [result.policy_object], result.placed))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)

@@ -59,11 +59,15 @@ def failure(function: RatesFunction, view: View) -> str | None:
 
 
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in nopython mode|During:|There are \d+ candidate|- Of which).*$", re.MULTILINE)
+_NOT_COMPILED = re.compile(r"Untyped global name '(\w+)':.*<class 'function'>")
 _PLAINER = ((r"\bView\(.*\)", "View"), (r"readonly array\([^)]*\)", "read-only array"), (r"\barray\([^)]*\)", "array"))
 
 
 def _reason(text: str) -> str:
     """numba's long message as one line: the first thing it says, and where."""
+    plain = _NOT_COMPILED.search(text)
+    if plain:
+        return f"it calls {plain[1]}, which is not compiled; expected @numba.njit above its definition"
     lines = [line.strip() for line in _NOISE.sub("", text).splitlines() if line.strip()]
     reason = next((line for line in lines if not line.startswith("File ")), "unknown reason").rstrip(".:")
     signature = next((line.removeprefix(">>> ") for line in lines if line.startswith(">>> ")), "")
