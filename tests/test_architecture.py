@@ -10,6 +10,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 SAME_KIND = {"client", "mpi"}
@@ -47,6 +49,14 @@ def test_the_map_lists_every_module_and_nothing_else() -> None:
     assert not missing, "add to docs/architecture.md:\n" + "\n".join(missing)
     assert sorted(set(listed) - there) == []
     assert max(listed.values()) == 1
+
+
+@pytest.mark.parametrize("flow", ["simulation", "campaign", "live"])
+def test_the_flows_name_modules_that_exist(flow: str) -> None:
+    drawn = (ROOT / f"docs/images/flow-{flow}.svg").read_text(encoding="utf-8")
+    named = set(re.findall(r">([a-z_]+(?:\.[a-z_]+)+)<", drawn))
+    assert len(named) > 4
+    assert [name for name in sorted(named) if f"penstock.{name}" not in modules()] == []
 
 
 def test_every_module_is_on_one_page_of_the_reference() -> None:

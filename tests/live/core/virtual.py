@@ -6,12 +6,12 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
-from penstock.numeric.tolerances import COMPLETE
 from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
 from penstock.model import Workload
 from penstock.model.phases import WORK
+from penstock.numeric.tolerances import COMPLETE
 
 
 @dataclass
