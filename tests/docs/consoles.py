@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -55,9 +56,10 @@ class Shell:
     stack: ExitStack
 
     def __post_init__(self) -> None:
-        self.runtime = self.folder.parent / "runtime"
+        # The path of a socket has at most 107 characters, which folders of tests may exceed.
+        self.runtime = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="docs-")))
         programs = self.folder.parent / "bin"
-        for made in (self.folder, self.runtime, programs):
+        for made in (self.folder, programs):
             made.mkdir(parents=True, exist_ok=True)
         for name, call in {"python": "", "penstock": "-m penstock "}.items():
             (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}"$@"\n')
