@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 
 SOURCE = Path(__file__).parents[2] / "src/penstock"
 TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+RULES = re.compile(r"[\u2500-\u257f¶\s]+")
 BOX = '<div class="table-box" tabindex="0">{}</div>'
 
 
@@ -58,12 +59,25 @@ def on_post_build(config: MkDocsConfig) -> None:
     """Write the search index as a script, and drop what only a server uses."""
     site = Path(config.site_dir)
     entries = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))["docs"]
-    place = {url: number for number, url in enumerate(config.extra["page_order"])}
-    entries.sort(key=lambda entry: place.get(entry["location"].partition("#")[0], len(place)))
-    text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(sections(entries, config.extra["page_order"]), ensure_ascii=False, separators=(",", ":"))
     (site / "search/search_index.js").write_text(f"window.searchIndex = {text};\n", encoding="utf-8")
     for unused in ("404.html", "search/search_index.json", "sitemap.xml", "sitemap.xml.gz"):
         (site / unused).unlink()
+
+
+def sections(entries: list[dict[str, str]], order: list[str]) -> list[dict[str, str]]:
+    """The sections of all pages in the order of the navigation, each with the title of its page and without rules of tables.
+
+    MkDocs also has each page as a whole, which would show everything twice.
+    """
+    titles = {entry["location"]: entry["title"] for entry in entries if "#" not in entry["location"]}
+    place = {url: number for number, url in enumerate(order)}
+    found = []
+    for entry in entries:
+        url, _, anchor = entry["location"].partition("#")
+        if anchor:
+            found.append({**entry, "text": RULES.sub(" ", entry["text"]), "page": titles[url]})
+    return sorted(found, key=lambda entry: place.get(entry["location"].partition("#")[0], len(place)))
 
 
 def tables_of_renamed() -> dict[str, Any]:

@@ -15,11 +15,7 @@
   document.head.append(script);
 
   function start() {
-    const pages = new Map();
     for (const entry of window.searchIndex) {
-      entry.page = entry.location.split("#")[0];
-      if (!pages.has(entry.page)) pages.set(entry.page, entry.title);
-      entry.pageTitle = pages.get(entry.page);
       entry.title_ = entry.title.toLowerCase();
       entry.text_ = entry.text.toLowerCase();
     }
@@ -28,7 +24,7 @@
     show();
   }
 
-  /* Every word must occur. A hit in the title counts most, guides count more than the reference, sections more than whole pages. */
+  /* Every word must occur. A hit in the title counts most, and guides count more than the reference. */
   function score(entry, words, phrase) {
     let sum = 0;
     for (const word of words) {
@@ -39,8 +35,7 @@
     if (entry.title_ === phrase) sum += 100;
     if (entry.title_.includes(phrase)) sum += 20;
     if (entry.text_.includes(phrase)) sum += 5;
-    if (!entry.location.includes("#")) sum -= entry.title_.includes(phrase) ? 0 : 3;
-    return entry.page.startsWith("reference/") ? sum / 4 : sum;
+    return entry.location.startsWith("reference/") ? sum / 4 : sum;
   }
 
   function show() {
@@ -71,10 +66,10 @@
     link.href = base_url + "/" + entry.location;
     link.textContent = entry.title;
     heading.append(link);
-    if (entry.pageTitle !== entry.title) {
+    if (entry.page !== entry.title) {
       const where = document.createElement("span");
       where.className = "where";
-      where.textContent = ` · ${entry.pageTitle}`;
+      where.textContent = ` · ${entry.page}`;
       heading.append(where);
     }
     const text = document.createElement("p");
