@@ -18,7 +18,7 @@ from penstock.papers.buffers.experiments import (
     MTBF,
     BufferRows,
     BuffersScale,
-    BufferTrial,
+    LanlTrial,
     mean_and_error,
     measure,
 )
@@ -53,7 +53,7 @@ def test_a_row_is_what_the_planner_gives(made) -> None:
     folder, _ = made
     lines = [json.loads(line) for line in (folder / "smoke" / "sets.jsonl").read_text().splitlines()]
     assert len(lines) == 2 * len(LOADS) * len(MTBF)
-    row = measure(BufferTrial(0.5, 50.0, 0, 5))
+    row = measure(LanlTrial(0.5, 50.0, 0, 5))
     workload = lanl(Lanl(0.5, 50.0, 5), 0).workload
     assert row["plans"][STATIC]["size"] == size(workload, STATIC).size
     assert row["plans"][DYNAMIC]["size"] == size(workload, DYNAMIC).size
@@ -72,7 +72,7 @@ def rows_with(ratio: float, *, stretch: float = 1.0, limit: float = 1.15, half: 
                     for f in FACTORS
                 ]
                 plans = {STATIC: {**plan, "size": ratio + 0.01 * seed}, DYNAMIC: {**plan, "size": 1.0}}
-                rows[BufferTrial(load, mtbf, seed)] = {"plans": plans, "fair": fair}
+                rows[LanlTrial(load, mtbf, seed)] = {"plans": plans, "fair": fair}
     return BufferRows(rows)
 
 

@@ -29,7 +29,7 @@ APEX: Final = "apex"
 
 
 @dataclass(frozen=True)
-class BufferTrial:
+class LanlTrial:
     """A set of applications; `capped` takes b_k as min(b_k, B)."""
 
     load: float
@@ -62,19 +62,19 @@ SCALES: Final[Mapping[str, BuffersScale]] = {
 }
 
 
-def sets(scale: BuffersScale) -> Experiment[BufferTrial]:
+def sets(scale: BuffersScale) -> Experiment[LanlTrial]:
     """Table 2 and Figure 8."""
     plain = [
-        BufferTrial(load, mtbf, seed, scale.applications) for load in LOADS for mtbf in MTBF for seed in range(scale.sets)
+        LanlTrial(load, mtbf, seed, scale.applications) for load in LOADS for mtbf in MTBF for seed in range(scale.sets)
     ]
     capped = [
-        BufferTrial(load, mtbf, seed, scale.applications, capped=True)
+        LanlTrial(load, mtbf, seed, scale.applications, capped=True)
         for load in LOADS
         for mtbf in MTBF
         for seed in range(scale.capped_sets)
     ]
     apex = [
-        BufferTrial(load, mtbf, seed, scale.applications, APEX)
+        LanlTrial(load, mtbf, seed, scale.applications, APEX)
         for load in LOADS
         for mtbf in scale.apex_mtbf
         for seed in range(scale.apex_sets)
@@ -82,7 +82,7 @@ def sets(scale: BuffersScale) -> Experiment[BufferTrial]:
     return Experiment("sets", (*plain, *capped, *apex), measure)
 
 
-def measure(trial: BufferTrial) -> dict[str, Any]:
+def measure(trial: LanlTrial) -> dict[str, Any]:
     """Both buffers of the set, their plans checked and carried out, and fair sharing with buffers of all sizes."""
     drawn = lanl(Lanl(trial.load, trial.mtbf, trial.applications, trial.walltimes), trial.seed)
     plans = {mode: size(drawn.workload, mode, capped=trial.capped) for mode in (STATIC, DYNAMIC)}
@@ -121,7 +121,7 @@ def _plan(plan: BufferPlan) -> dict[str, Any]:
 class BufferRows:
     """The rows of an experiment by trial."""
 
-    rows: Mapping[BufferTrial, Mapping[str, Any]]
+    rows: Mapping[LanlTrial, Mapping[str, Any]]
 
     def chosen(self, load: float, mtbf: float, *, walltimes: str = PRINTED, capped: bool = False) -> list[Mapping[str, Any]]:
         """The rows of all sets with this load and MTBF."""
