@@ -1,5 +1,6 @@
 """Trying failed cells again."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,8 +19,8 @@ def policy(tmp_path: Path) -> str:
     """A policy that workers cannot read until `cure`."""
     path = tmp_path / "moody.py"
     path.write_text(
-        "import os, sys\n"
-        f"if sys.argv[0] == '-c' and not os.path.exists({str(tmp_path / 'cured')!r}):\n"
+        "import os\n"
+        f"if os.getpid() != {os.getpid()} and not os.path.exists({str(tmp_path / 'cured')!r}):\n"
         "    raise OSError('no licence')\n\n\n"
         "def first(view, rates):\n    rates[:] = 0.0\n    rates[0] = view.cap[0]\n"
     )
