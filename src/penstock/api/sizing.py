@@ -16,6 +16,7 @@ from penstock.buffers.advice import LARGEST, Advice, advise, parts_for, stretch_
 from penstock.buffers.plan import DYNAMIC, STATIC, directives
 from penstock.buffers.search import POLICIES, THRESHOLDS, BufferStrategy, BufferTrial, strategies
 from penstock.model import InputError, Workload, parse_units
+from penstock.numeric.tolerances import PLAN_ROUNDING
 from penstock.policies.policy import STATIC as STATIC_ORDERS
 from penstock.policies.policy import Policy
 from penstock.policies.registry import expand, find
@@ -23,8 +24,6 @@ from penstock.report.format_units import duration, volume
 
 POINTS: Final = 13
 """Sizes in the drawing of stretch against size."""
-NOTHING: Final = 1e-9
-"""Of the largest operation: a backlog below this is rounding."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class SizingResult(Tables):
         yield from dict.fromkeys(warning for plan in plans for warning in plan.warnings)
         yield from dict.fromkeys(plan.obstacle.message for plan in plans if plan.obstacle)
         backlog = advice.backlog()
-        if backlog is not None and backlog.size > NOTHING * plans[0].demand.unit:
+        if backlog is not None and backlog.size > PLAN_ROUNDING * plans[0].demand.unit:
             when = f"from {duration(backlog.begin)} to {duration(backlog.end)}"
             most = f"{volume(backlog.size)}, {when}"
             yield f"the most that piles up when all write at full speed is {most}: the size of a dynamic buffer"

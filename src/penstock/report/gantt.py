@@ -136,7 +136,9 @@ def draw_nodes(axes: Axes, schedule: Schedule, io_node: int = 0) -> None:
     """The jobs of an I/O node over its compute nodes and over time."""
     size, unit = _scale(schedule)
     _draw_nodes(axes, schedule, io_node, size)
-    axes.set(xlabel=f"time ({unit})", xlim=(schedule.begin / size, max(schedule.end, schedule.begin + 1e-9) / size))
+    axes.set(
+        xlabel=f"time ({unit})", xlim=(schedule.begin / size, max(schedule.end, schedule.begin + SHORTEST_AXIS_S) / size)
+    )
 
 
 def _scale(schedule: Schedule) -> tuple[float, str]:

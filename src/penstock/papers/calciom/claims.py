@@ -289,7 +289,7 @@ def many(scale: CalciomScale) -> Verdict:
         for place, metric in enumerate(METRICS):
             chosen = np.array([metrics_of(workload, f"coordinating:metric={metric}")[place] for workload in sets])
             ratios = chosen / interfering[:, place]
-            worse = int(np.count_nonzero(ratios > 1.0 + 1e-9))
+            worse = int(np.count_nonzero(ratios > 1.0 + CLAIM_SAME))
             checks.append(
                 ClaimCheck(
                     f"{MEMBERS} {kind}, {metric}: below interfering on average, above it in at most {RARELY:.0%} of sets",

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import LAST_WEIGHT_EDGE
 from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.dash.batch_figures import Rows, chosen, loads_of, of_family, ratios, shares
 from penstock.papers.dash.chain_figures import relative, stretches
@@ -105,7 +106,7 @@ def d7(machine_learning: Results) -> Verdict:
     checks = []
     for policy, most, what in (("fifo", 1.10, "at most 10 %"), (BEST_EFFORT, 1.60, "at most 60 %")):
         weight, ratio = relative(machine_learning, policy, OPTIMAL, noise=0.0)
-        edges = np.linspace(0.0, float(weight.max()) + 1e-9, 13)
+        edges = np.linspace(0.0, float(weight.max()) + LAST_WEIGHT_EDGE, 13)
         which = np.digitize(weight, edges)
         means = [float(ratio[which == interval].mean()) for interval in np.unique(which)]
         checks.append(

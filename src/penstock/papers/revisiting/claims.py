@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.campaigns import OTHER_PARAMETERS, OTHERS, POLICIES, PRESSURES, WORKLOADS, YIELD_DRIVEN
@@ -272,7 +273,7 @@ def _r9(results: Results) -> Verdict:
             )
         )
         sets, queue = results.where("set-10", workload=workload).beside(results.where("fcfs", workload=workload))
-        equal = float(np.mean(np.abs(sets.column("min_yield") - queue.column("min_yield")) < 1e-9))
+        equal = float(np.mean(np.abs(sets.column("min_yield") - queue.column("min_yield")) < CLAIM_SAME))
         checks.append(
             ClaimCheck(f"{workload.upper()}: set-10 equals fcfs in 99 % of windows", f"{100 * equal:.1f} %", equal >= 0.99)
         )
