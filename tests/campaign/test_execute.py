@@ -1,6 +1,7 @@
 """Campaigns on local processes: their rows, and what they survive."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock import PenstockError, read, simulate
+from penstock import PenstockError, __version__, read, simulate
 from penstock.campaign import BOUND, SCHEMA, Campaign, Cell, by_policy, failures, run
 from penstock.campaign.cells import canonical
 from penstock.campaign.fingerprint import OtherVersion, identity
@@ -222,7 +223,8 @@ def test_how_many_workers(tmp_path: Path, workers: int) -> None:
 def test_a_worker_with_another_version_refuses_the_task() -> None:
     (task, *_) = campaign().tasks
     with pytest.raises(
-        OtherVersion, match=r"^the worker on .* has penstock 0\.1\.0, the campaign penstock 0\.0\.9; expected the same"
+        OtherVersion,
+        match=rf"^the worker on .* has penstock {re.escape(__version__)}, the campaign penstock 0\.0\.9; expected",
     ):
         compute(task, {**identity(), "penstock": "0.0.9"})
 
