@@ -123,6 +123,8 @@ def code_cell(cell: dict[str, Any]) -> str:
         data = output.get("data", {})
         if "image/png" in data:
             parts.append(f"![output](data:image/png;base64,{''.join(data['image/png']).strip()})")
+        elif "text/html" in data:
+            parts.append("".join(data["text/html"]))
         else:
             text = "".join(output.get("text") or data.get("text/plain", []))
             parts.append("```text\n" + text.rstrip("\n") + "\n```")
