@@ -319,6 +319,10 @@ def _interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+LOOK_SECONDS: Final = 0.1
+"""The longest that an interruption of `call_interruptibly` can go unnoticed."""
+
+
 def call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a kernel that may take seconds in a thread of its own, so that Ctrl-C is noticed while it runs and abandons it.
 
@@ -337,7 +341,9 @@ def call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any:
 
     thread = threading.Thread(target=call, daemon=True)
     thread.start()
-    thread.join()
+    # With a timeout: a signal that arrives just before the wait begins would not end it, and Ctrl-C would be lost.
+    while thread.is_alive():
+        thread.join(LOOK_SECONDS)
     if failure:
         raise failure[0]
     return outcome[0]
