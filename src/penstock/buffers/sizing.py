@@ -8,7 +8,7 @@ A static buffer has two objectives, one after the other: the smallest S, and amo
 Σ S_k. A first solution minimises both at once, with S weighted more. Its basis is nearly always optimal for S alone, and
 for Σ S_k with that S, so that the two solutions that follow cost next to nothing; they make the result exact in any case.
 
-When no buffer is large enough. Writes can always wait in the buffer. Reads cannot: until t at most B_r · t bytes can have
+A plan can be infeasible. Writes can always wait in the buffer. Reads cannot: until t at most B_r · t bytes can have
 come from the file system, whatever is prefetched, and Σ R∞(t) bytes must have. This is the only obstacle, even where one
 application alone cannot fill the file system: it is the backlog of `lower_bounds` backwards in time, which must be gone
 at the clock's 0. A limited bandwidth of the buffer itself can be another obstacle.
@@ -105,7 +105,7 @@ def _warnings(demand: FullSpeedTimeline) -> tuple[str, ...]:
 
 
 def _problem(demand: FullSpeedTimeline) -> tuple[SizingProblem, Contents]:
-    """What a linear program must decide, and the contents of strands that need none."""
+    """What the linear program must decide, and the contents of the strands that do not need it."""
     inflow = _inflow_limit(demand)
     periods = busy_periods(demand) if inflow is None else one_period(demand)
     strands, parts = strands_of(demand, periods)

@@ -1,11 +1,8 @@
-"""Computing a task: the one function that every worker calls, local or of a Dask cluster.
+"""Workers: `compute`, which every local or Dask worker calls, and `LocalPool`, a pool of local worker processes.
 
-A local worker process: tasks come in through a connection, parts go out.
-
-Started by `penstock.campaign.workers` as a process that calls `work`, not by multiprocessing, which would run
-the user's own script again in every worker. It ends when the campaign's process is gone.
-
-Local worker processes, one connection each, so that it is known which task a dead worker had.
+Each local worker has its own connection: tasks go in, parts come out, and the pool knows which task a dead worker had.
+A worker is a plain subprocess that calls `work`; multiprocessing would run the user's own script again in every worker.
+It ends when the campaign's process is gone.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ from penstock.policies.registry import find
 from penstock.theory.bounds import bounds, compile_bounds
 
 LOST_AFTER: Final = 4
-"""How often a worker may die with a task before the task is given up; Dask's own default."""
+"""A task is given up when this many workers have died with it, as under Dask (3 retries by default)."""
 
 _COMPILING: Final = threading.Lock()
 """A Dask worker may have several threads; compiling changes settings of the whole process."""
@@ -62,7 +59,7 @@ def lost(task: Task, deaths: int) -> bytes:
 def warm_up(campaign: Campaign) -> None:
     """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk.
 
-    What a kind of workload needs of them is seen from the first one; what cannot be made there is the error of its rows.
+    The first workload of each kind shows what is needed. Errors are ignored here; they show up in the rows of the task.
     """
     for task in {task.cells[0].kind: task for task in reversed(campaign.tasks)}.values():
         with suppress(Exception):
@@ -129,7 +126,7 @@ def _ready(name: str, _file_digest: str | None) -> Policy:
 
 
 def serve(connection: Connection) -> None:
-    """Say that it is ready, then answer each task with its part, or with the error that refuses this worker."""
+    """Send READY, then answer each task with its part, or with OtherVersion if this worker runs another program version."""
     with suppress(EOFError, ConnectionError):
         connection.send(READY)
         while True:
@@ -188,7 +185,7 @@ class LocalPool:
                 yield from self._hear(connection, waiting)
 
     def _start(self, wanted: int) -> None:
-        """Start workers until as many as wanted have no task, or all are there."""
+        """Start workers until `wanted` are idle or `count` are running."""
         idle = sum(worker.task is None for worker in self._workers.values())
         for _ in range(min(wanted - idle, self._count - len(self._workers))):
             ours, theirs = Pipe()

@@ -1,6 +1,6 @@
 """The event loop: ask the policy, find the next date, move data, apply events.
 
-Between two events all rates are constant, so dates are computed and never stepped (000 §3.1.2). One turn finds rates for
+Between two events all rates are constant, so time jumps from event to event (000 §3.1.2). One turn finds rates for
 the stores on which anything happened; finds the next date (a completion, the end of a work phase, a periodic decision, the
 end of a round, an event of the buffers, the limit); moves on to it; and applies all events of that date before it finds
 rates again.
@@ -163,7 +163,7 @@ def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: 
 
 @inlined_kernel
 def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, store: int, latest: float) -> None:
-    """Complete the transfers of the store that are, and end the rounds that a decision waits for."""
+    """Complete the store's finished transfers, and end the rounds that a decision waits for."""
     here, floats, now = state.stores[store], state.floats, state.clock[NOW]
     touch(state, terms, store)
     if restraints is not None:  # noqa: SIM102  # numba leaves out what depends on None alone
@@ -274,7 +274,7 @@ def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float,
     The date is infinite if nothing will ever happen again. For chains that repeat this is a fault even if the run has a
     limit.
     """
-    date = state.stores[1].node
+    date = state.stores[1].node  # root of the tree of next dates: the earliest completion or round end of all stores
     if tier is not None:
         find_next(state, terms, tier)
         date = min(date, state.clock[NOW] + state.clock[WAIT])
@@ -294,9 +294,9 @@ def _next_date(state: State, terms: Terms, tier: Any, plan: Any) -> tuple[float,
 
 @inlined_kernel
 def _move(state: State, terms: Terms, virtual_time: Any, tier: Any, before: float) -> None:
-    """Let data move from the date `before` to now, where that does not wait until a store is looked at."""
+    """Move data from `before` to now: in buffers and virtual time. Plain stores catch up when they are next touched."""
     if tier is not None:
-        # To a date of the buffers it is exactly so long: the difference of two dates has lost some bits.
+        # Up to an event of the buffers, use the exact wait: the difference of two dates has lost some bits.
         wait = state.clock[WAIT]
         arrived = state.clock[NOW] == before + wait
         move_buffered(state, terms, tier, wait if arrived else state.clock[NOW] - before, arrived)
@@ -335,7 +335,7 @@ def _settle(state: State, terms: Terms, stores: Any, virtual_time: Any, tier: An
 
 @inlined_kernel
 def _settle_transfers(state: State, terms: Terms, store: int, seconds: float) -> None:
-    """Write down what has come of the operations under way on the store, which are up to so many seconds ago."""
+    """Write down the present progress of the store's transfers, whose rows were last updated `seconds` ago."""
     here, floats = state.stores[store], state.floats
     here.now_busy = here.busy + (seconds if here.moving > 0 else 0.0)
     for slot in range(here.middle - here.down, here.middle + here.up):

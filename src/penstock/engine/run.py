@@ -48,7 +48,7 @@ _DONE_SO_FAR: Final = {Need.PROGRESS, Need.TRANSFER, Need.REMAINING, Need.ITERAT
 _FIRST_TURNS: Final = 20_000
 """Turns of the first call of the kernel."""
 KEPT_FROM: Final = 20
-"""Number of applications from which on an order is kept: sorting fewer anew takes no longer, and compiles faster."""
+"""Least number of applications for which an order is kept; sorting fewer at every event is as fast and compiles faster."""
 _STRETCH_SECONDS: Final = 0.1
 """About how long one call of the kernel may take; after it an interruption is noticed and progress reported."""
 
@@ -66,12 +66,12 @@ class Run:
         buffer: the burst buffer before them (004); by default the platform's. False for none.
         repeat: begin chains anew at their ends.
         to_the_end: ignore the end of the window.
-        horizon: seconds that a repeating run is measured, from which the default δ of periodic policies follows.
+        horizon: how long a repeating run is measured, in seconds; sets the default δ of periodic policies.
         trace: record rates (`Result.trace`), and with a buffer its contents.
         check: check the invariants after every event (`penstock.engine.faults`).
-        held: positions of applications that do not start by themselves but when `start` is called.
+        held: positions of applications that start only when `start` is called.
         plan: amounts to move by dates, in place of the policy's rates; it needs a buffer before one link.
-        lent: bytes that may be read before they are in the buffer, under a plan: its rounding.
+        lent: under a plan, bytes that may be read before they are in the buffer, to allow for the plan's rounding.
         progress: called about ten times a second with the date reached.
 
     Raises:
@@ -188,7 +188,7 @@ class Run:
 
     @property
     def _plain(self) -> bool:
-        """Whether what a policy gives is what moves, with one side a store."""
+        """Whether there are no rounds, no limits by direction and no buffer; degradation is not looked at."""
         return not (self._has_rounds or self.layout.has_direction_limits or self._buffering)
 
     def _fits_virtual_time(self, placement: Sequence[Sequence[int]] | None) -> bool:
@@ -386,7 +386,7 @@ class Run:
 
     @property
     def _delta(self) -> float:
-        """δ of periodic decisions, by default as many as there are I/O events (000 eq. 5)."""
+        """Seconds between periodic decisions; by default there are as many decisions as I/O events (000 eq. 5)."""
         if self.policy.delta is not None:
             return self.policy.delta
         if self._horizon is None:

@@ -48,7 +48,7 @@ ROUND_END: Final = 1e-9
 ROUNDS_KNOWN_TO: Final = 1e-15
 """Part of an operation: how much of it is done is known to this, and in rounds to this times the number of rounds."""
 READ_MISSING: Final = 1e-10
-"""Part of a read: so much less than planned is in the buffer by rounding and needs no transfer of its own."""
+"""Part of a read: if the buffer lacks no more than this, that is rounding, and no transfer is made for it."""
 LEAST_LEFT: Final = 1e-9
 """Part of an operation's volume: a live operation that is not released shows a policy at least this much left."""
 LEAST_VOLUME_BYTES: Final = 1e-9
@@ -63,7 +63,7 @@ RATE_SLACK: Final = 1e-9
 SAME_AMOUNT: Final = 1e-12
 """Part of a bandwidth, load, capacity or grant: amounts that differ by no more are equal, and less than this is none."""
 LEAST_CAP: Final = 1e-12
-"""Part of the bandwidth: with a lower cap, a transfer would take longer than a date can tell."""
+"""Part of the bandwidth: with a lower cap, a transfer would take too long for a double to hold its end date precisely."""
 BUFFER_INFLOW: Final = 1e-6
 """Part of the buffer's bandwidth: so much more may flow in when a plan runs, because its dates are moved by PLAN_DATE_S."""
 
@@ -89,11 +89,11 @@ YIELD_PRECISION: Final = 1e-9
 EFFICIENCY_PRECISION: Final = 1e-9
 """Part of the range from the longest chain alone to all one by one: bisection for the shortest makespan ends here."""
 STRETCH_PRECISION: Final = 1e-9
-"""Part of a stretch, and of the buffer beside it: bisection ends here, and a stretch above the wanted one by less is it."""
+"""Part of a stretch, and of the buffer beside it: bisection ends here; a stretch is reached if it is exceeded by no more."""
 PARTITION_PRECISION: Final = 1e-12
 """Part of the value: bisection for the value of a partition of bandwidth ends here, near the last digit of a double."""
 DT_PRECISION: Final = 1e-9
-"""Part of the range of dt, or of the longer operation: where outcomes change is found to this; a shorter overlap is none."""
+"""Part of the range of dt, or of the longer operation: precision of where outcomes change; shorter overlaps count as 0."""
 
 # Buffer plans and their linear programs. A program is in units of its largest operation.
 
@@ -115,7 +115,7 @@ of operations add up, and in a run of months they pass a nanosecond."""
 SHORTEST_AXIS_S: Final = 1e-9
 """Seconds: a time axis is at least this long, because matplotlib warns of limits that are equal."""
 SAME_SHARE: Final = 1e-9
-"""Part of the bandwidth: a gap in a drawing that is smaller than a bar by less than this holds it."""
+"""Part of the bandwidth: a bar still fits into a gap of a drawing if it is larger by no more than this."""
 LAST_EDGE: Final = 1e-12
 """In the unit of the axis: the last bin ends this far above the largest value, which would otherwise fall outside."""
 LAST_WEIGHT_EDGE: Final = 1e-9

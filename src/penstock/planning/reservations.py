@@ -34,7 +34,7 @@ class Reservations(NamedTuple):
 
 
 class FreeSteps(NamedTuple):
-    """The step function; all arrays are longer than the number of steps, to take more."""
+    """The step function; the arrays have spare room at the end for further steps."""
 
     time: Floats
     free: Ints
@@ -73,7 +73,7 @@ def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: I
 
 @inlined_kernel
 def _split(steps: FreeSteps, at: int, size: int, time: float) -> None:
-    """Cut the step before `at` in two at this date."""
+    """Split the step `at` − 1 at this date; the second half becomes the step `at`."""
     for step in range(size, at, -1):
         steps.time[step] = steps.time[step - 1]
         steps.free[step] = steps.free[step - 1]
@@ -158,12 +158,12 @@ def reserve(
     Args:
         jobs: All jobs.
         now: The date in seconds.
-        most: Nodes of the I/O node.
+        most: Compute nodes that belong to the I/O node.
         limit: S · b in bytes/s.
         running: Numbers of the running jobs.
         ends: Their predicted ends, `now` or later.
         queue: Numbers of the waiting jobs, in order.
-        whole: Plan the whole queue; else only as far as some job can still begin at once.
+        whole: Plan the whole queue; otherwise stop when no further job can begin now.
 
     Returns:
         When each queued job begins.

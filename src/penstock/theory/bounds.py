@@ -1,6 +1,6 @@
 """Upper bounds on the minimum yield and on the efficiency of any schedule of a workload, clairvoyant or not.
 
-The bounds measure how good a policy is: what it lacks to them is at least what it lacks to the best schedule.
+The bounds measure how good a policy is: its gap to the bound is at least its gap to the best schedule.
 
 Symbols: application A_i starts at s_i = max(τ_i, window start) with release τ_i and cap b_i; B is the bandwidth, T_end the
 end of the window, p_i its nodes. The *offset* u of a piece of I/O is the dedicated seconds of the chain before it.
@@ -15,11 +15,11 @@ offset u.
 - The piece takes b_i / B seconds of the link for each dedicated second.
 
 So the pieces of all applications fit on one preemptive machine, each between its head and its due date. Earliest due date
-first is optimal there. If it is late, no schedule reaches y. Feasibility is monotone in y (a lower y asks for shorter
+first is optimal there. If it fails, no schedule reaches y. Feasibility is monotone in y (a lower y asks for shorter
 prefixes and leaves later due dates), so bisection finds y. Time n log n for n pieces and each of 30 steps.
 
 **Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece an operation is exact,
-because nothing goes faster than B on one machine anyway. With b_i < B one piece an operation forgets the cap. Cut into n
+because nothing goes faster than B on one machine anyway. With b_i < B one piece per operation ignores the cap. Cut into n
 pieces, each has its own head and due date; for n → ∞ the condition is that of energetic reasoning: in no interval [a, c]
 may the pieces with a head after a and a due date before c exceed B·(c − a).
 
@@ -30,7 +30,7 @@ seconds with a head after a moved inside the interval. So Σ U_i(c − s_i − e
 between a − s_i and g on the chain. The smallest Σ p_i·δ_i under this constraint is a lower bound on what every schedule
 loses.
 
-U_i is a staircase of work (level) and I/O (slope b_i). With its lower convex envelope instead, the problem is a fractional
+U_i is level during work and has slope b_i during I/O. With its lower convex envelope instead, the problem is a fractional
 knapsack: give up the segments with the most volume for a node-second first. Every interval gives a bound and the best one
 is kept: all intervals between GRID + 1 dates, then the best one moved in ever smaller steps while that helps. Only the loss
 of one interval counts, since a delay in one may be what avoids another.

@@ -1,4 +1,4 @@
-"""Decides when and how many bytes of an application may move: turn, rounds and rate. No clock, no I/O."""
+"""Decides when an application may move data, and how many bytes: turn, rounds and rate. No clock, no I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Gate:
         return self._waited + (now - self._waits_since if self._waits_since is not None else 0.0)
 
     def turn(self, now: float) -> bool:
-        """Whether data may move now; if not, the time from now on counts as waiting."""
+        """Look at the grant again and return whether data may move now; if not, waiting time counts from now on."""
         session = self.session
         session.check_patience(now)
         rate = session.rate(now)
@@ -67,7 +67,7 @@ class Gate:
         return min(LONGEST_WAIT, self._pacer.due - now)
 
     def open(self, left: int, *, whole_rounds: bool = False) -> int:
-        """Bytes to move at once of those left, now that there is no delay: a slice, or with `whole_rounds` a round."""
+        """How many of the `left` bytes to move in one go, once `delay` is over: a slice, or with `whole_rounds` a round."""
         operation = self.session.operation
         if operation is None:
             return left
@@ -75,7 +75,7 @@ class Gate:
         return self._at_once(operation, left, whole_rounds)
 
     def onward(self, operation: Operation, count: int, begun: float, now: float, left: int, whole_rounds: bool) -> int:
-        """Count `count` bytes that were moved since `begun`; how many of the bytes left may follow at once.
+        """Count `count` bytes that were moved since `begun`; return how many of the bytes left may be moved next.
 
         Returns −1 if something has changed or data may not move yet: then the caller must `settle` what was moved, with
         the lock, and ask `delay` and `open`. This method needs no lock. Whoever changes something first counts it in
@@ -105,7 +105,7 @@ class Gate:
         return max(1, int(min(self._ahead, self._slice, left, operation.volume - operation.moved) // size)) * size
 
     def settle(self, now: float) -> bool:
-        """While no data move: start a pause that waits for the end of the round; whether there is something to send."""
+        """While no data move: start a pause that waited for the round to end. True if there is now a message to send."""
         operation = self.session.operation
         if operation is None:
             return False

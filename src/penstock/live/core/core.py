@@ -60,8 +60,8 @@ class Core:
         bandwidth: B, in bytes/s.
         node_bandwidth: What one node can use, in bytes/s, for clients that do not say.
         lease: Seconds of silence after which a client loses its grant.
-        keep: Seconds for which the books of such a client are kept.
-        keep_most: Largest number of clients whose books are kept so.
+        keep: Seconds for which the books (the recorded progress) of a client are kept after it has lost its grant.
+        keep_most: Largest number of such clients whose books are kept.
         min_update_interval: Seconds for which small changes of a rate are deferred.
         workload: The applications that will run, for policies that plan ahead.
         now: The present date, in seconds.
@@ -156,7 +156,7 @@ class Core:
         """Apply the events, decide, and return what to tell the clients.
 
         Args:
-            now: The date of the events, in seconds; a date in the past counts as the present one.
+            now: The date of the events, in seconds; must not be before `Core.now`.
             events: What happened, in order. A refused event changes nothing and does not keep others from being applied.
 
         Returns:
@@ -190,13 +190,13 @@ class Core:
             The client that the event is about; of a `RegisterEvent`, the new one.
 
         Raises:
-            Refused: If the event cannot be; then nothing has changed.
+            Refused: If the event is not valid now; then nothing has changed.
         """
         client: Client = _HANDLERS[type(event)](self, now, event)
         return client
 
     def next_date(self) -> float:
-        """The date by which `handle` must be called at the latest; infinite while only an event can matter."""
+        """The latest date for the next call of `handle`; infinite if only a new event can change anything."""
         tick = self.decider.next_tick() if self.pending.size else math.inf
         stalled = self.pending.first_stalled(self.now, self.leases.lease)
         return min(tick, stalled, self.grants.next_update, self.leases.next_date())
