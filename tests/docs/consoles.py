@@ -27,7 +27,8 @@ TIME = re.compile(r"(?<=│ )[ \d.,]+ [µmn]?s$")
 """The time that something took, in the last column of a table; updating leaves it open."""
 WIDTHS = re.compile(r"(?<=([ ━─]))\1+")
 """Spaces and rules beyond the first: how wide a column is depends on the times in it."""
-LONGEST = 120.0
+LONGEST = 600.0
+"""Seconds after which something hangs, on however busy a machine."""
 UPDATING = "PENSTOCK_UPDATE_DOCS" in os.environ
 
 
@@ -123,8 +124,8 @@ def run_page(page: Path, folder: Path) -> dict[str, tuple[str, str]]:
         def command(found: re.Match[str]) -> str:
             line, expected = found.groups()
             printed = shell.run(line.replace("\\\n", " "))
-            if matches(expected, printed):
-                return found.group()
+            if matches(expected, printed) or (" & " in line and sorted(expected.split("\n")) == sorted(printed.split("\n"))):
+                return found.group()  # which of two programs prints first may depend on how busy the machine is
             wrong[line] = (expected, printed)
             return f"$ {line}\n" + "".join(opened(text) + "\n" for text in printed.splitlines())
 
