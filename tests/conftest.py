@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 settings.register_profile("penstock", deadline=None, derandomize="PENSTOCK_HUNT" not in os.environ)
 settings.load_profile("penstock")
 
+# The parent of the xdist workers has loaded readline, which sets these to 80 and 24 where there is no terminal.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make test-long` runs again with all its examples."""
