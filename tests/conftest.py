@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ from tests.slurm import Slurm, missing, running
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+# A shell starts background jobs with SIGINT ignored. Tests interrupt themselves and their programs, as from a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines differ in speed, so no example has a deadline. The examples are the same in every run, so that a change is judged
 # by what it changes; PENSTOCK_HUNT=1 draws new ones.
