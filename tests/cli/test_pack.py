@@ -188,7 +188,9 @@ def test_a_terminal_says_which_strategy_is_under_way(jobs: str, capsys: Capture,
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["pack", jobs, "--compare", "--json"]) == 0
-    assert f"{comparison()[-1].label} …" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{comparison()[-1].label}, " in said
+    assert ", 100% …" in said
 
 
 def test_the_defaults_of_the_help(capsys: Capture) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from penstock.engine import Run
 from penstock.engine.machine import in_units, layout_of
-from penstock.engine.scenarios import FIRST_END, INTERVALS, PATIENCE, simulate_placement
+from penstock.engine.scenarios import FIRST_END, INTERVALS, PATIENCE, STEADY, simulate_placement
 from penstock.model import Application, InputError, Phases, Platform, PolicyFault, Workload, files
 from penstock.policies import REGISTRY
 from penstock.policies.policy import STATIC
@@ -69,12 +69,39 @@ def check(placed, policy, horizon, interval, delta=None):
     assume(not twin.doubtful)
     assume(not twin.endless)
     result = simulate_placement(load, placement, name, horizon=horizon, interval=interval)
+    if interval == STEADY and not result.valid:  # the engine is out of patience, where the twin goes on for longer
+        assert result.duration == close(max(horizon, patience_of(load, placement)))
+        assert twin.duration > result.duration * (1.0 - 1e-9)
+        return
     assert_placed_twins(result, twin)
     for application, one, worked in zip(
         load.applications, result.applications, (a.worked for a in twin.applications), strict=True
     ):
         if application.release <= load.begin:
             assert one.io_seconds + worked == close(result.duration)
+
+
+def patience_of(load, placement) -> float:
+    """PATIENCE times the longest chain alone, from the beginning, times the most applications that share a resource."""
+    alone = [
+        load.start(application) - load.begin + application.seconds_alone(float(application.curve.upto(len(used))[-1]))
+        for application, used in zip(load.applications, placement, strict=True)
+    ]
+    sharers = [sum(resource in used for used in placement) for resource in range(load.platform.resources)]
+    return PATIENCE * max(sharers) * max(alone)
+
+
+def test_a_transfer_in_tiny_gaps_outlasts_the_patience():
+    """a1 repeats 0.0224 s of work and 18.9 s of I/O and interrupts a0, which needs 16.8 s: 750 such gaps, 14,146 s. The run
+    stops after 10 · 2 · 18.9 s.
+    """
+    load = workload(
+        ([("io", 42.52086473)], {"curve": {1: 2.536109}}), ([("work", 0.02235701), ("io", 3.7727654)], {"curve": {1: 0.2}})
+    )
+    result = simulate_placement(load, ((0,), (0,)), "interrupting", horizon=0.25)
+    assert not result.valid
+    assert result.duration == close(patience_of(load, ((0,), (0,))))
+    assert result.duration == close(20.0 * (0.02235701 + 3.7727654 / 0.2))
 
 
 @examples(53)

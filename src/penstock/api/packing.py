@@ -144,10 +144,14 @@ def pack(
     operations = sum(application.phases.operations for application in source.workload.applications)
     made = []
     with source.located(), watch(0) as watcher:
-        for strategy in strategies:
+        for done, strategy in enumerate(strategies):
             watcher.begin(strategy.label)
+
+            def progress(part: float, done: int = done) -> None:
+                watcher.at((done + part) / len(strategies))
+
             options: dict[str, Any] = {"nodes": nodes, "io_nodes": io_nodes, "trace": trace and operations <= MOST_TRACED}
-            made.append(schedule(source.workload, strategy, policy=chosen, **options))
+            made.append(schedule(source.workload, strategy, policy=chosen, progress=progress, **options))
             watcher.end()
     return PackResult(source, tuple(made), compare, chosen)
 

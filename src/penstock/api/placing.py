@@ -186,7 +186,8 @@ def place(
     source = opened(workload)
     wanted = matching_heuristics(allocation, placement) if allocation or placement else ()
     with source.located(), watch(0) as watcher:
-        plan = planner.plan(with_resources(source.workload, resources), wanted, oracle=oracle, shown=_telling(watcher))
+        platform = with_resources(source.workload, resources)
+        plan = planner.plan(platform, wanted, oracle=oracle, shown=_telling(watcher), progress=watcher.at)
     return PlaceResult(source, plan, chosen)
 
 

@@ -18,17 +18,24 @@ def watch(steps: int) -> AbstractContextManager[Watcher]:
 
 
 class _Spinner:
-    """Shows the names of steps."""
+    """Shows the names of steps, and the part of all that is done."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
+        self._name = ""
+        self._done = ""
 
     def begin(self, name: str) -> None:
         """The next step, by its name."""
-        self._say(name)
+        self._name = name
+        self._say(f"{name}{self._done}")
 
     def at(self, part: float) -> None:
-        """A spinner has no length."""
+        """Show that this part of all steps is done, from 0 to 1."""
+        done = f", {part:.0%}"
+        if done != self._done:
+            self._done = done
+            self._say(f"{self._name}{done}")
 
     def end(self) -> None:
         """The name stays until the next step begins."""
