@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.cli.used_fields import _COMMANDS, _FIELDS, Case, note_unused
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.fields import fields
-from penstock.model.files import _APPLICATION_KEYS, _PLATFORM_KEYS, from_document
+from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, from_document
 
 Capture = pytest.CaptureFixture[str]
 Document = dict[str, Any]
@@ -146,7 +146,7 @@ SHOWN = (("buffer", "applications[].nodes"),)
 
 def test_the_table_has_every_field_of_the_format() -> None:
     buffer = {"platform.buffer.size", "platform.buffer.bandwidth", "platform.buffer.resources"}
-    known = {f"platform.{key}" for key in _PLATFORM_KEYS} | {f"applications[].{key}" for key in _APPLICATION_KEYS}
+    known = {f"platform.{key}" for key in PLATFORM_KEYS} | {f"applications[].{key}" for key in APPLICATION_KEYS}
     assert set(_FIELDS) == (known | buffer | {"window", "window[1]"}) - {"applications[].name"}
     assert set(CHANGES) == set(_FIELDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -18,7 +19,7 @@ MOST_ROWS: Final = 20
 _STYLE: Final = "text-align:right;padding:0.15em 0.7em"
 
 
-class Tables:
+class Tables(ABC):
     """A result that is one or more tables.
 
     The first table is the one that `to_pandas` gives unless told. A subclass lists its tables in `tables`, names the table
@@ -28,13 +29,13 @@ class Tables:
     _shown: ClassVar[str] = ""
     _brief: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def tables(self) -> dict[str, list[Row]]:
         """The tables by name; a row is a mapping from columns to numbers and texts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The result as the command's ``--json`` prints it."""
-        raise NotImplementedError
 
     def to_pandas(self, table: str | None = None) -> DataFrame:
         """A table of the result as a data frame.

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.engine.buffering import exceeds
 from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, NOW, STRANDS, State
 from penstock.engine.tier import Tier, all_fetched
 from penstock.engine.trace import Fill
 from penstock.engine.transfers import RATE, REMAINING
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.tolerances import PLAN_SLACK
 
 
 def carried(state: State, layout: Layout) -> Floats:
@@ -116,7 +116,7 @@ class BufferResult:
     @property
     def overcommitted(self) -> bool:
         """Whether shares of applications alive at one time added up to more than the buffer."""
-        return self.room is not None and self.at_once is not None and self.at_once > self.room * (1.0 + PLAN_SLACK)
+        return self.room is not None and self.at_once is not None and exceeds(self.at_once, self.room)
 
     @property
     def size(self) -> float:

@@ -130,7 +130,7 @@ def _require_room(workload: Workload, shares: Sequence[float], size: float, held
         if index not in held
     ]
     for demand in _demands(alive, shares):
-        if demand.total > size * (1.0 + PLAN_SLACK):
+        if exceeds(demand.total, size):
             raise demand.refused(shares, size)
 
 
@@ -154,6 +154,11 @@ class SharesAtOnce:
             f"applications[{self.index}].share",
             f"{shares[self.index]} bytes: {together}, more than the buffer's {size}; expected at most that at a time",
         )
+
+
+def exceeds(total: float, size: float) -> bool:
+    """Whether shares of `total` bytes are more than a buffer of `size` bytes holds; rounding is none."""
+    return total > size * (1.0 + PLAN_SLACK)
 
 
 def most_at_once(starts: Floats, ends: Floats, shares: Floats) -> SharesAtOnce:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from penstock.engine.buffer_result import carried_beside
-from penstock.engine.buffering import Buffering, buffered_layout, buffering_of, most_at_once
+from penstock.engine.buffering import Buffering, buffered_layout, buffering_of, exceeds, most_at_once
 from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
@@ -39,7 +39,6 @@ from penstock.engine.trace import Fill, Trace, as_fill, as_trace, joined, joined
 from penstock.model import InputError, Workload
 from penstock.model.phases import READ, WRITE
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.tolerances import PLAN_SLACK
 from penstock.policies.policy import STATIC, Need, Policy
 from penstock.policies.registry import find
 
@@ -303,7 +302,7 @@ class Run:
         starts = np.where((own["status"] == HELD) | (own["release"] > self.now), np.nan, own["release"])
         most = most_at_once(starts, own["end"], shares)
         room = buffer.size if buffer is not None else None
-        if self._check and room is not None and most.total > room * (1.0 + PLAN_SLACK):
+        if self._check and room is not None and exceeds(most.total, room):
             raise most.refused(shares, room)
         return room, most.total
 

@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.model.curve import total_bandwidth
+from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS
 from penstock.model.platform import Buffer, Platform
 from penstock.model.workload import Workload
 
-_PLATFORM = ("node_bandwidth", "nodes", "resources", "read_bandwidth", "write_bandwidth", "degradation")
-_APPLICATION = (
-    "bandwidth",
-    "progress",
-    "nominal",
-    "read_bandwidth",
-    "write_bandwidth",
-    "curve",
-    "best_count",
-    "directory",
-    "rounds",
-    "placement",
-    "share",
-)
 _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
+_PLATFORM = tuple(name for name in PLATFORM_KEYS if name not in ("bandwidth", "buffer"))
+_APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in ("name", *_DEFAULTS))
 
 
 def fields(workload: Workload) -> list[str]:

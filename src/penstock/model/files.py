@@ -34,7 +34,7 @@ SUFFIXES: Final = (".json", ".yaml", ".yml", ".parquet")
 LARGEST_TEXT: Final = 512 * 2**20
 """A larger text file would take many times its size in memory to parse; Parquet has no such limit."""
 
-_PLATFORM_KEYS: Final = (
+PLATFORM_KEYS: Final = (
     "bandwidth",
     "node_bandwidth",
     "nodes",
@@ -44,7 +44,8 @@ _PLATFORM_KEYS: Final = (
     "buffer",
     "degradation",
 )
-_APPLICATION_KEYS: Final = (
+"""Fields of a platform in a file."""
+APPLICATION_KEYS: Final = (
     "name",
     "nodes",
     "release",
@@ -61,6 +62,7 @@ _APPLICATION_KEYS: Final = (
     "placement",
     "share",
 )
+"""Fields of an application in a file, its phases apart."""
 
 
 def read(path: str | os.PathLike[str]) -> Workload:
@@ -166,7 +168,7 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
     A platform of I/O resources may omit its `bandwidth` if all `applications` have a curve. It is then what they can use at
     once, so that only the resources limit them.
     """
-    fields = dict(_object(document, "platform", _PLATFORM_KEYS, needed=()))
+    fields = dict(_object(document, "platform", PLATFORM_KEYS, needed=()))
     curves = [application.curve for application in applications if application.curve is not None]
     if "resources" in fields and curves and len(curves) == len(applications):
         fields.setdefault("bandwidth", total_bandwidth(curves))
@@ -181,7 +183,7 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
 
 def application_options(document: object, place: str, index: int, *, phases: bool) -> dict[str, Any]:
     """The fields of one application without its chain; `phases` tells whether the object must have that too."""
-    keys = (*_APPLICATION_KEYS, "phases") if phases else _APPLICATION_KEYS
+    keys = (*APPLICATION_KEYS, "phases") if phases else APPLICATION_KEYS
     fields = dict(_object(document, place, keys, needed=("phases",) if phases else ()))
     fields.setdefault("name", f"a{index}")
     return fields
@@ -189,7 +191,7 @@ def application_options(document: object, place: str, index: int, *, phases: boo
 
 def header(workload: Workload) -> dict[str, Any]:
     """The document of a workload without its applications."""
-    document: dict[str, Any] = {"penstock": FORMAT, "platform": _given(workload.platform, _PLATFORM_KEYS)}
+    document: dict[str, Any] = {"penstock": FORMAT, "platform": _given(workload.platform, PLATFORM_KEYS)}
     if workload.window is not None:
         document["window"] = list(workload.window)
     return document
@@ -197,7 +199,7 @@ def header(workload: Workload) -> dict[str, Any]:
 
 def application_fields(application: Application) -> dict[str, Any]:
     """The document of an application without its chain."""
-    return _given(application, _APPLICATION_KEYS)
+    return _given(application, APPLICATION_KEYS)
 
 
 def to_json(workload: Workload) -> str:
