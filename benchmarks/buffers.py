@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.report import Report, Results, verdict
 from penstock.buffers import BufferPlan, check_plan, execute_plan, full_speed_timeline, largest_backlog, size
 from penstock.model import Phases, Workload
-from penstock.model.phases import READ, WORK, WRITE
+from penstock.model.application import READ, WORK, WRITE
 from penstock.workloads import Lanl, lanl
 
 SEED = 2

@@ -17,7 +17,7 @@ from benchmarks.instance import Flat
 from benchmarks.report import NotHereError, require
 from penstock.engine.dedicated import dedicated
 from penstock.model import Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 from penstock.policies.registry import REGISTRY
 
 POLICIES = (

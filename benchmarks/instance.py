@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.engine import Result
 from penstock.model import Application, Phases, Platform, Workload
-from penstock.model.phases import IO, WORK
+from penstock.model.application import IO, WORK
 from penstock.workloads import Synthetic, synthetic
 
 SEED = 1

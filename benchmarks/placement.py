@@ -9,8 +9,7 @@ import numpy as np
 from benchmarks.report import Report, Results, verdict
 from penstock.engine.scenarios import simulate_placement
 from penstock.model import Application, Curve, Platform, Workload
-from penstock.planning.placement.allocation import tcpu
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import Characteristics, tcpu
 from penstock.planning.placement.heuristics import heuristics
 
 SETS = 100

@@ -11,7 +11,7 @@ from benchmarks.timing import fastest
 from penstock.engine import Result
 from penstock.engine.scenarios import replay
 from penstock.model import Application, Phases, Platform, Workload
-from penstock.model.phases import READ, WORK, WRITE
+from penstock.model.application import READ, WORK, WRITE
 
 SEED = 1
 LOAD = 0.8

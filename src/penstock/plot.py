@@ -42,7 +42,7 @@ def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTI
         measures: attributes of a run, such as ``min_yield``, ``efficiency``, ``utilization`` or ``mean_slowdown``.
         ax: where to draw.
     """
-    from penstock.report.run_plots import draw_comparison
+    from penstock.report.plot import draw_comparison
 
     with _drawing(ax) as axes:
         draw_comparison(axes, result.runs, result.bounds, measures)
@@ -57,7 +57,7 @@ def yields(result: ComparisonResult | SimulationResult, *, ax: Axes | None = Non
         ax: where to draw.
     """
     from penstock.engine import Result
-    from penstock.report.run_plots import draw_yields
+    from penstock.report.plot import draw_yields
 
     with _drawing(ax) as axes:
         draw_yields(axes, [result] if isinstance(result, Result) else result.runs)
@@ -74,7 +74,7 @@ def rates(result: SimulationResult, *, ax: Axes | None = None) -> Axes:
     Raises:
         InputError: for a run without a trace.
     """
-    from penstock.report.run_plots import draw_rates
+    from penstock.report.plot import draw_rates
 
     if result.trace is None:
         raise InputError("trace", "the run has none; expected penstock.simulate(…, trace=True)")
@@ -183,7 +183,7 @@ def summary(result: SummaryResult | CampaignResult, measure: str = "min_yield", 
         InputError: for a measure that the summary does not have.
     """
     from penstock.api.campaigns import SummaryResult
-    from penstock.report.run_plots import draw_summary
+    from penstock.report.plot import draw_summary
 
     found = result if isinstance(result, SummaryResult) else result.summary(measures=measure)
     if measure not in found.measures:

@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 from penstock import InputError
-from penstock.campaign.summary import statistics
+from penstock.campaign.rows import statistics
 from penstock.cli.main import main
 from tests.api.conftest import Printed
 

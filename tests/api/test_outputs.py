@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from penstock import InputError
-from penstock.api.outputs import check_output, check_picture
+from penstock.api.files import check_output, check_picture
 from penstock.cli.main import main
-from penstock.cli.watching import watch
+from penstock.cli.output import watch
 from tests.cli.test_progress import read_until
 
 Capture = pytest.CaptureFixture[str]

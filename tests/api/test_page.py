@@ -18,7 +18,7 @@ EXAMPLES = {
     "penstock.api.comparing",
     "penstock.api.deltas",
     "penstock.campaign.cells",
-    "penstock.campaign.summary",
+    "penstock.campaign.rows",
 }
 
 

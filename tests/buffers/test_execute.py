@@ -13,7 +13,7 @@ from penstock.buffers import check_plan, execute_plan, size
 from penstock.engine import Buffering, Run
 from penstock.engine.planned import Targets
 from penstock.model import Application, InputError, Phases, Platform, Workload
-from penstock.model.phases import READ, WORK, WRITE
+from penstock.model.application import READ, WORK, WRITE
 from penstock.workloads import Lanl, lanl
 from tests.buffers.instances import applications, workloads
 from tests.naive.profiles import examples

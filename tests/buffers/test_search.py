@@ -5,10 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.buffers.advice import MORE, advise
+from penstock.buffers.advice import (
+    MORE,
+    PRECISION,
+    BufferStrategy,
+    advise,
+    parts_of,
+    smallest_size,
+    smallest_stretch,
+    strategies,
+)
 from penstock.buffers.lower_bounds import size_bound, stretch_bound
 from penstock.buffers.plan import DYNAMIC, STATIC
-from penstock.buffers.search import PRECISION, BufferStrategy, parts_of, smallest_size, smallest_stretch, strategies
 from penstock.buffers.sizing import size
 from penstock.engine.scenarios import replay
 from penstock.model import Application, InputError, Platform, Workload

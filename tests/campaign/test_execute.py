@@ -15,7 +15,7 @@ import penstock
 from penstock import PenstockError, __version__, read, simulate
 from penstock.campaign import BOUND, SCHEMA, Campaign, Cell, by_policy, failures, run
 from penstock.campaign.cells import canonical
-from penstock.campaign.fingerprint import OtherVersion, identity
+from penstock.campaign.store import OtherVersion, identity
 from penstock.campaign.workers import compute
 from penstock.model import InputError
 from penstock.workloads import Synthetic, synthetic

@@ -16,9 +16,9 @@ import pytest
 
 import penstock
 from penstock import PenstockError
+from penstock.campaign import cluster as jobs
 from penstock.campaign import run
-from penstock.campaign import slurm as jobs
-from penstock.campaign.slurm import SlurmSettings
+from penstock.campaign.cluster import SlurmSettings
 from penstock.cli.campaign import DASK_HELP
 from penstock.cli.main import main
 from penstock.model import InputError
@@ -68,8 +68,8 @@ def test_a_job_that_ends_is_replaced_and_an_interrupt_cancels_it(site: dict[str,
     script, out, whole = tmp_path / "script.py", tmp_path / "out", slow_campaign(40)
     script.write_text(
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from penstock.campaign import run, slurm\nfrom tests.campaign.small import slow_campaign\n"
-        f"slurm.CHECK_SECONDS = 0.5\nrun(slow_campaign(40), {str(out)!r}, dask='slurm:jobs=1:interface=lo')\n"
+        "from penstock.campaign import run, cluster\nfrom tests.campaign.small import slow_campaign\n"
+        f"cluster.CHECK_SECONDS = 0.5\nrun(slow_campaign(40), {str(out)!r}, dask='slurm:jobs=1:interface=lo')\n"
     )
     folders = (Path(__file__).parents[2], Path(penstock.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders)), "DASK_CONFIG": str(tmp_path / "dask")}

@@ -12,8 +12,7 @@ import pytest
 
 from penstock import InputError
 from penstock.campaign import SCHEMA, run
-from penstock.campaign.fingerprint import identity
-from penstock.campaign.store import opened
+from penstock.campaign.store import identity, opened
 from tests.campaign.small import campaign, parts, without_seconds
 
 

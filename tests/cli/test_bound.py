@@ -10,7 +10,7 @@ import penstock
 from penstock import read
 from penstock.cli import bound, output
 from penstock.cli.main import main, parser
-from penstock.cli.watching import watch
+from penstock.cli.output import watch
 from penstock.theory.link_demand import PIECES
 
 Capture = pytest.CaptureFixture[str]

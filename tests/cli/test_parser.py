@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.main import main, parser
-from penstock.cli.parser import OneLineParser
+from penstock.cli.main import OneLineParser, main, parser
 
 Capture = pytest.CaptureFixture[str]
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given
 
 from penstock.engine import Buffering, Result, Run
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from tests.naive import laws
 from tests.naive.combinations import Combination, combinations
 from tests.naive.compare import close

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.model import Curve, InputError
-from penstock.model.curve import total_bandwidth
+from penstock.model.platform import total_bandwidth
 
 
 def test_a_curve_is_linear_between_its_counts_and_constant_beyond() -> None:

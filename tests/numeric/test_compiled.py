@@ -22,7 +22,7 @@ RESULTS = """
 import json, sys
 from penstock.engine import simulate
 from penstock.policies import REGISTRY; from penstock.numeric import compiled
-from penstock.workloads.demo import demo
+from penstock.workloads.synthetic import demo
 from penstock.model import Workload
 w = demo()
 w = Workload(w.platform, w.applications, (0.0, 300.0))

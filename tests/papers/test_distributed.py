@@ -21,7 +21,7 @@ from penstock.papers.distributed.experiments import (
 )
 from penstock.papers.distributed.figures import COLOURS, name_of
 from penstock.papers.distributed.reproduction import ITEMS, reproduce
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import Characteristics
 from penstock.workloads.curves import IoNodes
 from penstock.workloads.distributed import Distributed, distributed
 

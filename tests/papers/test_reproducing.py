@@ -6,8 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from penstock.model import InputError
-from penstock.papers.claims import ClaimCheck, Verdict
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, ClaimCheck, Drawing, Reproduction, Verdict, chosen
 
 VERDICT = Verdict("X1", "§1", "it holds", (ClaimCheck("1 is 1", "1", True),))
 drawn: list[tuple[int, bool]] = []

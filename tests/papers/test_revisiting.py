@@ -7,12 +7,12 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.papers.claims import Verdict
+from penstock.papers.reproducing import Verdict
 from penstock.papers.revisiting import campaigns, figures
 from penstock.papers.revisiting.campaigns import POLICIES, SCALES, RevisitingScale
 from penstock.papers.revisiting.claims import apex_claims, synthetic_claims
 from penstock.papers.revisiting.reproduction import reproduce
-from penstock.report.pictures import encoded
+from penstock.report.figures import encoded
 from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
 
 PNG = b"\x89PNG"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model import InputError, Platform, Workload
-from penstock.planning import world
+from penstock.planning import jobs
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
 from penstock.planning.strategy import ALPHA, DEFAULT_POLICY, BatchStrategy, comparison
@@ -144,7 +144,7 @@ def test_over_time_knows_delays_and_transfers() -> None:
 def test_a_long_schedule_is_read_less_often(workload, strategy):
     whole = schedule(workload, strategy, policy="fcfs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world, "MOST_READINGS", 3)
+        patch.setattr(jobs, "MOST_READINGS", 3)
         coarse = schedule(workload, strategy, policy="fcfs")
     assert len(coarse.progress.date) <= 4
     assert coarse.outcome.end.tolist() == whole.outcome.end.tolist()

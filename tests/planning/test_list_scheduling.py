@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from penstock.engine import Run
 from penstock.planning.batch import EngineWorldFactory, schedule
-from penstock.planning.jobs import Jobs, Machine
+from penstock.planning.jobs import Jobs, Machine, PredictedWorld, PredictedWorldFactory
 from penstock.planning.list_scheduling import ListScheduler
 from penstock.planning.strategy import BatchStrategy
-from penstock.planning.world import PredictedWorld, PredictedWorldFactory
 from penstock.policies import find
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, table, work

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from penstock.engine import simulate
 from penstock.model import Platform, Workload
 from penstock.planning.batch import schedule
-from penstock.planning.jobs import Jobs, Machine
+from penstock.planning.jobs import Jobs, Machine, PredictedWorldFactory
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import make_packs
 from penstock.planning.strategy import BatchStrategy
-from penstock.planning.world import PredictedWorldFactory
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, work

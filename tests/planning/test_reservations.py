@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.planning.jobs import Machine
-from penstock.planning.reservations import reserve
+from penstock.planning.list_scheduling import reserve
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, job_tables, table
 from tests.planning.naive import NaiveList

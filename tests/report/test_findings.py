@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from penstock.papers.claims import ClaimCheck, Verdict
-from penstock.report.findings import Picture, render_page, write_page
+from penstock.papers.reproducing import ClaimCheck, Verdict
+from penstock.report.figures import Picture, render_page, write_page
 
 VERDICTS = [
     Verdict("X1", "§1 <here>", "a & b", (ClaimCheck("over 1", "2", True), ClaimCheck("under 1", "<2>", False))),

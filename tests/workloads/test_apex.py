@@ -10,7 +10,7 @@ import pytest
 
 from penstock.engine import dedicated, simulate
 from penstock.model import Application, InputError, Workload
-from penstock.model.phases import READ, WORK, WRITE
+from penstock.model.application import READ, WORK, WRITE
 from penstock.workloads import ApexJob, ApexMachine, ApexSchedule, schedule, windows
 from penstock.workloads.apex import CLASSES, DAY, GIB, HOUR, NERSC, TRILAB, chain, find_machine
 

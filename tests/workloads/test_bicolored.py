@@ -7,7 +7,7 @@ import pytest
 
 from penstock.engine import simulate
 from penstock.model import Application, InputError, Workload
-from penstock.model.phases import IO, WORK
+from penstock.model.application import IO, WORK
 from penstock.workloads import Bicolored, bicolored, io_weight
 
 SEEDS = range(300)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
+from penstock.model.application import IO, WORK
 from penstock.model.files import from_document, to_json
-from penstock.model.phases import IO, WORK
 from penstock.workloads import FAMILIES, Distributed, MeasuredCurves, distributed
 from penstock.workloads.distributed import largest_ratio, load_with_one
 from tests.model.strategies import curves as any_curves

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from penstock.model import InputError
-from penstock.workloads.distributions import (
+from penstock.workloads.parameters import (
     discrete_exponential,
     powers_of_two,
     require_range,

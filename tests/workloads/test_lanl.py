@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.model import Application, InputError
-from penstock.model.phases import WORK, WRITE
+from penstock.model.application import WORK, WRITE
 from penstock.workloads import Lanl, LanlDraw, lanl
 
 # Table 1: frequency, cores, checkpoint in bytes, printed walltime and that of the APEX report in seconds.

@@ -8,9 +8,9 @@ import pytest
 
 from penstock.engine import simulate
 from penstock.model import InputError
+from penstock.model.application import IO, WORK
 from penstock.model.files import read
 from penstock.model.files import write as write_workload
-from penstock.model.phases import IO, WORK
 from penstock.workloads import Stream, Swf, io_load, stream
 from penstock.workloads.load import volume
 from tests.data import real

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.engine import dedicated
 from penstock.model import InputError
-from penstock.model.phases import IO, WORK
+from penstock.model.application import IO, WORK
 from penstock.workloads import Synthetic, demo, synthetic
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.model.phases import IO, WORK
+from penstock.model.application import IO, WORK
 from penstock.workloads import Batch, Packs, Uniform, io_load, uniform
 
 N = 2500

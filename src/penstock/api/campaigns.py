@@ -16,7 +16,7 @@ from penstock.api.results import Row, Tables, require_pandas
 from penstock.campaign.campaign_files import from_document, read
 from penstock.campaign.cells import Campaign
 from penstock.campaign.execute import run
-from penstock.campaign.summary import OBJECTIVES, by_policy, default_by, failures, parameters_of, placements, summarise
+from penstock.campaign.rows import OBJECTIVES, by_policy, default_by, failures, parameters_of, placements, summarise
 from penstock.model import InputError
 from penstock.model.files import replacing
 from penstock.planning.placement.choice import ChosenPlacement
@@ -61,7 +61,7 @@ class SummaryResult(Tables):
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw each measure with its standard errors into an SVG, PNG or HTML file."""
-        from penstock.report.run_plots import write_summary
+        from penstock.report.plot import write_summary
 
         write_summary(Path(path), self.rows, self.by, self.measures, self.name)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, overload
 
-from penstock.api.inputs import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.files import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.api.runs import (
     BoundsResult,
@@ -19,7 +19,7 @@ from penstock.api.runs import (
     watched_run,
     write_report,
 )
-from penstock.campaign.summary import statistics
+from penstock.campaign.rows import statistics
 from penstock.engine import Result
 from penstock.model import InputError, Workload
 from penstock.planning.placement.choice import ChosenPlacement

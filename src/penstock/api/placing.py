@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock.api.inputs import Opened, Watch, Watcher, WorkloadLike, nobody, opened
+from penstock.api.files import Opened, Watch, Watcher, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.engine.scenarios import HORIZON, STEADY
 from penstock.model import InputError, Workload
-from penstock.planning.placement.characteristics import LEVELS, Information
+from penstock.planning.placement.allocation import LEVELS, Information
 from penstock.planning.placement.heuristics import Heuristic, matching_heuristics
 from penstock.planning.placement.planner import (
     PlacementPlan,

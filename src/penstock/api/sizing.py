@@ -10,11 +10,21 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from penstock.api.inputs import Opened, Watch, Watcher, WorkloadLike, nobody, opened
+from penstock.api.files import Opened, Watch, Watcher, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
-from penstock.buffers.advice import LARGEST, Advice, advise, parts_for, stretch_by_size
+from penstock.buffers.advice import (
+    LARGEST,
+    POLICIES,
+    THRESHOLDS,
+    Advice,
+    BufferStrategy,
+    BufferTrial,
+    advise,
+    parts_for,
+    strategies,
+    stretch_by_size,
+)
 from penstock.buffers.plan import DYNAMIC, STATIC, directives
-from penstock.buffers.search import POLICIES, THRESHOLDS, BufferStrategy, BufferTrial, strategies
 from penstock.model import InputError, Workload, parse_units
 from penstock.numeric.tolerances import PLAN_ROUNDING
 from penstock.policies.policy import STATIC as STATIC_ORDERS

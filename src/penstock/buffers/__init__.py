@@ -13,9 +13,19 @@ Example:
 """
 
 from penstock.buffers.check import PlanCheck, check_plan
-from penstock.buffers.execute import Replay, execute_plan
 from penstock.buffers.lower_bounds import Backlog, largest_backlog, size_bound, stretch_bound
-from penstock.buffers.plan import DYNAMIC, INFEASIBLE, OPTIMAL, STATIC, BufferPlan, Effort, Filling, Obstacle
+from penstock.buffers.plan import (
+    DYNAMIC,
+    INFEASIBLE,
+    OPTIMAL,
+    STATIC,
+    BufferPlan,
+    Effort,
+    Filling,
+    Obstacle,
+    Replay,
+    execute_plan,
+)
 from penstock.buffers.sizing import size
 from penstock.buffers.theorems import Single, alone, alone_by_program, averaged, least_written, most_read, wandering
 from penstock.buffers.timeline import Flow, FullSpeedTimeline, full_speed_timeline

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.buffers.plan import BufferPlan
 from penstock.buffers.timeline import Flow
 from penstock.model import Application, InputError, Platform
-from penstock.model.phases import READ, WORK
+from penstock.model.application import READ, WORK
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import PLAN_DATE_S, PLAN_SLACK
 

@@ -45,7 +45,7 @@ from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import STRETCH_PRECISION
-from penstock.theory.due_dates import bisect
+from penstock.theory.link_demand import bisect
 
 LARGEST: Final = 2.0**40
 """Bounds on the stretch are not searched above this."""

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.model.phases import READ, WORK
+from penstock.model.application import READ, WORK
 from penstock.numeric.arrays import Floats, Ints, summed
 from penstock.numeric.tolerances import PLAN_DATE_S
 

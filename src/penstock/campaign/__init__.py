@@ -18,9 +18,8 @@ from typing import Any
 from penstock.campaign.campaign_files import read
 from penstock.campaign.cells import BOUND, Campaign, Cell, Task, grid
 from penstock.campaign.execute import run
-from penstock.campaign.rows import SCHEMA
+from penstock.campaign.rows import SCHEMA, by_policy, failures, placements, summarise
 from penstock.campaign.sources import SOURCES, Source
-from penstock.campaign.summary import by_policy, failures, placements, summarise
 
 __all__ = [
     "BOUND",

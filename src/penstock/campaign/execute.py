@@ -60,7 +60,7 @@ def run(
     """Compute the cells that the folder does not hold yet; returns all rows, ordered by workload, window and policy.
 
     Runs on `workers` processes of this machine (default: one a core), on the Dask cluster whose scheduler has the address
-    `dask`, or in Slurm jobs if that is ``slurm`` or ``slurm:jobs=4:walltime=1h`` (see `penstock.campaign.slurm`).
+    `dask`, or in Slurm jobs if that is ``slurm`` or ``slurm:jobs=4:walltime=1h`` (see `penstock.campaign.cluster`).
     A run that was cut short, even killed, goes on where it was. `retry` also computes the cells again that have failed.
     `progress` shows a bar on standard error (default: on a terminal only). Raises InputError for a folder that holds
     something else or cannot be written to, PenstockError for a cluster that cannot be reached or runs another version.
@@ -80,7 +80,7 @@ def run(
 
 def _pool(campaign: Campaign, workers: int | None, dask: str | None) -> AbstractContextManager[Pool]:
     if dask is not None and dask.partition(":")[0] == "slurm":
-        from penstock.campaign.slurm import slurm_pool
+        from penstock.campaign.cluster import slurm_pool
 
         return slurm_pool(dask)
     if dask is not None:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.model import InputError, Workload
-from penstock.model.errors import short
+from penstock.model.errors import expected, short
 from penstock.model.files import read
-from penstock.model.suggest import expected
 from penstock.workloads.curves import FAMILIES, curve_source
 from penstock.workloads.generators import GENERATORS, DistributedFromCurves, Generator, SwfFromPath
 from penstock.workloads.parameters import parameter, parameters_of, parse

@@ -24,8 +24,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.campaign.cells import BOUND, Campaign, Cell, Task, policy_file_digest
-from penstock.campaign.fingerprint import Identity, OtherVersion, identity, require
 from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
+from penstock.campaign.store import Identity, OtherVersion, identity, require
 from penstock.engine import Run
 from penstock.engine.kernel import compiled_advance
 from penstock.model import InputError, PenstockError, Workload

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.output import FILE_HELP, add_json, add_placement, console, emit_json, print_placement
+from penstock.cli.output import FILE_HELP, add_json, add_placement, console, emit_json, print_placement, watch
 from penstock.cli.used_fields import Case, note_unused
-from penstock.cli.watching import watch
 
 MOST_PIECES = 10_000
 
@@ -36,7 +35,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.api.outputs import check_output
+    from penstock.api.files import check_output
     from penstock.api.runs import bounds
 
     check_output(options.output)

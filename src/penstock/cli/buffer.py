@@ -6,9 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, watch
 from penstock.cli.used_fields import Case, note_unused
-from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
     from penstock.api.sizing import SizingResult
@@ -67,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         options.parser.error("only one thing can go to standard output; expected a file for the others")
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
-    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.files import check_output, check_picture
     from penstock.api.sizing import buffer
 
     for path in (options.output, options.plan, options.directives):

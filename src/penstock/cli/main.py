@@ -2,13 +2,17 @@
 
 Exit codes: 0 done, 1 a check did not hold, 2 wrong input, 130 interrupted. A command imports what it needs when it runs, so
 that the help answers at once.
+
+Errors suggest near names, and help texts show defaults.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from penstock import __version__
 from penstock.cli import (
@@ -29,7 +33,72 @@ from penstock.cli import (
     top,
     why,
 )
-from penstock.cli.parser import WRONG_INPUT, OneLineParser
+
+WRONG_INPUT = 2
+"""The exit code of a wrong command line."""
+
+
+class _ShowDefaults(argparse.HelpFormatter):
+    """Adds the default to the help of an option, unless the text ends with words in parentheses that explain it."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = action.help
+        silent = action.default is None or action.default is False or action.default in (argparse.SUPPRESS, [])
+        if not text or silent or not action.option_strings:
+            return text
+        text = text.removesuffix(f" ({action.default})")
+        return text if text.endswith(")") else f"{text} (default: %(default)s)"
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in one line, without the usage, and suggests the name that may be meant.
+
+    `later`, if set, adds arguments the first time the parser is used. So the help of other commands loads nothing heavy.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{"formatter_class": _ShowDefaults, **options})
+        self.later: Callable[[], None] | None = None
+
+    def complete(self) -> None:
+        """Add the arguments that are added when the parser is used."""
+        if self.later is not None:
+            add, self.later = self.later, None
+            add()
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with code 2."""
+        see = " See" if message.endswith("?") else "; see"
+        self.exit(WRONG_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the arguments; the parser of a command refuses unknown ones itself, as it knows its options."""
+        self.complete()
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
+        return parsed, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from penstock.model.errors import nearest
+
+            names = list(map(str, action.choices))
+            meant = nearest(str(value), names)
+            instead = f"did you mean {meant}?" if meant else f"expected one of {', '.join(names)}"
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {instead}")
+
+    def _meant(self, unknown: Sequence[str]) -> str:
+        """The options that the unknown ones may stand for."""
+        from penstock.model.errors import nearest
+
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        options = (word.partition("=")[0] for word in unknown if word.startswith("--"))
+        meant = [match for match in (nearest(option, known) for option in options) if match]
+        return f"; did you mean {' '.join(meant)}?" if meant else ""
+
 
 COMMANDS = (
     simulate,

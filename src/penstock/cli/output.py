@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from penstock.api.files import Watcher
     from penstock.engine import Result
     from penstock.planning.placement.choice import ChosenPlacement
     from penstock.theory import Bounds
+
 
 PATIENCE = 2.0
 """Seconds before the bar is shown."""
@@ -229,3 +231,38 @@ def telling() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("") as status:
         yield lambda text: status.update(f"{text} …")
+
+
+def watch(steps: int) -> AbstractContextManager[Watcher]:
+    """A bar for steps whose parts are known; for 0 a spinner with the name of what is under way."""
+    return Bar(steps) if steps else _spinner()
+
+
+class _Spinner:
+    """Shows the names of steps, and the part of all that is done."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._name = ""
+        self._done = ""
+
+    def begin(self, name: str) -> None:
+        """The next step, by its name."""
+        self._name = name
+        self._say(f"{name}{self._done}")
+
+    def at(self, part: float) -> None:
+        """Show that this part of all steps is done, from 0 to 1."""
+        done = f", {part:.0%}"
+        if done != self._done:
+            self._done = done
+            self._say(f"{self._name}{done}")
+
+    def end(self) -> None:
+        """The name stays until the next step begins."""
+
+
+@contextmanager
+def _spinner() -> Iterator[_Spinner]:
+    with telling() as say:
+        yield _Spinner(say)

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table, watch
 from penstock.cli.used_fields import Case, note_unused
-from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
     from penstock.api.packing import PackResult
@@ -57,7 +56,7 @@ def configure(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     _refuse_contradictions(options)
-    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.files import check_output, check_picture
     from penstock.api.packing import pack
     from penstock.planning.strategy import DEFAULT_POLICY
 

@@ -6,9 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, seed
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, seed, watch
 from penstock.cli.used_fields import Case, note_unused
-from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
     from penstock.api.placing import PlaceResult
@@ -82,9 +81,9 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.api.outputs import check_output, check_picture
+    from penstock.api.files import check_output, check_picture
     from penstock.api.placing import place
-    from penstock.planning.placement.characteristics import LEVELS
+    from penstock.planning.placement.allocation import LEVELS
 
     if options.knows is not None and options.knows not in LEVELS:
         options.parser.error(f"--knows {options.knows}: unknown; expected one of {', '.join(LEVELS)}")

@@ -14,7 +14,7 @@ from penstock.cli.campaign import DASK_HELP
 from penstock.cli.output import emit_json, telling
 
 if TYPE_CHECKING:
-    from penstock.papers.claims import Verdict
+    from penstock.papers.reproducing import Verdict
 
 ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",

@@ -18,9 +18,9 @@ from penstock.cli.output import (
     print_measures,
     print_notes,
     print_placement,
+    watch,
 )
 from penstock.cli.used_fields import Case, note_unused
-from penstock.cli.watching import watch
 
 if TYPE_CHECKING:
     from penstock.api.runs import SimulationResult
@@ -44,7 +44,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.api.outputs import check_output
+    from penstock.api.files import check_output
     from penstock.api.runs import simulate
 
     for path in (options.output, options.html):

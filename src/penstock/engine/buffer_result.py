@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.buffering import exceeds
-from penstock.engine.machine import Layout
+from penstock.engine.machine import Layout, exceeds
 from penstock.engine.state import ACTIVE, NOW, STRANDS, State
 from penstock.engine.tier import Tier, all_fetched
 from penstock.engine.trace import Fill

@@ -86,7 +86,7 @@ from penstock.engine.tier import (
     write_rate,
 )
 from penstock.engine.transfers import RATE, REMAINING, VOLUME, places, set_next, to_the_grain
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import COMPLETE, INVARIANT, SAME_AMOUNT, WAIT_OVER
 from penstock.policies.view import GIVEN

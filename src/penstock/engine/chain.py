@@ -17,7 +17,7 @@ from penstock.engine.state import (
     State,
 )
 from penstock.engine.terms import Terms
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 from penstock.numeric.compiled import inlined_kernel
 
 

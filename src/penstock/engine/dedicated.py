@@ -9,7 +9,7 @@ import numpy as np
 from penstock.engine.machine import Layout, layout_of
 from penstock.engine.setup import Chains, chains_of
 from penstock.model import Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ from penstock.engine.virtual_time import (
     volume_of,
     write_places,
 )
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.compiled import direct, inlined_kernel, without_refcount
 from penstock.numeric.tolerances import COMPLETE
 from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE

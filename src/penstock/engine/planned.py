@@ -23,7 +23,7 @@ from penstock.engine.state import CHANGED, NOW, STALE, TRANSFER, Records, State
 from penstock.engine.terms import Terms, same_date
 from penstock.engine.tier import READING, WRITING, Tier, fetched, leave_place, mark_changed, see_room, strand_at
 from penstock.engine.transfers import CAP
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import READ_MISSING

@@ -17,7 +17,7 @@ from penstock.engine.machine import Layout
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
 from penstock.model import Workload
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.arrays import Floats
 
 __all__ = [

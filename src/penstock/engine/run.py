@@ -10,11 +10,19 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from penstock.engine.buffer_result import carried_beside
-from penstock.engine.buffering import Buffering, buffered_layout, buffering_of, exceeds, most_at_once
 from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
-from penstock.engine.machine import in_units, layout_of, placement_of
+from penstock.engine.machine import (
+    Buffering,
+    buffered_layout,
+    buffering_of,
+    exceeds,
+    in_units,
+    layout_of,
+    most_at_once,
+    placement_of,
+)
 from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Result, RunMeasures, accounts
 from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
@@ -37,7 +45,7 @@ from penstock.engine.terms import LIMIT, NEVER, NOTHING_LEFT, ONE_ENDED, STOPPED
 from penstock.engine.tier import Tier, all_fetched, new_tier
 from penstock.engine.trace import Fill, Trace, as_fill, as_trace, joined, joined_fill, new_fill, new_segments
 from penstock.model import InputError, Workload
-from penstock.model.phases import READ, WRITE
+from penstock.model.application import READ, WRITE
 from penstock.numeric.arrays import Floats, Ints
 from penstock.policies.policy import STATIC, Need, Policy
 from penstock.policies.registry import find

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.buffering import Buffering
+from penstock.engine.machine import Buffering
 from penstock.engine.result import Result
 from penstock.engine.run import Run
 from penstock.engine.setup import Chains

@@ -31,7 +31,7 @@ from penstock.engine.state import (
     new_transfers,
 )
 from penstock.model import Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 from penstock.numeric.arrays import Floats
 from penstock.policies.service_order import ServiceOrder
 from penstock.policies.view import ROW

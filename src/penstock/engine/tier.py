@@ -52,7 +52,7 @@ from penstock.engine.transfers import (
     occupy,
     to_the_grain,
 )
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import SAME_AMOUNT

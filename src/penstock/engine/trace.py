@@ -27,7 +27,7 @@ from penstock.engine.state import (
     State,
     new_records,
 )
-from penstock.model.phases import READ, WRITE
+from penstock.model.application import READ, WRITE
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel
 
@@ -60,7 +60,7 @@ class Trace(NamedTuple):
     store: Ints
     """The I/O resource; 0 on a link."""
     direction: Ints
-    """READ or WRITE of `penstock.model.phases`."""
+    """READ or WRITE of `penstock.model.application`."""
 
     def rows(self, which: Ints | slice) -> Trace:
         """A copy of some of the segments."""

@@ -34,7 +34,7 @@ from penstock.engine.state import (
 )
 from penstock.engine.trace import record
 from penstock.engine.transfers import CAP, PROGRESS, RATE, RELEASE, REMAINING, TRANSFERRING, VOLUME
-from penstock.model.phases import READ
+from penstock.model.application import READ
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import COMPLETE
 

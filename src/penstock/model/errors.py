@@ -1,4 +1,4 @@
-"""The exceptions of Penstock.
+"""The exceptions of Penstock, and suggestions for mistyped names.
 
 ::
 
@@ -13,6 +13,8 @@ number of bytes, 0 or more".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 _IN_WORKLOAD: Final = re.compile(r"(platform|applications|window)\b")
@@ -60,3 +62,31 @@ def short(value: object) -> str:
     """The value as an error quotes it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None if none is like it.
+
+    Example:
+        >>> nearest("greedy-yeild", ["fair-share", "greedy-yield"])
+        'greedy-yield'
+        >>> nearest("mine", ["fair-share", "greedy-yield"])
+
+    """
+    names = list(known)
+    by_lower = {one.lower(): one for one in reversed(names)}
+    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.65)
+    return by_lower[close[0]] if close else None
+
+
+def expected(name: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the known names, and which of them may be meant.
+
+    Example:
+        >>> expected("fcsf", ["fair-share", "fcfs"])
+        'expected one of fair-share, fcfs; did you mean fcfs?'
+
+    """
+    names = list(known)
+    match = nearest(name, names)
+    return f"expected one of {', '.join(names)}" + (f"; did you mean {match}?" if match else "")

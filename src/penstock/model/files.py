@@ -22,11 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.model.application import Application
-from penstock.model.curve import Curve, total_bandwidth
+from penstock.model.application import Application, Phases
 from penstock.model.errors import InputError, short
-from penstock.model.phases import Phases
-from penstock.model.platform import Buffer, Degradation, Platform
+from penstock.model.platform import Buffer, Curve, Degradation, Platform, total_bandwidth
 from penstock.model.workload import Workload
 
 FORMAT: Final = 1
@@ -76,7 +74,7 @@ def read(path: str | os.PathLike[str]) -> Workload:
 
     Example:
         >>> import penstock, tempfile
-        >>> from penstock.workloads.demo import demo
+        >>> from penstock.workloads.synthetic import demo
         >>> with tempfile.NamedTemporaryFile(suffix=".json") as file:
         ...     penstock.write(demo(), file.name)
         ...     workload = penstock.read(file.name)

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from penstock.model.application import Application
+from penstock.model.application import Application, Phases
 from penstock.model.errors import InputError
 from penstock.model.files import FORMAT, application_fields, application_options, header, read_platform
-from penstock.model.phases import Phases
 from penstock.model.workload import Workload
 
 _SCHEMA: Final = pa.schema([("application", pa.int32()), ("kind", pa.uint8()), ("amount", pa.float64())])

@@ -15,8 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.model.application import Application
-from penstock.model.phases import WORK
+from penstock.model.application import WORK, Application
 from penstock.model.workload import Workload
 
 DAY: Final = 86_400.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from penstock.campaign.execute import bar
-from penstock.campaign.fingerprint import identity
+from penstock.campaign.store import identity
 from penstock.model import InputError
 
 SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments")

@@ -11,14 +11,12 @@ import numpy as np
 from penstock.engine import Run, Trace
 from penstock.engine.run import prepare
 from penstock.model import InputError, Workload
-from penstock.planning.jobs import Jobs, Machine
-from penstock.planning.list_scheduling import ListScheduler
+from penstock.planning.jobs import Jobs, Machine, Meter, PredictedWorldFactory, Progress, WorldFactory
+from penstock.planning.list_scheduling import ListScheduler, compiled_reserve
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import Pack, compiled_make_packs, make_packs
-from penstock.planning.reservations import compiled_reserve
 from penstock.planning.schedule import Outcome, Schedule
 from penstock.planning.strategy import DEFAULT_POLICY, BatchStrategy
-from penstock.planning.world import Meter, PredictedWorldFactory, Progress, WorldFactory
 from penstock.policies import Policy, find
 from penstock.policies.policy import STATIC
 from penstock.renamed import old_names

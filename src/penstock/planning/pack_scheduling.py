@@ -17,10 +17,9 @@ import numpy as np
 
 from penstock.numeric.arrays import Ints
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
-from penstock.planning.jobs import Jobs, Machine
+from penstock.planning.jobs import Jobs, Machine, World, WorldFactory
 from penstock.planning.packs import Pack, fits_load, lpt
 from penstock.planning.schedule import Outcome, PackRun
-from penstock.planning.world import World, WorldFactory
 
 
 def run_packs(

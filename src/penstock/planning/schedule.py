@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
-from penstock.planning.jobs import Jobs, Machine
+from penstock.planning.jobs import Jobs, Machine, Progress
 from penstock.planning.packs import Pack
 from penstock.planning.strategy import BatchStrategy
-from penstock.planning.world import Progress
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from penstock.model import InputError
-from penstock.model.suggest import nearest
+from penstock.model.errors import nearest
 from penstock.policies.balance import BALANCE
 from penstock.policies.best_effort import BEST_EFFORT
 from penstock.policies.best_next_event import BEST_NEXT_EVENT

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from penstock.model import Application, Platform, Workload
-from penstock.model.phases import READ, WORK
+from penstock.model.application import READ, WORK
 from penstock.numeric.arrays import Floats, Ints
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from penstock.numeric.tolerances import SAME_SHARE, SHORTEST_AXIS_S
 from penstock.report.binning import Bins, means
-from penstock.report.pictures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
+from penstock.report.figures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 
 if TYPE_CHECKING:
     from penstock.engine import Trace
@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
 
 def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
-    """Draw the schedule into a file whose suffix is one of `pictures.SUFFIXES`, by way of a temporary file."""
+    """Draw the schedule into a file with a suffix of `report.figures.SUFFIXES`, by way of a temporary file."""
     check_suffix(path)
     caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
     page = Page(printable(title), _subtitle(schedule), "gantt", caption)

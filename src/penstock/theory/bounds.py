@@ -58,8 +58,7 @@ from penstock.model import Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import call_interruptibly, inlined_kernel, kernel
 from penstock.numeric.tolerances import EFFICIENCY_PRECISION, YIELD_PRECISION
-from penstock.theory.due_dates import DueDates, bisect, compiled_late
-from penstock.theory.link_demand import PIECES, LinkDemand, link_demands
+from penstock.theory.link_demand import PIECES, DueDates, LinkDemand, bisect, compiled_late, link_demands
 
 GRID: Final = 24
 """Parts of the window between which intervals are tried."""

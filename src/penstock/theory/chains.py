@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.model import InputError, Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import TIME_GRAIN
 from penstock.policies import static_orders

@@ -36,10 +36,10 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, InputError, Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import OPTIMUM_LATE, YIELD_PRECISION
-from penstock.theory.due_dates import bisect
+from penstock.theory.link_demand import bisect
 from penstock.theory.priority_orders import PriorityChains, lowest_cost
 
 MOST_ORDERS: Final = 200_000_000

@@ -3,14 +3,21 @@
 from penstock.workloads.apex import MACHINES, ApexJob, ApexMachine, ApexSchedule, JobClass, schedule, windows
 from penstock.workloads.batches import Batch, Mira, Packs, Uniform, mira, uniform
 from penstock.workloads.bicolored import Bicolored, Jacobi, bicolored, jacobi
-from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, class_of, curve_source
-from penstock.workloads.demo import demo
+from penstock.workloads.curves import (
+    FAMILIES,
+    CurveSource,
+    MeasuredCurves,
+    believed,
+    class_curves,
+    class_of,
+    curve_source,
+    read_profiles,
+)
 from penstock.workloads.distributed import Distributed, distributed
 from penstock.workloads.lanl import Lanl, LanlDraw, lanl
 from penstock.workloads.load import io_load, io_weight
-from penstock.workloads.profiles import read_profiles
-from penstock.workloads.swf_stream import Stream, Swf, stream
-from penstock.workloads.synthetic import Synthetic, synthetic
+from penstock.workloads.swf import Stream, Swf, stream
+from penstock.workloads.synthetic import Synthetic, demo, synthetic
 
 __all__ = [
     "FAMILIES",

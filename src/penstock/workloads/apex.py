@@ -42,10 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Phases, Platform, Workload, parse_units
-from penstock.model.phases import READ, WORK, WRITE
-from penstock.workloads.distributions import require
+from penstock.model.application import READ, WORK, WRITE
 from penstock.workloads.first_fit import FreeNodes
-from penstock.workloads.parameters import parameter
+from penstock.workloads.parameters import parameter, require
 
 GIB: Final = 2.0**30
 CORES_A_NODE: Final = 16

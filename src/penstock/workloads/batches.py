@@ -49,19 +49,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Phases, Platform, Workload
-from penstock.model.phases import IO, MOST_PHASES, WORK
-from penstock.workloads.distributions import (
+from penstock.model.application import IO, MOST_PHASES, WORK
+from penstock.workloads.parameters import (
     LARGEST_POWER,
     Floats,
     Integers,
     discrete_exponential,
+    parameter,
     powers_of_two,
     require,
     require_range,
     truncated_normal,
     truncated_normal_mean,
 )
-from penstock.workloads.parameters import parameter
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, Platform, Workload
-from penstock.model.phases import MOST_PHASES
+from penstock.model.application import MOST_PHASES
 from penstock.workloads.batches import alternating, batch
-from penstock.workloads.distributions import Floats, require, require_range
-from penstock.workloads.parameters import parameter
+from penstock.workloads.parameters import Floats, parameter, require, require_range
 
 ITERATIONS: Final = MappingProxyType({"general": (5, 150), "uniform": (100, 200)})
 """The least and the largest n_i of each case."""

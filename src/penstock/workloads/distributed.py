@@ -30,12 +30,11 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.model.curve import total_bandwidth
+from penstock.model.platform import total_bandwidth
 from penstock.workloads.batches import periodic
 from penstock.workloads.curves import CurveSource
-from penstock.workloads.distributions import require
 from penstock.workloads.load import volume
-from penstock.workloads.parameters import parameter
+from penstock.workloads.parameters import parameter, require
 
 HORIZON: Final = 5000.0
 """T_cpu + T_io(1) of every application, in seconds."""

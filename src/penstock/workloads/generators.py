@@ -12,13 +12,12 @@ from penstock.workloads.apex import ApexWindows, windows
 from penstock.workloads.batches import Batch, Mira, Packs, Uniform, mira, uniform
 from penstock.workloads.bicolored import Bicolored, Jacobi, bicolored, jacobi
 from penstock.workloads.curves import curve_source
-from penstock.workloads.demo import demo
 from penstock.workloads.distributed import Distributed, distributed, load_with_one
 from penstock.workloads.lanl import Lanl, lanl
 from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.parameters import parameter
-from penstock.workloads.swf_stream import Swf, stream
-from penstock.workloads.synthetic import Synthetic, synthetic
+from penstock.workloads.swf import Swf, stream
+from penstock.workloads.synthetic import Synthetic, demo, synthetic
 
 
 @dataclass(frozen=True)

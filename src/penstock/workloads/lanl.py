@@ -29,10 +29,9 @@ from typing import Final
 import numpy as np
 
 from penstock.model import Application, Phases, Platform, Workload
-from penstock.model.phases import WORK, WRITE
-from penstock.workloads.distributions import Floats, require
+from penstock.model.application import WORK, WRITE
 from penstock.workloads.first_fit import FreeNodes
-from penstock.workloads.parameters import parameter
+from penstock.workloads.parameters import Floats, parameter, require
 
 GB: Final = 1e9
 HOUR: Final = 3600.0

@@ -14,7 +14,7 @@ In 001 every application can use the whole link: b_i = B. Where nodes cannot, ti
 from __future__ import annotations
 
 from penstock.model import Application, InputError, Workload
-from penstock.model.phases import WORK
+from penstock.model.application import WORK
 
 
 def volume(application: Application) -> float:

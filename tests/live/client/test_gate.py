@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.live.client.gate import AHEAD, Gate
-from penstock.live.client.transfer import PAGE, SLACK, slice_bytes
+from penstock.live.client.transfer import AHEAD, PAGE, SLACK, Gate, slice_bytes
 from penstock.live.protocol import Grant
 from tests.live.client.test_session import moving, registered
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.live.core.core import Core
+from penstock.live.core.deciding import PlannedOrder
 from penstock.live.core.events import (
     BeatEvent,
     InformEvent,
@@ -15,7 +16,6 @@ from penstock.live.core.events import (
     ReleaseEvent,
     YieldEvent,
 )
-from penstock.live.core.planned_order import PlannedOrder
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
 

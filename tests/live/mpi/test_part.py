@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
-    from penstock.live.mpi.buffer_part import BufferPart
+    from penstock.live.mpi.ranks import BufferPart
 
 
 def part(count: int, size: int, grain: int) -> BufferPart:
-    from penstock.live.mpi.buffer_part import BufferPart
+    from penstock.live.mpi.ranks import BufferPart
 
     return BufferPart(bytes(1), count, 0, None, size, grain)  # type: ignore[arg-type]
 
@@ -55,7 +55,7 @@ def test_rounds_tile_every_part(told: list[tuple[int, int, int]], rounds: int) -
     ],
 )
 def test_grains_are_whole_etypes(buffer: object, etype: int, count: int, grain: int) -> None:
-    from penstock.live.mpi.buffer_part import part_of
+    from penstock.live.mpi.ranks import part_of
 
     told = part_of(buffer, etype, reading=False, in_one_piece=False)
     assert (told.count, told.grain) == (count, grain)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
-from penstock.planning.placement.allocation import FULL, best_choice, mckp, tcpu
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import FULL, Characteristics, best_choice, mckp, tcpu
 from penstock.planning.placement.heuristics import counts_of
 from tests.planning.placement.instances import placeable
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
-from penstock.planning.placement.characteristics import Characteristics, Information
+from penstock.planning.placement.allocation import Characteristics, Information
 from tests.planning.placement.instances import placeable
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import Characteristics
 from penstock.planning.placement.choice import ALLOCATION, PLACEMENT, choose_placement
 from penstock.planning.placement.heuristics import Heuristic
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
-from penstock.planning.placement.allocation import ALLOCATIONS, find_allocation
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import ALLOCATIONS, Characteristics, find_allocation
 from penstock.planning.placement.heuristics import (
     PLACEMENT_RULES,
     counts_of,

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 
 from penstock.engine.scenarios import simulate_placement
 from penstock.model import Application, Curve, InputError, Platform, Workload
-from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.heuristics import heuristics
-from penstock.planning.placement.oracle import best_placement, placements
+from penstock.planning.placement.allocation import Characteristics
+from penstock.planning.placement.heuristics import best_placement, heuristics, placements
 from tests.planning.placement.instances import placeable
 
 

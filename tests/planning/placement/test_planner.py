@@ -6,7 +6,7 @@ import io
 import pytest
 
 from penstock.model import Application, Curve, InputError, Platform, Workload
-from penstock.planning.placement.characteristics import Information
+from penstock.planning.placement.allocation import Information
 from penstock.planning.placement.heuristics import Heuristic, matching_heuristics
 from penstock.planning.placement.planner import OBJECTIVES, Planner, csv_lines, setstripe_lines, with_resources
 

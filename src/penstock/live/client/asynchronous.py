@@ -15,9 +15,8 @@ from typing import Any
 
 from penstock.live.client import file_calls
 from penstock.live.client.errors import UsageError
-from penstock.live.client.gate import LONGEST_WAIT
 from penstock.live.client.member import Member
-from penstock.live.client.transfer import check_integer, rounds_of
+from penstock.live.client.transfer import LONGEST_WAIT, check_integer, rounds_of
 
 
 class AsyncJob(Member):

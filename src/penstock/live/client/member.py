@@ -27,11 +27,10 @@ from typing import Any, Final
 
 from penstock.live.client import address as addresses
 from penstock.live.client.errors import UsageError
-from penstock.live.client.gate import Gate
 from penstock.live.client.link import Link
 from penstock.live.client.registration import identify
 from penstock.live.client.session import Session
-from penstock.live.client.transfer import Operation, check_integer, rounds_of
+from penstock.live.client.transfer import Gate, Operation, check_integer, rounds_of
 
 DISABLE: Final = "PENSTOCK_DISABLE"
 PATIENCE: Final = "PENSTOCK_PATIENCE"

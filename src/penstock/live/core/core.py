@@ -16,9 +16,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from penstock.live.core.checks import check_new_operation, check_pending, check_registration
-from penstock.live.core.clients import NO_PLACE, Client, PendingOperation
-from penstock.live.core.deciding import Decider
+from penstock.live.core.deciding import Decider, PlannedOrder, Turns
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
@@ -36,12 +34,10 @@ from penstock.live.core.events import (
     ReportEvent,
     YieldEvent,
 )
-from penstock.live.core.grants import Grants
-from penstock.live.core.leases import Leases
+from penstock.live.core.grants import Grants, Leases
 from penstock.live.core.pending import PendingOperations, prepare
-from penstock.live.core.places import Places
-from penstock.live.core.planned_order import PlannedOrder, Turns
-from penstock.live.core.registry import Registry
+from penstock.live.core.places import Places, check_new_operation, check_pending, check_registration
+from penstock.live.core.registry import NO_PLACE, Client, PendingOperation, Registry
 from penstock.live.protocol import INVALID
 from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy

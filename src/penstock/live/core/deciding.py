@@ -1,8 +1,14 @@
-"""The policy in use: when it decides, what it is shown beside the pending operations, and why it was replaced."""
+"""The policy in use: when it decides, what it is shown beside the pending operations, and why it was replaced.
+
+`PlannedOrder` is the order of operations that a policy plans for a workload, and whose turn is next. Most policies plan
+nothing. A policy that needs nominal iterations or all operations ahead (`penstock policies` shows which) runs live only with
+a workload file; clients are found in it by the name of their job.
+"""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Final
 
 import numpy as np
@@ -11,11 +17,153 @@ from penstock.engine.dedicated import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
 from penstock.live.core.pending import PendingOperations
-from penstock.model import Workload
+from penstock.live.core.registry import Client, Registry
+from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
 from penstock.policies.guard import failure
-from penstock.policies.policy import Policy
+from penstock.policies.policy import STATIC, Policy
 from penstock.policies.view import MOMENT, ROW, View
+
+
+class PlannedOrder:
+    """The order that a policy plans for a workload, by job name. Without a workload, nothing is planned.
+
+    Args:
+        policy: The policy that plans.
+        workload: The applications that will run; None if they are not known ahead.
+
+    Raises:
+        InputError: If the policy plans ahead and there is no workload.
+    """
+
+    def __init__(self, policy: Policy, workload: Workload | None) -> None:
+        if policy.planner is not None and workload is None:
+            raise InputError(
+                f"policy {policy.name}", "it plans for applications known ahead; expected a workload file, --workload FILE"
+            )
+        self.only_planned = policy.family == STATIC
+        """The policy serves the applications of the workload only."""
+        applications = workload.applications if workload is not None else ()
+        self._position = {application.name: index for index, application in enumerate(applications)}
+        plan = policy.plan(workload) if workload is not None else None
+        self._rank = plan.rank if plan is not None and plan.rank is not None else None
+        self._planned: list[list[int]] = [[] for _ in applications]
+        self._dedicated_seconds: list[float] = []
+        first = 0
+        for index, application in enumerate(applications):
+            assert workload is not None
+            own = slice(first, first + len(application.phases))
+            first = own.stop
+            if plan is not None and plan.turns is not None:
+                self._planned[index] = plan.turns[own][application.phases.asks].tolist()
+            alone = application.seconds_alone(application.cap(workload.platform))
+            self._dedicated_seconds.append(workload.history(application) + float(alone))
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the order anew: no operation is done and no application has left."""
+        self._turns = list(self._planned)
+        self._left = sorted(turn for turns in self._turns for turn in turns)
+
+    @property
+    def size(self) -> int:
+        """How many applications the workload has."""
+        return len(self._position)
+
+    def position(self, job: str) -> int | None:
+        """The position of the application in the workload; None if it is not in there."""
+        return self._position.get(job)
+
+    def rank(self, job: str) -> float:
+        """The application's place in the planned order of applications; infinite if the plan does not have it."""
+        if self._rank is None:
+            return 0.0
+        position = self._position.get(job)
+        return math.inf if position is None else float(self._rank[position])
+
+    def dedicated_seconds(self, job: str) -> float:
+        """Length of the application's complete dedicated run; infinite if unknown."""
+        position = self._position.get(job)
+        return math.inf if position is None else self._dedicated_seconds[position]
+
+    def turn(self, job: str, operation: int) -> int:
+        """How many of the operations left come before this one (counted from 0) of the application; −1 if not planned."""
+        position = self._position.get(job)
+        turns = self._turns[position] if position is not None else []
+        return bisect_left(self._left, turns[operation]) if operation < len(turns) else -1
+
+    def mark_done(self, job: str, first: int, stop: int) -> None:
+        """Strike the operations `first` … `stop` − 1 of the application, counted from 0: they are done."""
+        position = self._position.get(job)
+        if position is not None:
+            self._strike(self._turns[position][first:stop])
+
+    def mark_departed(self, job: str) -> None:
+        """Strike all operations of the application: it has left."""
+        position = self._position.get(job)
+        if position is not None:
+            self._strike(self._turns[position])
+            self._turns[position] = []
+
+    def _strike(self, turns: list[int]) -> None:
+        for turn in turns:
+            place = bisect_left(self._left, turn)
+            if place < len(self._left) and self._left[place] == turn:
+                del self._left[place]
+
+
+class Turns:
+    """Follows a planned order: keeps the turns of the pending operations up to date as clients finish, leave and return.
+
+    A turn counts like completed operations: the operation with turn k is next when k operations have completed.
+    """
+
+    def __init__(self, registry: Registry, pending: PendingOperations, order: PlannedOrder) -> None:
+        self._registry = registry
+        self._pending = pending
+        self.order = order
+
+    def follow(self, order: PlannedOrder) -> None:
+        """Follow this order from now on, without what is done already and without the jobs that have left."""
+        self.order = order
+        order.restart()
+        for client in self._registry.clients.values():
+            order.mark_done(client.job, 0, client.operations)
+        for job in self._registry.departed:
+            order.mark_departed(job)
+        for place, owner in enumerate(self._pending.owners):
+            self._pending.column("rank")[place] = order.rank(owner.job)
+        self._renumber()
+
+    def turn_of(self, client: Client) -> int:
+        """The turn of the client's pending operation; −1 if it is not planned."""
+        turn = self.order.turn(client.job, client.operations)
+        return self._registry.completed + turn if turn >= 0 else -1
+
+    def operation_ended(self, client: Client) -> None:
+        """Go on to the next turn: the client's operation has just been counted."""
+        if self.order.only_planned:
+            self.order.mark_done(client.job, client.operations - 1, client.operations)
+            self._renumber()
+
+    def client_gone(self, client: Client) -> None:
+        """Skip the turns of a client that is gone. When all applications of the workload are gone, the order restarts."""
+        departed = self._registry.departed
+        if self.order.position(client.job) is not None and client.job not in departed:
+            departed.append(client.job)
+            if len(departed) == self.order.size:
+                departed.clear()
+            self.follow(self.order)
+
+    def client_back(self, client: Client) -> None:
+        """Wait for the turns of a client that was gone."""
+        if client.job in self._registry.departed:
+            self._registry.departed.remove(client.job)
+            self.follow(self.order)
+
+    def _renumber(self) -> None:
+        self._pending.set_turns([self.turn_of(owner) for owner in self._pending.owners])
+
 
 DEFAULT_PERIOD: Final = 1.0
 """Seconds between the decisions of a periodic policy that has neither a period of its own nor a workload."""

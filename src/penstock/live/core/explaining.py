@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
+from penstock.live.core.registry import NO_PLACE, Client
 from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View

@@ -21,7 +21,7 @@ from numba import types
 from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
-from penstock.live.core.clients import NO_PLACE, Client
+from penstock.live.core.registry import NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined
 from penstock.numeric.tolerances import LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, TIME_GRAIN

@@ -1,10 +1,135 @@
-"""The clients by number, what has ended, and what the journal has yet to write."""
+"""The clients by number, what has ended, and what the journal has yet to write.
+
+A `Client` holds what each application is, what it has done and which operation it has pending.
+
+A client either works or has an operation pending; the time between two operations counts as work (000 §3). Dates are seconds
+of the coordinator's clock, which starts at 0 with the coordinator's first start. The journal stores these classes as arrays,
+so the order of their fields is part of its format.
+"""
 
 from __future__ import annotations
 
-from penstock.live.core.clients import Client
-from penstock.live.core.events import RegisterEvent
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from penstock.engine import books
 from penstock.live.core.recording import CompletedOperation
+from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
+
+if TYPE_CHECKING:
+    from penstock.live.core.events import RegisterEvent
+
+NO_PLACE: Final = -1
+"""The `place` of a client without a row in the table of pending operations."""
+
+
+class PendingOperation(msgspec.Struct, array_like=True):
+    """An operation of `volume` bytes in `rounds` equal rounds, posted at the date `posted`."""
+
+    number: int
+    volume: float
+    rounds: int
+    posted: float
+    moved: float = 0.0
+    """Bytes, as last reported or estimated."""
+
+    @property
+    def round_bytes(self) -> float:
+        """Bytes of one round; the client can be paused between two rounds."""
+        return self.volume / self.rounds
+
+
+class Reduction(NamedTuple):
+    """A grant that is lower than the one before, and the date by which the client must acknowledge it."""
+
+    number: int
+    rate: float
+    deadline: float
+
+
+class Client(msgspec.Struct, array_like=True, eq=False):
+    """A running application, as the coordinator knows it."""
+
+    number: int
+    job: str
+    user: str
+    uid: int
+    key_digest: str
+    """SHA-256 of the key that proves the client's identity when it reconnects."""
+    nodes: int
+    max_rate: float
+    """The most that the client can use by itself, in bytes/s."""
+    cap: float
+    """b_i: the lower of `max_rate` and B, in bytes/s."""
+    registered: float
+    release: float
+    """τ_i."""
+    done: float
+    """Progress in seconds at the end of the last operation, or at `idle_since`."""
+    idle_since: float
+    """When its work phase began, or its operation was posted."""
+    lead: float = 0.0
+    """Seconds of the current work phase that belong to no iteration."""
+    dedicated_seconds: float | None = None
+    """Length of its complete dedicated run, as announced; None if unknown."""
+    worked: float = 0.0
+    since_operation: float = 0.0
+    in_iterations: float = 0.0
+    iterations: int = 0
+    operations: int = 0
+    """Operations that have ended."""
+    moved: float = 0.0
+    io_seconds: float = 0.0
+    transfer_seconds: float = 0.0
+    operation: PendingOperation | None = None
+    last_operation: int = 0
+    """The number of its latest operation."""
+    grant_number: int = 0
+    """The number of its latest grant."""
+    overruns: int = 0
+    """Reports of more bytes than its grants had allowed."""
+    in_force: float = 0.0
+    """Upper limit of what the client may be using now, in bytes/s."""
+
+    place: int = NO_PLACE
+    """The row of its operation among the pending operations."""
+    connected: bool = True
+    last_heard: float = 0.0
+    """When the client last gave a sign of life."""
+    unacknowledged: list[Reduction] = []
+    """Reduced grants that the client has not acknowledged, in the order sent: no rate is above the one before."""
+    awaits_grant: bool = False
+    """The client has announced an operation and has had no grant since."""
+
+    def progress(self, now: float) -> float:
+        """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""
+        if self.operation is None:
+            return self.done + (now - self.idle_since)
+        return self.done + self.operation.moved / self.cap
+
+    def end_work(self, now: float) -> None:
+        """End the work phase: an operation is posted."""
+        seconds = now - self.idle_since
+        counted = seconds - self.lead
+        books.end_work(self, seconds)
+        self.since_operation += counted if counted > SAME_TIME_S else 0.0
+        self.lead = max(0.0, -counted)
+        self.idle_since = now
+
+    def end_operation(self, now: float, moved: float) -> None:
+        """End the pending operation, of which `moved` bytes were moved.
+
+        Whatever the client reports, its progress is at most the time that the operation took.
+        """
+        assert self.operation is not None
+        took = now - self.operation.posted
+        alone = moved / self.cap
+        if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
+            alone = took
+        books.end_operation(self, moved, alone, took)
+        self.operation = None
+        self.idle_since = now
 
 
 class Registry:

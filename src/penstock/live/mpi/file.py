@@ -14,9 +14,8 @@ from penstock.live.client.errors import UsageError
 from penstock.live.client.member import disabled
 from penstock.live.client.transfer import ROUND_BYTES
 from penstock.live.mpi import jobs
-from penstock.live.mpi.buffer_part import BufferPart, part_of
 from penstock.live.mpi.jobs import MPI, Hints
-from penstock.live.mpi.ranks import Move, Ranks, Rounds
+from penstock.live.mpi.ranks import BufferPart, Move, Ranks, Rounds, part_of
 
 Result = TypeVar("Result")
 

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from penstock.live.core.clients import Client
 from penstock.live.core.recording import CompletedOperation
+from penstock.live.core.registry import Client
 from penstock.model import InputError
 
 if TYPE_CHECKING:

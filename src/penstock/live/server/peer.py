@@ -30,7 +30,7 @@ from penstock.live.protocol import (
 )
 
 if TYPE_CHECKING:
-    from penstock.live.core.clients import Client
+    from penstock.live.core.registry import Client
     from penstock.live.server.journal import Clock
     from penstock.live.server.server import Server
     from penstock.live.server.settings import ServerSettings

@@ -24,7 +24,6 @@ from typing import Any, Final, TypeAlias
 from penstock.live import protocol
 from penstock.live.client import address
 from penstock.live.client.transfer import SLICE
-from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
@@ -40,6 +39,7 @@ from penstock.live.core.events import (
     ReportEvent,
     YieldEvent,
 )
+from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
     TOO_MANY,

@@ -17,9 +17,8 @@ from penstock.campaign import BOUND
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.beyond.experiments import FAMILIES, OBJECTIVES, SCALES, THEIRS, Mean, by_setting, campaign, table
-from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import COLOURS, panels
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, ClaimCheck, Drawing, Reproduction, Verdict, chosen
 
 Values = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 OUR_COLOURS: Final = {

@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from penstock.buffers.check import check_plan
-from penstock.buffers.execute import execute_plan
-from penstock.buffers.plan import DYNAMIC, STATIC
+from penstock.buffers.plan import DYNAMIC, STATIC, execute_plan
 from penstock.buffers.theorems import alone, alone_by_program, averaged, reachable, split, wandering
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.tolerances import CLAIM_CLOSE
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, BufferRows, mean_and_error
-from penstock.papers.claims import ClaimCheck, Verdict
+from penstock.papers.reproducing import ClaimCheck, Verdict
 
 ONE: Final = 1.0 + CLAIM_CLOSE
 """A stretch of 1, to a part in a million."""

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.buffers.advice import Verified
+from penstock.buffers.advice import BufferStrategy, Verified, measures, parts_of
 from penstock.buffers.plan import DYNAMIC, STATIC, BufferPlan
-from penstock.buffers.search import BufferStrategy, measures, parts_of
 from penstock.buffers.sizing import size
 from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment

@@ -14,8 +14,7 @@ from penstock.papers import trials
 from penstock.papers.buffers import figures
 from penstock.papers.buffers.claims import b1, b2, b3, b4, b5, b6
 from penstock.papers.buffers.experiments import APEX, PRINTED, SCALES, BufferRows, sets
-from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Verdict, chosen
 
 TITLE: Final = "Sizing and partitioning strategies for burst-buffers"
 EXAMPLES: Final[dict[str, Callable[[], Figure]]] = {

@@ -24,7 +24,7 @@ from penstock.papers.calciom.scenarios import (
     split,
 )
 from penstock.papers.drawing import panels
-from penstock.report.pictures import COLOURS
+from penstock.report.figures import COLOURS
 from penstock.report.plot import NAMED, draw_delta
 from penstock.theory.interference import Delta, Pair, delta_graph, expected_interference, someone_in_io
 

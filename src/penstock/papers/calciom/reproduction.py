@@ -14,8 +14,7 @@ from penstock.papers.calciom.figures import FIGURES, figure_1
 from penstock.papers.calciom.scenarios import SCALES
 from penstock.papers.calciom.six_calls import c7
 from penstock.papers.calciom.test_bed import as_simulated, live_figure, measured
-from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Verdict, chosen
 from penstock.testbed import bed as beds
 from penstock.testbed.live_pairs import LiveDelta
 from penstock.theory.interference import concurrency, running_jobs

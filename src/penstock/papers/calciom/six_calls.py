@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.model import PenstockError
-from penstock.papers.claims import ClaimCheck, Verdict
+from penstock.papers.reproducing import ClaimCheck, Verdict
 from penstock.testbed.processes import serving
 
 ROUNDS, SECONDS = 6, 0.15

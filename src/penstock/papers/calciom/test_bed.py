@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.papers.calciom.scenarios import FILES, CalciomScale
-from penstock.papers.claims import ClaimCheck, Verdict
-from penstock.report.pictures import STYLE
+from penstock.papers.reproducing import ClaimCheck, Verdict
+from penstock.report.figures import STYLE
 from penstock.report.plot import draw_delta, mark_live
 from penstock.testbed.bed import Bed
 from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as

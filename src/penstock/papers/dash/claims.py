@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import LAST_WEIGHT_EDGE
-from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.dash.batch_figures import Rows, chosen, loads_of, of_family, ratios, shares
 from penstock.papers.dash.chain_figures import relative, stretches
 from penstock.papers.dash.experiments import (
@@ -26,7 +25,7 @@ from penstock.papers.dash.experiments import (
     OPTIMAL,
     PERIODIC,
 )
-from penstock.papers.reproducing import Results
+from penstock.papers.reproducing import ClaimCheck, Results, Verdict, listed
 
 SMALL_WEIGHT: Final = 1.0
 LARGE_WEIGHT: Final = 3.0

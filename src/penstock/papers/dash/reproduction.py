@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from penstock.papers import trials
-from penstock.papers.claims import Verdict
 from penstock.papers.dash import batch_figures, chain_figures, experiments, theory_claims
 from penstock.papers.dash.batch_figures import Rows
 from penstock.papers.dash.claims import d5, d6, d7, d8, d9, d10, d11
 from penstock.papers.dash.experiments import CAMPAIGNS
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, Verdict, chosen
 
 ITEMS: Final = (*chain_figures.FIGURES, *batch_figures.FIGURES, "figureV.3", CLAIMS)
 TITLE: Final = "Dash: data-aware scheduling at higher scale"

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.numeric.tolerances import CLAIM_LIMIT, CLAIM_SAME
-from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import panels
+from penstock.papers.reproducing import ClaimCheck, Verdict
 from penstock.planning.partition import (
     Applications,
     Partition,

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from penstock.numeric.tolerances import CLAIM_SAME
-from penstock.papers.claims import ClaimCheck, Verdict, listed
 from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE, Sets
 from penstock.papers.distributed.figures import COLOURS, changes, name_of
+from penstock.papers.reproducing import ClaimCheck, Verdict, listed
 from penstock.planning.placement.heuristics import MCKP_SHARED
 
 ALLOCATIONS: Final = ("random", "static", "best-bdw", "n-sys", "tcpu")

@@ -18,12 +18,10 @@ from penstock.engine.scenarios import FIRST_END, simulate_placement
 from penstock.model import Curve, Workload
 from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
-from penstock.planning.placement.characteristics import Characteristics
-from penstock.planning.placement.heuristics import Heuristic, heuristics
-from penstock.planning.placement.oracle import best_placement
-from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves
+from penstock.planning.placement.allocation import Characteristics
+from penstock.planning.placement.heuristics import Heuristic, best_placement, heuristics
+from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, read_profiles
 from penstock.workloads.distributed import Distributed, distributed
-from penstock.workloads.profiles import read_profiles
 
 MEASURED: Final = "measured"
 BUILT_IN: Final = "io-nodes"

@@ -9,7 +9,6 @@ from typing import Final
 
 from penstock.model import InputError
 from penstock.papers import trials
-from penstock.papers.claims import Verdict
 from penstock.papers.distributed import claims, figures
 from penstock.papers.distributed.experiments import (
     BUILT_IN,
@@ -23,7 +22,7 @@ from penstock.papers.distributed.experiments import (
     sets_of,
     small_sets,
 )
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Verdict, chosen
 
 ITEMS: Final = ("figure1", "figure2", *(f"figure{number}" for number in range(5, 14)), "oracle", CLAIMS)
 TITLE: Final = "Scheduling distributed I/O resources in HPC systems"

@@ -6,8 +6,7 @@ import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_SAME
-from penstock.papers.claims import ClaimCheck, Verdict, listed
-from penstock.papers.reproducing import Results
+from penstock.papers.reproducing import ClaimCheck, Results, Verdict, listed
 from penstock.papers.revisiting.campaigns import OTHER_PARAMETERS, OTHERS, POLICIES, PRESSURES, WORKLOADS, YIELD_DRIVEN
 from penstock.papers.revisiting.figures import ratios, sorted_yields
 

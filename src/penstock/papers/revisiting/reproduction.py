@@ -7,8 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
-from penstock.papers.claims import Verdict
-from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, chosen
+from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, Verdict, chosen
 from penstock.papers.revisiting import table2
 from penstock.papers.revisiting.campaigns import CAMPAIGNS, SCALES
 from penstock.papers.revisiting.claims import apex_claims, synthetic_claims

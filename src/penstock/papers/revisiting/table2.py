@@ -11,8 +11,8 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from penstock.engine import Result, simulate
-from penstock.papers.claims import ClaimCheck, Verdict
 from penstock.papers.drawing import COLOURS, panels
+from penstock.papers.reproducing import ClaimCheck, Verdict
 from penstock.papers.revisiting.campaigns import POLICIES
 from penstock.policies import REGISTRY, expand, find
 from penstock.policies.policy import SHARING

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from penstock.engine.machine import Placement, checked_placement, curves_of
 from penstock.model import InputError, Workload
-from penstock.planning.placement.characteristics import Characteristics
+from penstock.planning.placement.allocation import Characteristics
 from penstock.planning.placement.heuristics import BOTH_STEPS, Heuristic
 
 ALLOCATION: Final = "tcpu"

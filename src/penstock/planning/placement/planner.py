@@ -18,9 +18,8 @@ from penstock.engine.machine import Placement, resources_of
 from penstock.engine.result import ApplicationResult, Result, finite
 from penstock.engine.scenarios import HORIZON, STEADY, require_measurable, simulate_placement, usable_policy
 from penstock.model import InputError, Workload
-from penstock.planning.placement.characteristics import LEVELS, Characteristics, Information
-from penstock.planning.placement.heuristics import Heuristic, counts_of, heuristics
-from penstock.planning.placement.oracle import best_placement, require_few
+from penstock.planning.placement.allocation import LEVELS, Characteristics, Information
+from penstock.planning.placement.heuristics import Heuristic, best_placement, counts_of, heuristics, require_few
 from penstock.policies.policy import Policy
 
 OBJECTIVES: Final[dict[str, Callable[[Result], float]]] = {
