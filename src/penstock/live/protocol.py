@@ -1,4 +1,4 @@
-"""The messages between applications and the coordinator, version 1, and their form on a socket.
+"""The messages between applications and the coordinator, version 2, and their form on a socket.
 
 A message is one JSON object on one line of UTF-8, at most `MESSAGE_BYTES` long with its newline; `type` names the
 message. A client's messages carry `seq`, which grows with every message of a connection; a reply carries the `seq` of
@@ -16,14 +16,23 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
-VERSION: Final = 1
+VERSION: Final = 2
+SERVED: Final = (1, 2)
+"""Versions that a coordinator serves. Version 1 lacks `ask`, `outlook` and `warned`, and the members that say so."""
 MESSAGE_BYTES: Final = 16_384
 """A longer line is refused, and the connection closed."""
 
+MOST_ROUNDS: Final = 10**9
+MOST_NODES: Final = 10**9
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
-Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1e30)]
+Rounds: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
+Nodes: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=MOST_NODES)]
+Bytes: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1e21)]
+Rate: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1e18)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1e10)]
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Label: TypeAlias = Annotated[str, msgspec.Meta(max_length=200)]
 Secret: TypeAlias = Annotated[str, msgspec.Meta(max_length=512)]
 
 # Why a message was refused: the `code` of an `Error`.
@@ -42,26 +51,37 @@ class _Message(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"
     """Unknown fields are ignored, so that a newer peer may add some."""
 
 
+class Credential(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A proof of who the client is, of a kind that the site checks."""
+
+    kind: Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
+    value: Annotated[str, msgspec.Meta(max_length=8192)]
+
+
 class Register(_Message, frozen=True):
     """An application registers; the connection is its own from then on. Answered by `Registered`."""
 
     seq: Count
     version: Count
     job: Name
-    nodes: Positive = 1
-    user: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    nodes: Nodes = 1
+    user: Label = ""
     """Shown to people. On a Unix socket the kernel tells who the client is."""
-    bandwidth: Amount | None = None
+    bandwidth: Rate | None = None
     """The most that it can use; default: its nodes times the bandwidth of one."""
-    elapsed: Amount = 0.0
+    elapsed: Seconds = 0.0
     """Seconds since its release, when it started to run."""
-    progress: Amount | None = None
+    progress: Seconds | None = None
     """Seconds of its dedicated run done in that time; default: all of it."""
-    lead: Amount = 0.0
+    lead: Seconds = 0.0
     """Seconds from now on that belong to no iteration, such as its start-up."""
-    whole: Amount | None = None
+    whole: Seconds | None = None
     """Seconds of its complete dedicated run, if known."""
     token: Secret = ""
+    group: Label = ""
+    """Version 2: the project or account that it belongs to. Shown to people."""
+    credential: Credential | None = None
+    """Version 2: a proof of who it is, where the site asks for one."""
 
 
 class Join(_Message, frozen=True):
@@ -74,6 +94,8 @@ class Join(_Message, frozen=True):
     operation: Count = 0
     """Its pending operation; 0 for none, then an operation that was pending has ended."""
     token: Secret = ""
+    credential: Credential | None = None
+    """Version 2: as in `Register`."""
 
 
 class Inform(_Message, frozen=True):
@@ -82,11 +104,17 @@ class Inform(_Message, frozen=True):
     seq: Count
     operation: Positive
     """Numbers the operations of the application, growing."""
-    volume: Amount
-    rounds: Positive = 1
+    volume: Bytes
+    rounds: Rounds = 1
     """How many equal rounds; the application can be paused between two of them."""
-    moved: Amount = 0.0
+    moved: Bytes = 0.0
     """What it has moved of the volume so far."""
+    bandwidth: Rate | None = None
+    """Version 2: the most that this operation can use; default: what the application can use."""
+    follows: Bytes = 0.0
+    """Version 2: bytes of the same I/O phase that the application will announce after this operation."""
+    store: Label = ""
+    """Version 2: the store that it uses; default: the one that the coordinator shares."""
 
 
 class Report(_Message, frozen=True):
@@ -94,7 +122,7 @@ class Report(_Message, frozen=True):
 
     seq: Count
     operation: Positive
-    moved: Amount
+    moved: Bytes
 
 
 class Yielded(_Message, frozen=True):
@@ -109,7 +137,7 @@ class Release(_Message, frozen=True):
 
     seq: Count
     operation: Positive
-    moved: Amount | None = None
+    moved: Bytes | None = None
     """What was moved in all; default: the volume."""
 
 
@@ -123,6 +151,15 @@ class Beat(_Message, frozen=True):
     """A sign of life, which renews the lease. Answered by the same message."""
 
     seq: Count
+
+
+class Ask(_Message, frozen=True):
+    """Version 2: who does I/O now, and how long would an operation like this one take? Answered by `Outlook`."""
+
+    seq: Count
+    volume: Bytes = 0.0
+    """Bytes of the operation that the application thinks of; 0 asks only who does I/O."""
+    rounds: Rounds = 1
 
 
 class Control(_Message, frozen=True):
@@ -144,6 +181,15 @@ class Registered(_Message, frozen=True, omit_defaults=False):
     """Seconds of silence after which the application loses its grant."""
     policy: str
     version: Count = VERSION
+    """The version that the coordinator speaks on this connection: the one of the client."""
+    longest_turn: Seconds | None = None
+    """Version 2: seconds for which an operation may use the store while others wait; None for no limit."""
+    longest_round: Seconds | None = None
+    """Version 2: seconds within which a pause must take effect, whatever the rounds; None for no limit."""
+    addresses: tuple[str, ...] = ()
+    """Version 2: further addresses of the coordinator, to try in this order when it does not answer here."""
+    observing: bool = False
+    """Version 2: the coordinator only observes: every grant is all that the operation can use."""
 
 
 class Grant(_Message, frozen=True):
@@ -170,6 +216,28 @@ class Forgotten(_Message, frozen=True):
     reason: str
 
 
+class Warned(_Message, frozen=True):
+    """Version 2: the application does something that the coordinator will act on if it goes on; `text` says what."""
+
+    text: str
+
+
+class Outlook(_Message, frozen=True, omit_defaults=False):
+    """Version 2: the answer to an `Ask`."""
+
+    seq: Count
+    bandwidth: float
+    """What all share, in bytes/s."""
+    moving: Count
+    """Operations that may move data now."""
+    waiting: Count
+    """Operations that wait for their turn."""
+    wait: float | None = None
+    """Seconds until the operation could start if nobody else came; None if that cannot be told."""
+    seconds: float | None = None
+    """Seconds until it could end if nobody else came; None if that cannot be told."""
+
+
 class Error(_Message, frozen=True):
     """A message was refused and changed nothing; `seq` is its number, 0 if that could not be read."""
 
@@ -185,8 +253,8 @@ class Answer(_Message, frozen=True):
     body: Any = None
 
 
-Request: TypeAlias = Register | Join | Inform | Report | Yielded | Release | Leave | Beat | Control
-Reply: TypeAlias = Registered | Grant | Left | Forgotten | Error | Answer | Beat
+Request: TypeAlias = Register | Join | Inform | Report | Yielded | Release | Leave | Beat | Ask | Control
+Reply: TypeAlias = Registered | Grant | Left | Forgotten | Warned | Outlook | Error | Answer | Beat
 
 _encoder: Final = msgspec.json.Encoder()
 _requests: Final[msgspec.json.Decoder[Request]] = msgspec.json.Decoder(Request)

@@ -20,6 +20,7 @@ from penstock.live.protocol import (
     MALFORMED,
     OUT_OF_ORDER,
     OVERSIZED,
+    VERSION,
     Error,
     Lines,
     Malformed,
@@ -112,6 +113,8 @@ class Peer(asyncio.Protocol):
         self.client: Client | None = None
         """The client that it speaks for."""
         self.is_control = False
+        self.version = VERSION
+        """The version of the protocol that the peer speaks."""
         self._transport: asyncio.Transport | None = None
         self._lines = Lines()
         self._seq = 0

@@ -42,10 +42,10 @@ from penstock.live.core.events import (
 from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
+    SERVED,
     TOO_MANY,
     UNEXPECTED,
     UNKNOWN,
-    VERSION,
     VERSION_UNKNOWN,
     Beat,
     Control,
@@ -214,8 +214,10 @@ class Server:
         peer.hang_up()
 
     def _introduce(self, peer: Peer, message: Introduction) -> None:
-        if message.version != VERSION:
-            raise Refused(VERSION_UNKNOWN, f"version {message.version} is not spoken here; expected {VERSION}")
+        if message.version not in SERVED:
+            spoken = " or ".join(map(str, SERVED))
+            raise Refused(VERSION_UNKNOWN, f"version {message.version} is not spoken here; expected {spoken}")
+        peer.version = message.version
         if isinstance(message, Control):
             if not peer.local or peer.uid not in (0, os.getuid()):
                 raise Refused(DENIED, "only whoever runs the coordinator may ask this; expected its user, or root")
@@ -268,7 +270,7 @@ class Server:
         """Make the connection the client's; the client is told after the next commit."""
         peer.client = client
         self._peers[client.number] = peer
-        reply = Registered(seq, client.number, key, self.settings.lease, self.core.policy.name)
+        reply = Registered(seq, client.number, key, self.settings.lease, self.core.policy.name, peer.version)
         self._after_commit.append(lambda: peer.say(reply))
 
     def _make_room(self, peer: Peer) -> None:
