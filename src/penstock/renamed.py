@@ -84,7 +84,7 @@ MODULES: Final = {
     "model.phases": "model.application",
     "model.points": "model.platform",
     "model.units": "model.parse_units",
-    "model.usage": "cli.used_fields",
+    "model.usage": "model.fields",
     "mpi.file": "live.mpi.file",
     "mpi.hints": "live.mpi.jobs",
     "mpi.jobs": "live.mpi.jobs",

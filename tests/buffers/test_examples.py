@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("", ".advice", ".check", ".execute", ".search", ".sizing")
+MODULES = ("", ".advice", ".check", ".plan", ".sizing")
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -254,9 +254,8 @@ def test_a_field_without_a_description_is_a_mistake() -> None:
     "name",
     [
         "model.parse_units",
-        "model.suggest",
+        "model.errors",
         "report.format_units",
-        "workloads.demo",
         "workloads.parameters",
         "workloads.synthetic",
     ],

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.live.core.core import Core
-from penstock.live.core.events import DisconnectEvent, InformEvent, RegisterEvent, YieldEvent
-from penstock.live.core.explaining import explain
+from penstock.live.core.events import DisconnectEvent, InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
+from penstock.live.core.explaining import explain, outlook
+from penstock.live.core.registry import NO_PLACE
 
 
 def core_of(policy, *volumes, bandwidth=10.0):
@@ -85,3 +86,36 @@ def test_by_number_and_by_name():
     assert core.registry.find("1")[0] is first
     assert core.registry.find("3")[0] is third
     assert core.registry.find("nobody") == []
+
+
+class TestOutlook:
+    """What an application is told before it posts an operation."""
+
+    def test_who_is_before_it(self):
+        core, (_, _, asking) = core_of("fcfs", 100.0, 50.0, 20.0)
+        core.enter(2.0, ReleaseEvent(asking, 1))
+        settle(core, 2.0)
+        # At 2 s, 80 of 100 bytes are left of the first and 50 of the second. Then its own 30 bytes take 3 s.
+        assert outlook(core, asking, 30.0, 1) == (1, 1, pytest.approx((13.0, 16.0)))
+
+    def test_nothing_is_posted(self):
+        core, (_, asking) = core_of("fair-share", 100.0, 40.0)
+        core.enter(1.0, ReleaseEvent(asking, 1))
+        settle(core, 1.0)
+        before = core.view().remaining.copy()
+        # Both at 5 bytes/s: its 40 bytes take 8 s beside the 90 that the other has left.
+        assert outlook(core, asking, 40.0, 4) == (1, 0, pytest.approx((0.0, 8.0)))
+        assert asking.place == NO_PLACE
+        assert asking.operation is None
+        assert core.view().remaining.tolist() == before.tolist()
+
+    def test_an_operation_that_is_pending(self):
+        core, (first, second) = core_of("fcfs", 100.0, 50.0)
+        assert outlook(core, second, 1e6, 1) == (1, 1, pytest.approx((9.0, 14.0)))
+        assert outlook(core, first, 0.0, 1) == (1, 1, pytest.approx((0.0, 9.0)))
+
+    def test_who_does_io_and_nothing_else(self):
+        core, (_, asking) = core_of("fair-share", 100.0, 40.0)
+        core.enter(1.0, ReleaseEvent(asking, 1))
+        settle(core, 1.0)
+        assert outlook(core, asking, 0.0, 1) == (1, 0, (None, None))

@@ -100,7 +100,7 @@ class Peer:
     # What may be sent
 
     def register(self) -> None:
-        self.say("register", nodes=self.draw.choice((1, 2**53)), job=self.draw.choice(("flood", "π 🙂", "é" * 200)))
+        self.say("register", nodes=self.draw.choice((1, 10**9)), job=self.draw.choice(("flood", "π 🙂", "é" * 200)))
         self.is_registered = True
 
     def right(self) -> None:
@@ -110,12 +110,12 @@ class Peer:
         elif not self.is_under_way:
             self.operation += self.draw.choice((1, 1, 1000))
             self.is_under_way = True
-            self.say("inform", operation=self.operation, volume=self.draw.choice((1.0, 1e30)), moved=1e30)
+            self.say("inform", operation=self.operation, volume=self.draw.choice((1.0, 1e21)), moved=1e21)
         else:
             self.draw.choice((self.report, self.release, self.beat))()
 
     def report(self) -> None:
-        self.say("report", operation=self.operation, moved=self.draw.choice((0.0, 3.0, 1e30)))
+        self.say("report", operation=self.operation, moved=self.draw.choice((0.0, 3.0, 1e21)))
 
     def release(self) -> None:
         self.is_under_way = False
@@ -199,9 +199,9 @@ class Peer:
             return
         key = self.draw.choice(("", "0" * 32, "é" * 512, f"{self.draw.getrandbits(128):032x}"))
         self.say("join", UNKNOWN, application=self.draw.choice((0, 1, 2, 2**53)), key=key, operation=self.draw.randrange(3))
-        self.say("register", VERSION_UNKNOWN, version=self.draw.choice((0, 2, 2**53)))
+        self.say("register", VERSION_UNKNOWN, version=self.draw.choice((0, 3, 2**53)))
         self.say("register", INVALID, bandwidth=self.draw.choice((0.0, 5e-324)))
-        self.say("register", INVALID, elapsed=1.0, progress=1e30)
+        self.say("register", INVALID, elapsed=1.0, progress=1e10)
         self.say("register", INVALID, job=self.draw.choice(("\0", "a\x1b[2J", "\u202e")))
 
     def ordered_wrongly(self) -> None:

@@ -2,18 +2,21 @@
 
 The words say what the policy wants the client to have, what it has, and who is served before it. The numbers are the columns
 that the policy declares to need, for every pending operation. The forecast runs the policy ahead from the present view as if
-no other client came: ask the policy, go to the next completion, ask again.
+no other client came: ask the policy, go to the next completion, ask again. `outlook` does so for an operation that a
+client only thinks of.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from penstock.live.core.core import Core
-from penstock.live.core.registry import NO_PLACE, Client
+from penstock.live.core.pending import PendingOperations
+from penstock.live.core.registry import NO_PLACE, Client, PendingOperation
 from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View
@@ -47,7 +50,7 @@ def explain(core: Core, client: Client) -> dict[str, Any]:
         "rate": rate,
         "target": target,
         "reason": _reason(core, client, target, rate),
-        "forecast": _forecast(core, client) if rate <= 0.0 and client.place != NO_PLACE else None,
+        "forecast": _start(core, client) if rate <= 0.0 and client.place != NO_PLACE else None,
         "columns": _columns(core),
         "under_way": _under_way(core),
     }
@@ -117,23 +120,75 @@ def _numbers(core: Core, view: View, place: int) -> dict[str, Any]:
     return {"application": owner.number, "job": owner.job, "rate": owner.in_force, "target": target, **numbers}
 
 
-def _forecast(core: Core, client: Client) -> float | None:
-    """Seconds until the client has bandwidth if no other client comes and all keep to their targets."""
-    pending, now = core.pending.copy(), core.now
-    place = client.place
+class Forecast(NamedTuple):
+    """Seconds from now until an operation may start and until it ends; None where that cannot be told."""
+
+    start: float | None
+    end: float | None
+
+
+class Prospects(NamedTuple):
+    """Who does I/O now, and what would become of an operation that is posted now."""
+
+    moving: int
+    waiting: int
+    forecast: Forecast
+
+
+def outlook(core: Core, client: Client, volume: float, rounds: int) -> Prospects:
+    """Tell a client who does I/O, and how long an operation would take it if it posted one now.
+
+    Args:
+        core: The core that the client is registered with.
+        client: The client. If it has an operation pending, the forecast is about that one.
+        volume: Bytes of the operation that it thinks of; 0 for none.
+        rounds: The rounds of that operation.
+
+    Returns:
+        How many operations may move data and how many wait; and the forecast, if no other client comes.
+    """
+    rates = core.pending.column("rate")
+    moving = int(np.count_nonzero(rates > 0.0))
+    waiting = core.pending.size - moving
+    if client.place != NO_PLACE:
+        return Prospects(moving, waiting, _forecast(core, core.pending.copy(), client.place))
+    if not volume > 0.0:
+        return Prospects(moving, waiting, Forecast(None, None))
+    operation = PendingOperation(client.last_operation + 1, volume, rounds, core.now)
+    visitor = msgspec.structs.replace(client, operation=operation)  # the client itself must not get a place
+    pending = core.pending.copy()
+    pending.post(visitor, 0.0, core.places.posting(core.now, visitor, operation))
+    return Prospects(moving, waiting, _forecast(core, pending, visitor.place))
+
+
+def _start(core: Core, client: Client) -> float | None:
+    return _forecast(core, core.pending.copy(), client.place).start
+
+
+def _forecast(core: Core, pending: PendingOperations, place: int) -> Forecast:
+    """What becomes of the operation at this place if no other client comes and all keep to their targets.
+
+    Args:
+        core: Has the policy and the present date.
+        pending: A copy of the pending operations, which is used up.
+        place: The row of the operation.
+    """
+    now, start = core.now, None
     for _ in range(min(MOST_STEPS, 2 * pending.size)):
         core.decider.ask(pending, now, core.registry.completed)
         rates = pending.column("target")
-        if rates[place] > 0.0:
-            return now - core.now
+        if start is None and rates[place] > 0.0:
+            start = now - core.now
         if not (rates > 0.0).any():
-            return None  # it waits for a planned turn or a periodic decision, not for other clients
+            break  # all wait for a planned turn or a periodic decision, not for other clients
         np.copyto(pending.column("rate"), rates)
         moving = np.flatnonzero(rates > 0.0)
         left = pending.column("remaining")[moving] / rates[moving]
         finisher = int(moving[np.argmin(left)])
         pending.move(float(left.min()))
         now += float(left.min())
+        if finisher == place:
+            return Forecast(start, now - core.now)
         if pending.take_out(finisher) == place:
             place = finisher
-    return None
+    return Forecast(start, None)

@@ -88,9 +88,13 @@ class Places:
         if client.place != NO_PLACE:
             self._pending.post_again(client.place, moved, now)
             return
+        self._pending.post(client, operation.moved, self.posting(now, client, operation))
+
+    def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
+        """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
         order, dedicated_seconds = self._turns.order, client.dedicated_seconds
         position = order.position(client.job)
-        posting = Posting(
+        return Posting(
             application=position if position is not None else order.size + client.number,
             turn=self._turns.turn_of(client),
             cap=client.cap,
@@ -106,7 +110,6 @@ class Places:
             rank=order.rank(client.job),
             transferring=client.transfer_seconds,
         )
-        self._pending.post(client, operation.moved, posting)
 
     def end_operation(self, now: float, client: Client, moved: float) -> None:
         """End the client's operation, of which `moved` bytes were moved."""

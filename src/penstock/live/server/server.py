@@ -39,6 +39,7 @@ from penstock.live.core.events import (
     ReportEvent,
     YieldEvent,
 )
+from penstock.live.core.explaining import outlook
 from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
@@ -47,6 +48,7 @@ from penstock.live.protocol import (
     UNEXPECTED,
     UNKNOWN,
     VERSION_UNKNOWN,
+    Ask,
     Beat,
     Control,
     Forgotten,
@@ -54,6 +56,7 @@ from penstock.live.protocol import (
     Join,
     Leave,
     Left,
+    Outlook,
     Register,
     Registered,
     Release,
@@ -190,12 +193,23 @@ class Server:
             raise Refused(UNKNOWN, f"application {client.number} is forgotten; expected to register anew")
         elif kind in EVENTS:
             self.core.enter(self.now(), EVENTS[kind](client, message))
+        elif isinstance(message, Ask):
+            self._answer(peer, client, message)
         elif isinstance(message, Beat):
             self.core.enter(self.clock.now(), BeatEvent(client))  # not the date of a decision, as none follows from it
             peer.say(message)
         else:
             assert isinstance(message, Leave)
             self._leave(peer, client, message)
+
+    def _answer(self, peer: Peer, client: Client, message: Ask) -> None:
+        """Answer a question about an operation; it changes nothing, and the lease is renewed."""
+        now = self.clock.now()
+        self.core.enter(now, BeatEvent(client))
+        self.core.advance(now)
+        seen = outlook(self.core, client, message.volume, message.rounds)
+        start, end = seen.forecast
+        peer.say(Outlook(message.seq, self.core.bandwidth, seen.moving, seen.waiting, start, end))
 
     def disconnected(self, peer: Peer) -> None:
         """A connection has ended."""
