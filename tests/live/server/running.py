@@ -126,7 +126,7 @@ class Raw:
 
     def register(self, job: str = "job", **fields: Any) -> dict[str, Any]:
         """Register, and return the answer."""
-        self.send("register", version=1, job=job, **fields)
+        self.send("register", **({"version": 1, "job": job} | fields))
         return self.until("registered")
 
     def refused(self) -> str:

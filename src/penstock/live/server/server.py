@@ -43,6 +43,7 @@ from penstock.live.core.explaining import outlook
 from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
+    INVALID,
     SERVED,
     TOO_MANY,
     UNEXPECTED,
@@ -191,6 +192,8 @@ class Server:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")
         elif client.number not in self.core.registry.clients:
             raise Refused(UNKNOWN, f"application {client.number} is forgotten; expected to register anew")
+        elif isinstance(message, Inform) and message.store:
+            raise Refused(INVALID, f"store {message.store!r} is not shared here; expected none, the coordinator's own")
         elif kind in EVENTS:
             self.core.enter(self.now(), EVENTS[kind](client, message))
         elif isinstance(message, Ask):
@@ -241,6 +244,9 @@ class Server:
             return
         if not peer.local and not hmac.compare_digest(message.token.encode(), self.token.encode()):
             raise Refused(DENIED, "the token is not right; expected the one in the coordinator's token file")
+        if message.credential is not None:
+            kind = message.credential.kind
+            raise Refused(DENIED, f"nobody checks a credential of kind {kind!r} here; expected none")
         if peer.client is not None or peer.is_control:
             raise Refused(UNEXPECTED, "this connection has an owner already; expected one connection an application")
         if isinstance(message, Register):
