@@ -70,7 +70,7 @@ MODULES: Final = {
     "coordinator.settings": "live.server.settings",
     "engine.asking": "engine.rates",
     "engine.buffering": "engine.machine",
-    "engine.buffers": "engine.buffer_turn",
+    "engine.buffers": "engine.buffer_rates",
     "engine.fill": "engine.trace",
     "engine.laws": "engine.faults",
     "engine.orders": "engine.kept_orders",

@@ -6,8 +6,14 @@ On request the engine checks after every event that
 - the volume of every operation is what has moved plus what remains, and neither is negative;
 - the progress of an application, in seconds, is at most the time since its release.
 
-`broken` does this in compiled code and writes the place and the value of the first fault into the state. `fault` makes the
-error text of it. The invariants of buffers are those of `penstock.engine.buffer_turn.broken_buffered`.
+With buffers it also checks that
+
+- no space holds less than 0 or more than its size;
+- what an application has written is in the store or in the buffer, and what was fetched for it is with the application or in
+  the buffer.
+
+`broken` and `broken_buffered` do this in compiled code and write the place and the value of the first fault into the state.
+`fault` makes the error text of it.
 """
 
 from __future__ import annotations
@@ -15,12 +21,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine import terms as outcomes
-from penstock.engine.state import BANDWIDTH, DONE, FAULT_SLOT, FAULT_VALUE, INDEX, NOW, STORES, State
-from penstock.engine.terms import INVARIANT_PROGRESS, INVARIANT_TIME, INVARIANT_VOLUME, Terms
+from penstock.engine.state import ACTIVE, BANDWIDTH, DONE, FAULT_SLOT, FAULT_VALUE, INDEX, NOW, STORES, State
+from penstock.engine.terms import INVARIANT_PROGRESS, INVARIANT_ROOM, INVARIANT_TIME, INVARIANT_VOLUME, Terms
+from penstock.engine.tier import Tier, progress_of
 from penstock.engine.transfers import CAP, PROGRESS, RELEASE, REMAINING, VOLUME
 from penstock.model import PolicyFault, Workload
 from penstock.numeric.compiled import inlined_kernel
-from penstock.numeric.tolerances import INVARIANT, TWO_ROUNDINGS
+from penstock.numeric.tolerances import COMPLETE, INVARIANT, TWO_ROUNDINGS
 from penstock.policies.guard import failure
 from penstock.policies.policy import Policy
 from penstock.policies.view import view_at
@@ -28,7 +35,10 @@ from penstock.policies.view import view_at
 
 @inlined_kernel
 def broken(state: State, terms: Terms, before: float) -> int:
-    """The first invariant that does not hold, or 0: volume posted = moved + remaining, progress ≤ elapsed, time."""
+    """The first invariant of `state` that does not hold, or 0; `before` is the date of the last event.
+
+    Of `terms` it uses the origin of dates, and whether applications use several stores.
+    """
     now, floats = state.clock[NOW], state.floats
     if now < before:
         return INVARIANT_TIME
@@ -53,8 +63,52 @@ def broken(state: State, terms: Terms, before: float) -> int:
     return 0
 
 
+@inlined_kernel
+def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> int:
+    """The first invariant of `state` and `tier` that does not hold, or 0; `before` is the date of the last event.
+
+    Of `terms` it uses the origin of dates and the bytes that a plan lends to reads.
+    """
+    now = state.clock[NOW]
+    if now < before:
+        return INVARIANT_TIME
+    for place in range(len(tier.spaces)):
+        space = tier.spaces[place]
+        state.clock[FAULT_VALUE] = space.content
+        owed = len(tier.strands) * terms.lent
+        if not -INVARIANT * space.peak - owed <= space.content <= space.capacity * (1.0 + INVARIANT):
+            return INVARIANT_ROOM
+    for strand in range(len(tier.strands)):
+        own = tier.strands[strand]
+        chain = state.own[own.index]
+        volume, known_to = chain.moved, 2.0 * terms.lent
+        if chain.status == ACTIVE:
+            volume += state.amounts[chain.cursor - 1] - own.left
+            known_to += COMPLETE * state.amounts[chain.cursor - 1]
+        left_it = own.direct_written + own.drained + own.outgoing
+        came = own.direct_read + own.prefetched
+        state.clock[FAULT_VALUE] = left_it + came - own.incoming
+        error = abs(state.clock[FAULT_VALUE] - volume)
+        state.counts[FAULT_SLOT] = max(0, state.transfers[strand].place)
+        if own.outgoing < 0.0 or own.incoming < -2.0 * terms.lent or error > INVARIANT * (left_it + came) + known_to:
+            return INVARIANT_VOLUME
+        state.clock[FAULT_VALUE] = progress_of(state, tier, own.index)
+        elapsed = max(0.0, now - chain.release)
+        if state.clock[FAULT_VALUE] > elapsed + INVARIANT * (elapsed + abs(now) + abs(terms.origin)):
+            return INVARIANT_PROGRESS
+    return 0
+
+
 def fault(outcome: int, state: State, workload: Workload, policy: Policy, *, on_resources: bool) -> PolicyFault:
-    """The error for an outcome of the kernel; `on_resources` says that rates are parts of an I/O resource, not bytes/s."""
+    """Make the error that a user sees when the kernel refuses to go on.
+
+    Args:
+        outcome: why the kernel returned (`penstock.engine.terms`): a refused rate, starvation or a broken invariant.
+        state: the state in which it stopped; it has the date, the place and the value of the fault.
+        workload: the workload of the run, for the names of applications.
+        policy: the policy of the run.
+        on_resources: whether rates are parts of an I/O resource, not bytes/s.
+    """
     why = _explain(outcome, state, workload, policy, on_resources)
     return PolicyFault(f"policy {policy.name}: at {float(state.clock[NOW])} s {why}")
 

@@ -11,8 +11,8 @@ next completion is found and how data move:
 - `stores`: transfers on a link or on I/O resources, at the rates of a `policy`, or in the order of a `key` that is kept
   (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation apply;
 - `virtual_time`: all have the same fraction of their caps (`penstock.engine.virtual_time`);
-- `tier`: buffers before the stores (`penstock.engine.buffer_turn`), at the rates of a `policy` or of a `plan`
-  (`penstock.engine.planned`), with `fill` for their trace.
+- `tier`: buffers before the stores (`penstock.engine.buffer_rates`, `buffer_flow` and `buffer_events`), at the rates of a
+  `policy` or of a `plan` (`penstock.engine.planned`), with `fill` for their trace.
 
 Cost of an event with n transfers on its store and m applications: log m for the heap of work ends, the cost of the policy,
 a look at the n rates that it gives, and the transfers that move. A kept order costs log n, virtual time log n.
@@ -27,17 +27,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.buffer_turn import (
-    apply_buffered,
-    broken_buffered,
-    decide_buffered,
-    find_next,
-    move_buffered,
-    record_fill,
-    settle_buffered,
-)
+from penstock.engine.buffer_events import apply_buffered
+from penstock.engine.buffer_flow import find_next, move_buffered, settle_buffered
+from penstock.engine.buffer_rates import decide_buffered, record_fill
 from penstock.engine.chain import end_operation, end_work, next_phase
-from penstock.engine.faults import broken
+from penstock.engine.faults import broken, broken_buffered
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rates import decide
