@@ -5,11 +5,14 @@ from __future__ import annotations
 import doctest
 import pkgutil
 from importlib import import_module
+from inspect import isfunction
 from types import ModuleType
 
 import pytest
 
-PACKAGES = ("numeric", "model", "policies", "engine", "theory")
+PACKAGES = ("numeric", "model", "policies", "engine", "theory", "buffers", "planning")
+SURFACES = ("policies", "engine", "theory", "buffers")
+"""Packages whose `__all__` is what users call."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -39,3 +42,7 @@ def test_examples_run(name: str) -> None:
 def test_public_classes_and_functions_have_examples() -> None:
     shown = {test.name.rpartition(".")[2] for name in modules() for test in examples(import_module(name))}
     assert {"Workload", "Platform", "Run", "Trace", "Buffering", "read", "simulate", "bounds", "optimum"} <= shown
+    for package in SURFACES:
+        home = import_module(f"penstock.{package}")
+        functions = {name for name in home.__all__ if isfunction(getattr(home, name))}
+        assert functions <= shown, package

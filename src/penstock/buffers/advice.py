@@ -64,7 +64,15 @@ class BufferStrategy:
         return f"{self.mode}, {self.policy}{waiting}"
 
     def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Result:
-        """Simulate the workload with a buffer of `size` bytes; `parts` are the shares of a buffer of size 1."""
+        """Simulate a workload with a buffer divided in this way.
+
+        Args:
+            workload: applications and platform.
+            size: bytes of the buffer.
+            parts: shares of a buffer of size 1, one per application.
+            capped: take speeds as min(b_k, B).
+            trace: record rates and contents.
+        """
         space: dict[str, Any] = {"shares": size * parts} if self.mode == STATIC else {"pool": size}
         return replay(workload, policy=self.policy, threshold=self.threshold, capped=capped, trace=trace, **space)
 
@@ -95,7 +103,7 @@ class BufferTrial:
 
 
 def measures(one: Result) -> dict[str, float]:
-    """The stretches of a run: by dates, as in the paper's claims, and by durations."""
+    """The stretches of the run `one`: by dates, as in the paper's claims, and by durations."""
     return {
         "max_stretch": one.max_stretch,
         "mean_stretch": one.mean_stretch,
@@ -109,14 +117,18 @@ def strategies(
     policies: Sequence[str] = POLICIES,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> tuple[BufferStrategy, ...]:
-    """All combinations, those with the first threshold and policy first."""
+    """All combinations of `modes`, `policies` and `thresholds`, those with the first threshold and policy first."""
     return tuple(
         BufferStrategy(mode, policy, threshold) for threshold in thresholds for policy in policies for mode in modes
     )
 
 
 def parts_of(plan: BufferPlan) -> Floats:
-    """The shares of a static plan as parts of its size; all 0 where no application needs a buffer."""
+    """The shares of a static `plan` as parts of its size; all 0 where no application needs a buffer.
+
+    Raises:
+        InputError: the plan has no shares.
+    """
     if plan.shares is None or plan.size is None:
         raise InputError("plan", f"it is {plan.mode} and {plan.status}; expected a static one with shares")
     return plan.shares / plan.size if plan.size > 0.0 else np.zeros(len(plan.shares))
@@ -135,12 +147,12 @@ def smallest_stretch(
     Args:
         workload: Applications and platform.
         size: Bytes.
-        parts: Shares of a buffer of size 1, one an application (see `parts_of`).
+        parts: Shares of a buffer of size 1, one per application (see `parts_of`).
         tried: The strategies.
         capped: Take speeds as min(b_k, B).
 
     Returns:
-        One trial a strategy, smallest stretch first; strategies whose stretches differ only by rounding stay in order.
+        One trial per strategy, smallest stretch first; strategies whose stretches differ only by rounding stay in order.
     """
     found = [trial(workload, strategy, parts, capped, size) for strategy in tried]
     return sorted(found, key=lambda one: round(one.stretch, DIGITS))
@@ -190,7 +202,7 @@ def smallest_size(
 
 
 def trial(workload: Workload, strategy: BufferStrategy, parts: Floats, capped: bool, size: float) -> BufferTrial:
-    """Run one strategy with a buffer of `size` bytes."""
+    """Run one `strategy` on a `workload` with a buffer of `size` bytes; `parts` and `capped` as for `BufferStrategy.run`."""
     return BufferTrial(strategy, size, strategy.run(workload, size, parts, capped=capped))
 
 
@@ -272,9 +284,9 @@ class Advice:
         return all(plan.status == OPTIMAL for plan in self.plans.values())
 
     def size_of(self, mode: str) -> float | None:
-        """The size that the advice is about, in bytes; None if there is none.
+        """The size in bytes that the advice is about, for a `mode`, "static" or "dynamic"; None if there is none.
 
-        The asked size, the size found for the asked stretch, or the smallest size for a stretch of 1.
+        It is the asked size, the size found for the asked stretch, or the smallest size for a stretch of 1.
         """
         if self.asked_size is not None:
             return self.asked_size
@@ -384,7 +396,13 @@ def _ceiling(plan: BufferPlan) -> float:
 
 
 def parts_for(workload: Workload, plans: dict[str, BufferPlan], *, capped: bool = False) -> Floats:
-    """Parts of a static buffer: in proportion to the plan's shares (004 §7.1), equal where there is no plan."""
+    """Parts of a static buffer: in proportion to the plan's shares (004 §7.1), equal where there is no plan.
+
+    Args:
+        workload: applications and platform.
+        plans: plans by mode; without a static one, its shares are computed.
+        capped: take speeds as min(b_k, B).
+    """
     plan = plans.get(STATIC) or smallest_buffer(workload, STATIC, capped=capped)
     if plan.status != OPTIMAL:
         return np.full(len(workload.applications), 1.0 / len(workload.applications))
@@ -394,5 +412,13 @@ def parts_for(workload: Workload, plans: dict[str, BufferPlan], *, capped: bool 
 def stretch_by_size(
     workload: Workload, modes: Sequence[str], sizes: Sequence[float], parts: Floats, *, capped: bool = False
 ) -> dict[str, list[BufferTrial]]:
-    """Runs with fair sharing and buffers of these sizes, by mode (004 Figure 8)."""
+    """Run a workload with fair sharing and buffers of several sizes, by mode (004 Figure 8).
+
+    Args:
+        workload: applications and platform.
+        modes: which of `static` and `dynamic`.
+        sizes: bytes of the buffers.
+        parts: shares of a buffer of size 1, one per application.
+        capped: take speeds as min(b_k, B).
+    """
     return {mode: [trial(workload, BufferStrategy(mode), parts, capped, size) for size in sizes] for mode in modes}

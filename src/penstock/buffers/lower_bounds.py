@@ -68,6 +68,13 @@ def largest_backlog(demand: FullSpeedTimeline) -> Backlog:
 
     Returns:
         The backlog in bytes and its dates. Linear time.
+
+    Example:
+        >>> from penstock.buffers import full_speed_timeline
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> largest_backlog(full_speed_timeline(Workload(Platform(2.0), (writer,))))  # 4 of 8 bytes leave within 2 s
+        Backlog(size=4.0, begin=4.0, end=6.0)
     """
     content = backlog(demand)
     last = int(np.argmax(content))
@@ -76,7 +83,7 @@ def largest_backlog(demand: FullSpeedTimeline) -> Backlog:
 
 
 def backlog(demand: FullSpeedTimeline) -> Floats:
-    """Q at each event, in bytes; reads do not count."""
+    """Q at each event of the `demand`, in bytes; reads do not count."""
     room = demand.workload.platform.write_limit * demand.lengths
     return backlog_after(demand.writes.arriving() - room)
 
@@ -94,6 +101,15 @@ def size_bound(workload: Workload, stretch: float, *, capped: bool = False) -> f
 
     Raises:
         InputError: The stretch is below 1 or not finite.
+
+    Example:
+        At full speed the application ends at 6 s. With a stretch of 1.25 it may end at 7.5 s: 3 bytes more leave in time.
+
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> workload = Workload(Platform(2.0), (writer,))
+        >>> size_bound(workload, 1.0), size_bound(workload, 1.25)
+        (4.0, 1.0)
     """
     if not 1.0 <= stretch < np.inf:
         raise InputError("stretch", f"{stretch} is out of range; expected a number, 1 or more")
@@ -113,6 +129,15 @@ def stretch_bound(workload: Workload, size: float, *, capped: bool = False) -> f
 
     Raises:
         InputError: The size is negative or not finite.
+
+    Example:
+        Without a buffer the application ends at 8 s instead of 6 s.
+
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> workload = Workload(Platform(2.0), (writer,))
+        >>> round(stretch_bound(workload, 0.0), 4), round(stretch_bound(workload, 4.0), 4)
+        (1.3333, 1.0)
     """
     if not 0.0 <= size < np.inf:
         raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")

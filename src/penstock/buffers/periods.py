@@ -36,9 +36,9 @@ from penstock.numeric.tolerances import PLAN_DATE_S, SAME_TIME_S
 
 
 def busy_periods(demand: FullSpeedTimeline) -> Ints:
-    """The busy periods: a row each, with the events at which it begins and ends. Outside them the buffer is empty.
+    """The busy periods of the `demand`: a row each, with the events at which it begins and ends. Linear time.
 
-    Linear time.
+    Outside them the buffer is empty.
     """
     writing, reading = _asked(demand.writes, demand.write_cap), _asked(demand.reads, demand.read_cap)
     net = (writing + reading - 1.0) * demand.lengths
@@ -47,7 +47,7 @@ def busy_periods(demand: FullSpeedTimeline) -> Ints:
 
 
 def one_period(demand: FullSpeedTimeline) -> Ints:
-    """The whole time as one period."""
+    """The whole time of the `demand` as one period."""
     return np.array([[0, len(demand.events) - 1]])
 
 
@@ -111,7 +111,7 @@ class Strands:
         return len(self.period)
 
     def chosen(self, which: NDArray[np.bool_]) -> Strands:
-        """Some of them."""
+        """The strands for which `which` is true."""
         return replace(self, **{field.name: getattr(self, field.name)[which] for field in fields(self)})
 
 
@@ -125,7 +125,7 @@ class StrandParts:
 
 
 def strands_of(demand: FullSpeedTimeline, periods: Ints) -> tuple[Strands, StrandParts]:
-    """The strands of the periods, and the operations in them."""
+    """The strands of the `demand` in the `periods`, and the operations in them."""
     found = [_one_direction(demand, operations, periods) for operations in (demand.writes, demand.reads)]
     (writes, write_parts), (reads, read_parts) = found
     columns = {f.name: np.concatenate([getattr(writes, f.name), getattr(reads, f.name)]) for f in fields(Strands)}
@@ -155,10 +155,10 @@ def _one_direction(demand: FullSpeedTimeline, operations: Operations, periods: I
 
 
 def undisputed(demand: FullSpeedTimeline, strands: Strands, periods: int) -> NDArray[np.bool_]:
-    """Which strands have their period for themselves, and lie within the life of their application.
+    """Which `strands` of the `demand` have their period for themselves, and lie within the life of their application.
 
     They need no decision: with writes as early and reads as late as possible, the content is lowest at every moment (004
-    §5.2). Nine in ten periods of the workloads of 004 §7 are of this kind.
+    §5.2). Nine in ten periods of the workloads of 004 §7 are of this kind. `periods` is the number of periods.
     """
     alone = np.bincount(strands.period, minlength=periods)[strands.period] == 1
     writes = ~strands.reading & (strands.last <= demand.end[strands.owner])
@@ -181,7 +181,7 @@ class StrandSteps:
 
     @classmethod
     def of(cls, demand: FullSpeedTimeline, strands: Strands) -> StrandSteps:
-        """The intervals of the strands."""
+        """The intervals of the `strands` of the `demand`."""
         strand, at = spread(strands.first, strands.last)
         owner, reading = strands.owner[strand], strands.reading[strand]
         asked = demand.cumulated(reading, owner, at + 1) - demand.cumulated(reading, owner, at)

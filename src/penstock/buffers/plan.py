@@ -153,7 +153,10 @@ class BufferPlan:
         return np.diff(write, axis=0) / seconds, np.diff(read, axis=0) / seconds
 
     def to_dict(self, *, rates: bool = True) -> dict[str, Any]:
-        """The plan for JSON: seconds, bytes and bytes/s. A rate holds from its date to the next one of its application."""
+        """The plan for JSON: seconds, bytes and bytes/s; with `rates`, also the rates of each application.
+
+        A rate holds from its date to the next one of its application.
+        """
         made = self.demand
         return {
             "mode": self.mode,

@@ -95,7 +95,7 @@ class SizingProgram:
 
 
 def static_program(problem: SizingProblem) -> SizingProgram:
-    """Minimise the S of a static buffer."""
+    """Write the `problem` as the program that minimises the S of a static buffer."""
     transfers = _Transfers(problem)
     least = problem.least_shares / transfers.unit
     shares = transfers.assembly.add_columns(least, np.full(len(least), np.inf))
@@ -109,7 +109,7 @@ def static_program(problem: SizingProblem) -> SizingProgram:
 
 
 def dynamic_program(problem: SizingProblem) -> SizingProgram:
-    """Minimise the S of a dynamic buffer."""
+    """Write the `problem` as the program that minimises the S of a dynamic buffer."""
     transfers = _Transfers(problem)
     transfers.add_contents(*problem.low_points())
     transfers.bound_bandwidths()
@@ -118,10 +118,10 @@ def dynamic_program(problem: SizingProblem) -> SizingProgram:
 
 
 def least_inflow_program(problem: SizingProblem, most: float) -> tuple[Program, int, Ints]:
-    """Minimise the bandwidth that the buffer needs, whatever its size.
+    """Write the `problem` as the program that minimises the bandwidth that the buffer needs, whatever its size.
 
     Returns:
-        The program, the column of the bandwidth, and the rows of the inflow, one an interval. The bandwidth is in parts of
+        The program, the column of the bandwidth, and the rows of the inflow, one per interval. The bandwidth is in parts of
         the `most` that can ever flow in: in bytes/s its coefficients would be so small that HiGHS drops them.
     """
     transfers = _Transfers(replace(problem, inflow=None))

@@ -168,7 +168,7 @@ def _smallest_shares(sizing: SizingProgram, solver: Solver, smallest: Solution) 
 
 
 def late_read(demand: FullSpeedTimeline) -> Obstacle | None:
-    """The first read that cannot be in time; None if all can. Linear time."""
+    """The first read of the `demand` that cannot be in time; None if all can. Linear time."""
     limit = demand.workload.platform.read_limit
     needed = np.concatenate([[0.0], np.cumsum(demand.reads.arriving())])
     spare = limit * (demand.events - demand.origin + demand.shifts) - needed
@@ -192,7 +192,7 @@ def late_read(demand: FullSpeedTimeline) -> Obstacle | None:
 
 
 def slow_buffer(problem: SizingProblem) -> Obstacle:
-    """Where the buffer's own bandwidth leaves no solution: the bandwidth that would be enough, and when it is needed."""
+    """Where the buffer's own bandwidth leaves the `problem` no solution: how much would be enough, and when it is needed."""
     demand = problem.demand
     most = _most_inflow(demand)
     program, bandwidth, rows = least_inflow_program(problem, most)
@@ -229,7 +229,7 @@ class Contents:
 
     @classmethod
     def of(cls, demand: FullSpeedTimeline, strands: Strands, steps: StrandSteps, moved: Floats) -> Contents:
-        """The contents that follow from the bytes that each step has `moved`."""
+        """The contents that follow from the bytes that each of the `steps` of the `strands` of the `demand` has `moved`."""
         strand, event = spread(strands.first, strands.last + 1)
         begins, ends = event == strands.first[strand], event == strands.last[strand]
         change = np.zeros(len(event))
@@ -262,7 +262,10 @@ class Contents:
         )
 
     def peaks(self, applications: int, counted: NDArray[np.bool_] | None = None) -> Floats:
-        """Largest content of each application, both directions together, where they are `counted` (default: everywhere)."""
+        """Largest content of each of so many `applications`, in bytes, both directions together.
+
+        Only the entries that are `counted` count; by default all do.
+        """
         chosen = slice(None) if counted is None else counted
         events = int(self.event.max(initial=0)) + 1
         keys, place = np.unique(self.owner[chosen] * events + self.event[chosen], return_inverse=True)
@@ -272,12 +275,12 @@ class Contents:
         return peaks
 
     def shares(self, demand: FullSpeedTimeline) -> Floats:
-        """Largest content of each application while it lives: the share that it needs."""
+        """Largest content of each application of the `demand` while it lives: the share that it needs, in bytes."""
         alive = (demand.begin[self.owner] <= self.event) & (self.event <= demand.end[self.owner])
         return self.peaks(len(demand.begin), alive)
 
     def filling(self, demand: FullSpeedTimeline, shares: Floats | None) -> Filling:
-        """The buffer over time."""
+        """The buffer of the `demand` over time; with `shares` in bytes, each is in use while its application lives."""
         events = len(demand.events)
         content = summed(self.event, self.amount, events)
         if shares is None:
@@ -296,7 +299,10 @@ class Contents:
         return Filling(demand.events, content, before, after + living)
 
     def flows(self, demand: FullSpeedTimeline) -> tuple[tuple[Flow, ...], tuple[Flow, ...]]:
-        """For each application the data written to the file system, W∞ − content, and read from it, R∞ + content."""
+        """For each application of the `demand` the data written to the file system and read from it.
+
+        These are W∞ − content and R∞ + content.
+        """
         written, read = (
             operations.flows(len(demand.begin), self.owner[mine], self.event[mine], sign * self.amount[mine])
             for operations, mine, sign in ((demand.writes, ~self.reading, -1.0), (demand.reads, self.reading, 1.0))

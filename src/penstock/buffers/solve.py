@@ -68,18 +68,18 @@ class Assembly:
         self.rows = 0
 
     def add_columns(self, low: Floats, high: Floats) -> Ints:
-        """Add columns with these bounds and return their numbers."""
+        """Add columns with the bounds `low` and `high`, and return their numbers."""
         self._low.append(low)
         self._high.append(high)
         self.columns += len(low)
         return np.arange(self.columns - len(low), self.columns)
 
     def at_most(self, right: Floats) -> Ints:
-        """Add rows whose sums are at most these right-hand sides, and return their numbers."""
+        """Add rows whose sums are at most `right`, their right-hand sides, and return their numbers."""
         return self._add_rows(np.full(len(right), -np.inf), right)
 
     def exactly(self, right: Floats) -> Ints:
-        """Add rows whose sums equal these right-hand sides, and return their numbers."""
+        """Add rows whose sums equal `right`, their right-hand sides, and return their numbers."""
         return self._add_rows(right, right)
 
     def _add_rows(self, low: Floats, high: Floats) -> Ints:
@@ -89,11 +89,11 @@ class Assembly:
         return np.arange(self.rows - len(low), self.rows)
 
     def put(self, rows: Ints, columns: Ints | int, values: Floats | float) -> None:
-        """Enter a value in each of the rows, in the column beside it. Values in the same place add up."""
+        """Enter `values` in the `rows`, each in the entry of `columns` beside it. Values in the same place add up."""
         self._entries.append((rows, np.broadcast_to(columns, rows.shape), np.broadcast_to(values, rows.shape)))
 
     def program(self, minimised: Ints) -> Program:
-        """The program that minimises the sum of these columns."""
+        """The program that minimises the sum of the columns `minimised`."""
         low = np.concatenate(self._low)
         cost = np.zeros(len(low))
         cost[minimised] = 1.0
@@ -146,7 +146,11 @@ def solve_program(program: Program) -> Solution:
 
 
 class Solver:
-    """HiGHS with one program, whose cost and bounds can change from one solution to the next."""
+    """HiGHS with one program, whose cost and bounds can change from one solution to the next.
+
+    Args:
+        program: the program; its rows stay.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -182,7 +186,7 @@ class Solver:
         )
 
     def limit(self, column: int, high: float) -> None:
-        """Set the upper bound of a column. The last solution must satisfy it."""
+        """Set the upper bound of a `column` to `high`. The last solution must satisfy it."""
         self._high[column] = high
         self._highs.changeColBounds(column, float(self._program.low[column]), high)
 

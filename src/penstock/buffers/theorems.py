@@ -67,6 +67,12 @@ def alone(application: Application, platform: Platform, *, capped: bool = False)
 
     Returns:
         The peak in bytes and the flows.
+
+    Example:
+        >>> from penstock.model import Application, Platform
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> alone(writer, Platform(2.0)).peak
+        4.0
     """
     demand = full_speed_timeline(Workload(platform, (application,)), capped=capped)
     writes, reads = demand.flows(demand.writes)[0], demand.flows(demand.reads)[0]
@@ -87,6 +93,12 @@ def alone_by_program(application: Application, platform: Platform, *, capped: bo
 
     Returns:
         The peak in bytes; None if reads cannot be in time.
+
+    Example:
+        >>> from penstock.model import Application, Platform
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> round(alone_by_program(writer, Platform(2.0)), 6)
+        4.0
     """
     demand = full_speed_timeline(Workload(platform, (application,)), capped=capped)
     unit, seconds, last = demand.unit, demand.lengths, len(demand.events) - 1
@@ -118,21 +130,62 @@ def alone_by_program(application: Application, platform: Platform, *, capped: bo
 
 
 def least_written(demand: FullSpeedTimeline, application: int, size: float) -> Flow:
-    """W^S: the least that an application must have written to the file system with a buffer of `size` bytes (figure 6)."""
+    """W^S: the least that an application must have written to the file system (004 figure 6).
+
+    Args:
+        demand: the workload at full speed.
+        application: its position in the workload.
+        size: bytes of the buffer that it has for itself.
+
+    Example:
+        8 bytes are written from 4 s to 6 s. With a buffer of 6 bytes, and 2 bytes/s of file system, 2 must be out by 6 s.
+
+        >>> from penstock.buffers import full_speed_timeline
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> flow = least_written(full_speed_timeline(Workload(Platform(2.0), (writer,))), 0, 6.0)
+        >>> float(flow.at(6.0)), float(flow.at(5.0))
+        (2.0, 0.0)
+    """
     writes = demand.flows(demand.writes)[application]
     beyond = Flow(writes.dates, writes.amounts - size).clipped(0.0, np.inf)
     return beyond.in_advance(float(demand.write_cap[application]))
 
 
 def most_read(demand: FullSpeedTimeline, application: int, size: float) -> Flow:
-    """R^S: the most that an application can have read from the file system with a buffer of `size` bytes (figure 7)."""
+    """R^S: the most that an application can have read from the file system (004 figure 7).
+
+    Args:
+        demand: the workload at full speed.
+        application: its position in the workload.
+        size: bytes of the buffer that it has for itself.
+
+    Example:
+        8 bytes are read from 4 s to 6 s. A buffer of 6 bytes can hold no more than that by 4 s.
+
+        >>> from penstock.buffers import full_speed_timeline
+        >>> from penstock.model import Application, Platform, Workload
+        >>> reader = Application.of("a", [("work", 4.0), ("read", 8.0)], bandwidth=4.0)
+        >>> flow = most_read(full_speed_timeline(Workload(Platform(2.0), (reader,))), 0, 6.0)
+        >>> float(flow.at(4.0)), float(flow.at(6.0))
+        (6.0, 8.0)
+    """
     reads = demand.flows(demand.reads)[application]
     room = Flow(reads.dates, reads.amounts + size).clipped(0.0, reads.total)
     return room.throttled(float(demand.read_cap[application]))
 
 
 def averaged(plan: BufferPlan) -> BufferPlan:
-    """The plan with the mean rates from each event of its workload to the next (Theorem 1); size and shares stay."""
+    """The `plan` with the mean rates from each event of its workload to the next (Theorem 1); size and shares stay.
+
+    Example:
+        >>> from penstock.buffers import check_plan
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> plan = wandering(Workload(Platform(2.0), (writer,)), "static", seed=1)
+        >>> check_plan(averaged(plan)).holds, averaged(plan).size == plan.size
+        (True, True)
+    """
     events = full_speed_timeline(plan.workload, capped=plan.demand.capped).events
     return replace(
         plan,
@@ -144,8 +197,23 @@ def averaged(plan: BufferPlan) -> BufferPlan:
 def wandering(workload: Workload, mode: str, seed: int, *, pieces: int = 3, room: float = 1.5) -> BufferPlan:
     """A schedule of stretch 1 whose rates vary between events, for a small feasible workload without B_BB.
 
-    The intervals between events are cut into `pieces` at random dates. The data that move in each are a random vertex of all
-    that a buffer of `room` times the smallest size allows. The size of the plan is what they take.
+    The intervals between events are cut into pieces at random dates. The data that move in each piece are a random vertex of
+    all that a buffer of `room` times the smallest size allows. The size of the plan is what they take.
+
+    Args:
+        workload: applications and platform.
+        mode: "static" or "dynamic".
+        seed: of the random numbers.
+        pieces: into how many pieces each interval is cut.
+        room: size of the buffer, in parts of the smallest one.
+
+    Example:
+        >>> from penstock.buffers import check_plan
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> plan = wandering(Workload(Platform(2.0), (writer,)), "dynamic", seed=1)
+        >>> check_plan(plan).holds, 4.0 <= round(plan.size, 3) <= 1.5 * 4.0
+        (True, True)
     """
     random = np.random.default_rng(seed)
     best = size(workload, mode)
@@ -189,7 +257,7 @@ def _finer(demand: FullSpeedTimeline, pieces: int, random: np.random.Generator) 
 
 
 def instance(integers: Sequence[int], groups: int, stretch: float) -> Workload:
-    """The workload of Theorem 2 for these integers."""
+    """The workload of Theorem 2 for these `integers`, in so many `groups`, and a `stretch` above 1."""
     size, seconds = _terms(integers, groups, stretch)
     return Workload(
         Platform(size),
@@ -222,7 +290,10 @@ def split(integers: Sequence[int], groups: int) -> list[list[int]] | None:
 
 
 def reachable(integers: Sequence[int], groups: int, stretch: float) -> bool:
-    """Whether the workload of Theorem 2 can keep the stretch without a buffer, by trying all orders of its reads."""
+    """Whether the workload of Theorem 2 can keep the `stretch` without a buffer, by trying all orders of its reads.
+
+    `integers` and `groups` are those of `instance`.
+    """
     size, _ = _terms(integers, groups, stretch)
     if len(integers) > MOST_ORDERED:
         raise InputError("integers", f"{len(integers)} are too many to try all orders; expected {MOST_ORDERED} at most")

@@ -40,7 +40,7 @@ class Flow:
     amounts: Floats
 
     def at(self, dates: Floats) -> Floats:
-        """Bytes moved until each of the dates."""
+        """Bytes moved until each of the `dates`, in seconds."""
         return np.interp(dates, self.dates, self.amounts)
 
     @property
@@ -88,7 +88,10 @@ class Flow:
 
 
 def backlog_after(net: Floats, first: float = 0.0) -> Floats:
-    """The backlog at the start and after each step, where `net` arrives less what can leave; it never falls below 0."""
+    """The backlog in bytes, `first` at the start and then after each step, where `net` arrives less what can leave.
+
+    It never falls below 0.
+    """
     return np.fromiter(accumulate(net.tolist(), lambda left, change: max(0.0, left + change), initial=first), np.float64)
 
 
@@ -134,7 +137,14 @@ class Operations:
         return inside
 
     def flows(self, applications: int, owner: Ints, event: Ints, more: Floats) -> tuple[Flow, ...]:
-        """For each application the data it has moved, at the events of its operations, and `more` at others of an owner."""
+        """For each application the data it has moved, as a flow through the events of its operations.
+
+        Args:
+            applications: number of applications.
+            owner: applications for which further events count.
+            event: the events beside them.
+            more: bytes to add at each of these events.
+        """
         count = len(self.events)
         own = owner * count + event
         bounds = (self.owner * count + place for place in (self.start, self.stop))
@@ -154,7 +164,7 @@ class Operations:
         return np.cumsum(change)[:-1] * np.diff(self.events)
 
     def total(self, applications: int) -> Floats:
-        """Bytes of each application."""
+        """Bytes of each of so many `applications`."""
         return summed(self.owner, self.volume, applications)
 
     def _latest(self, owner: Ints, event: Ints) -> tuple[Ints, NDArray[np.bool_]]:
@@ -268,6 +278,13 @@ def full_speed_timeline(workload: Workload, *, capped: bool = False) -> FullSpee
 
     Raises:
         InputError: An application is released before the clock's start, or the workload has degradation or rounds.
+
+    Example:
+        >>> from penstock.model import Application, Platform, Workload
+        >>> writer = Application.of("a", [("work", 4.0), ("write", 8.0)], bandwidth=4.0)
+        >>> workload = Workload(Platform(2.0), (writer,))
+        >>> full_speed_timeline(workload).least_end.tolist(), full_speed_timeline(workload, capped=True).least_end.tolist()
+        ([6.0], [8.0])
     """
     _require_plain_link(workload)
     origin = workload.window[0] if workload.window else 0.0

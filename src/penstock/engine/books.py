@@ -11,13 +11,13 @@ from penstock.numeric.compiled import inlined_kernel
 
 
 def end_work(own: Any, seconds: float) -> None:
-    """Book a finished work phase of so many seconds."""
+    """Book a finished work phase of so many `seconds` in `own`."""
     own.done += seconds
     own.worked += seconds
 
 
 def end_operation(own: Any, volume: float, alone: float, io_seconds: float) -> None:
-    """Book a complete operation: `volume` moved, `alone` seconds by itself, `io_seconds` in fact."""
+    """Book a complete operation in `own`: `volume` moved, `alone` seconds by itself, `io_seconds` in fact."""
     own.done += alone
     own.moved += volume
     own.io_seconds += io_seconds
@@ -30,12 +30,15 @@ def end_operation(own: Any, volume: float, alone: float, io_seconds: float) -> N
 
 
 def progress_during(done: float, volume: float, remaining: float, cap: float) -> float:
-    """Progress in seconds within an operation: `done` before it, and what it has moved at its cap in bytes/s (000 eq. 6)."""
+    """Progress in seconds within an operation (000 eq. 6).
+
+    It is `done` seconds before the operation, and `volume` − `remaining` bytes of it at its `cap` in bytes/s.
+    """
     return done + (volume - remaining) / cap
 
 
 def mean_iteration(own: Any) -> float:
-    """ω in seconds; 0 before the first finished iteration."""
+    """ω of `own` in seconds; 0 before the first finished iteration."""
     return float(own.in_iterations / own.iterations) if own.iterations > 0 else 0.0
 
 

@@ -25,7 +25,7 @@ from penstock.numeric.arrays import Floats, Ints
 
 
 def carried(state: State, layout: Layout) -> Floats:
-    """Units that each store has carried so far, operations under way included, in a run without buffers."""
+    """Units that each store of the `layout` has carried so far in `state`, with operations under way; without buffers."""
     own = state.own
     active = own["status"] == ACTIVE
     if layout.placement is None:  # in virtual time, places are not up to date
@@ -39,7 +39,10 @@ def carried(state: State, layout: Layout) -> Floats:
 
 
 def carried_beside(state: State, tier: Tier, layout: Layout) -> Floats:
-    """The same in a run with buffers: what goes past them, what is drained and what is fetched ahead."""
+    """Units that each store of the `layout` has carried up to now in `state`, with the buffers of `tier`.
+
+    This is what goes past the buffers, what is drained from them and what is fetched into them.
+    """
     strands = tier.strands
     units = strands["direct_written"] + strands["drained"] + strands["direct_read"] + strands["prefetched"]
     stores = state.transfers["store"][: len(strands)]
@@ -130,7 +133,7 @@ class BufferResult:
         return None if self.fill is None else float(self.fill.total(self.fill.dates).max(initial=0.0))
 
     def use(self, index: int) -> BufferUse:
-        """The part of one application."""
+        """What the application at position `index` of the workload moved directly and through the buffer."""
         ways = {name: float(getattr(self, name)[index]) for name in THROUGH}
         if self.shares is None:
             return BufferUse(**ways)

@@ -23,7 +23,7 @@ from penstock.numeric.compiled import inlined_kernel
 
 @inlined_kernel
 def push(heap: Records, size: int, time: float, index: int) -> None:
-    """Add an entry to a binary heap of `size` entries, earliest first."""
+    """Add an entry of `time` and `index` to a binary `heap` of `size` entries, earliest first."""
     hole = size
     while hole > 0:
         above = (hole - 1) >> 1
@@ -38,7 +38,7 @@ def push(heap: Records, size: int, time: float, index: int) -> None:
 
 @inlined_kernel
 def pop(heap: Records, size: int) -> int:
-    """Take the earliest entry out of a binary heap of `size` entries; returns its index."""
+    """Take the earliest entry out of a binary `heap` of `size` entries; returns its index."""
     top = heap[0].index
     last = size - 1
     time, index = heap[last].time, heap[last].index
@@ -59,7 +59,7 @@ def pop(heap: Records, size: int) -> int:
 
 @inlined_kernel
 def begin_work(state: State, index: int, now: float, seconds: float) -> None:
-    """The application works for so long."""
+    """Let application `index` work for so many `seconds` from `now` on; the end of its work enters the heap of `state`."""
     own = state.own[index]
     own.status = WORKING
     own.work_begin = now
@@ -76,9 +76,12 @@ def _amount(state: State, phase: int) -> float:
 
 @inlined_kernel
 def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
-    """Begin what the application does next; returns the volume of the operation it posts, 0 if it works or has ended.
+    """Begin at `now` what application `index` of `state` does next.
 
-    Operations of volume 0 are skipped. Where chains repeat, the first phase follows the last.
+    Operations of volume 0 are skipped. Where `terms` say that chains repeat, the first phase follows the last.
+
+    Returns:
+        The volume of the operation that it posts, in units; 0 if it works or has ended.
     """
     own = state.own[index]
     cursor, amount = own.cursor, own.upcoming
@@ -114,7 +117,7 @@ def next_phase(state: State, terms: Terms, index: int, now: float) -> float:
 
 @inlined_kernel
 def end_work(state: State) -> int:
-    """The application on top of the heap has done its work; returns which."""
+    """Book the work of the application on top of the heap of `state`, which ends now; returns its index."""
     index = pop(state.queue, state.counts[HEAP])
     state.counts[HEAP] -= 1
     own = state.own[index]
@@ -124,7 +127,7 @@ def end_work(state: State) -> int:
 
 @inlined_kernel
 def end_operation(state: State, index: int, volume: float, alone: float, served: float) -> None:
-    """Book an operation that is complete.
+    """Book a complete operation of application `index` in `state`.
 
     `volume` is in units, `alone` the seconds it takes by itself, `served` the seconds in which its data moved.
     """

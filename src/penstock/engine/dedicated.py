@@ -43,13 +43,30 @@ class Dedicated:
 
 
 def dedicated(workload: Workload) -> Dedicated:
-    """The dedicated run of every application on one link; time linear in the number of phases."""
+    """Find what every application of the `workload` would do alone on one link. Time linear in the number of phases.
+
+    Example:
+        In a window of 20 s, one application computes for 4 s, writes 4 bytes at 2 bytes/s, and again.
+
+        >>> from penstock import Application, Platform, Workload
+        >>> chain = [("work", 4.0), ("io", 4.0)] * 2
+        >>> found = dedicated(Workload(Platform(2.0), (Application.of("a", chain),), (0.0, 20.0)))
+        >>> found.volume, found.operations, found.pressure
+        (8.0, 2, 0.2)
+    """
     layout = layout_of(workload, None)
     return dedicated_on(workload, layout, chains_of(workload, layout, layout.write_cap, layout.read_cap))
 
 
 def dedicated_on(workload: Workload, layout: Layout, chains: Chains, *, windowed: bool = True) -> Dedicated:
-    """The dedicated run of these chains; without the window's end unless `windowed`."""
+    """Find what the applications of the `workload` would do alone on the stores of the `layout`.
+
+    Args:
+        workload: the applications and the window.
+        layout: the stores that each of them uses.
+        chains: their phases, and the seconds that each phase takes alone.
+        windowed: whether the window ends what counts; else the latest end of an application does.
+    """
     starts = np.array([workload.start(application) + application.lead for application in workload.applications])
     first, lengths = chains.first, np.array(chains.lengths)
     # Sums inside each chain: over all chains together they would lose bits.

@@ -26,7 +26,7 @@ from penstock.policies.policy import FILL, HOLD
 
 @inlined_kernel
 def key_of(state: State, slot: int, key: Any) -> float:
-    """The key of the transfer in this place, now."""
+    """The `key` of the transfer in place `slot` of `state`, now."""
     return float(
         key(
             address(state.floats),
@@ -64,7 +64,7 @@ def _before(state: State, key: float, transfer: int, other_key: float, other: in
 
 @inlined_kernel
 def wait_in_order(state: State, store: int, key: float, transfer: int) -> None:
-    """Add a transfer to those that wait."""
+    """Add `transfer`, with this `key`, to those that wait on `store` of `state`."""
     here = state.stores[store]
     hole = here.waiting
     here.waiting += 1
@@ -217,7 +217,10 @@ def _choose(state: State, terms: Terms, trace: Records, store: int) -> None:
 
 @inlined_kernel
 def serve(state: State, terms: Terms, trace: Records, store: int, key: Any) -> None:
-    """Decide which transfers of the store move."""
+    """Decide which transfers of `store` move, in the order of the `key`, and write their rates into `state`.
+
+    `terms` say how keys are compared and how many are served. The `trace` gets the segments that end.
+    """
     here = state.stores[store]
     if here.moving + here.waiting > 0:
         state.counts[DECISIONS] += 1

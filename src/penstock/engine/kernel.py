@@ -361,7 +361,26 @@ def advance(
     plan: Any,
     fill: Any,
 ) -> int:
-    """Run until the limit, the event that the run stops at, or a fault; returns which (`penstock.engine.terms`)."""
+    """Run until the limit, the event that the run stops at, or a fault.
+
+    The arguments from `stores` on are parts of the run: None if the run has no such part.
+
+    Args:
+        state: the state of the run, which changes.
+        under: one record of `Terms`: limits and options.
+        trace: records for segments of constant rate; empty to record none.
+        stores: 0 for transfers on a link or on I/O resources.
+        policy: the compiled policy that is asked for rates.
+        key: the compiled key of a kept order.
+        restraints: 0 for limits by direction, rounds and degradation.
+        virtual_time: 0 for a run in virtual time.
+        tier: the buffers (`Tier`).
+        plan: amounts and dates (`Targets`), in place of a policy.
+        fill: records for the contents of the buffers; empty to record none.
+
+    Returns:
+        Why it returned: one of the outcomes of `penstock.engine.terms`.
+    """
     state = without_refcount(state)
     terms = under[0]
     turns = terms.turns
@@ -454,7 +473,7 @@ _PARTS: Final = KernelParts(
 
 
 def compiled_advance(parts: KernelParts) -> Callable[..., int]:
-    """`advance`, compiled for a run of these parts."""
+    """`advance`, compiled for a run of these `parts`."""
     return _compiled(tuple(part is not None for part in parts))
 
 

@@ -54,7 +54,7 @@ class Layout:
         return min(self.limits[1:]) < self.limits[0]
 
     def amounts(self, workload: Workload) -> Floats:
-        """The amounts of all phases, in seconds and units."""
+        """The amounts of all phases of the `workload`, one application after the other, in seconds and units."""
         amounts = np.concatenate([application.phases.amounts for application in workload.applications])
         if self.placement is None:
             return amounts
@@ -65,16 +65,32 @@ class Layout:
 
 
 def layout_of(workload: Workload, placement: Sequence[Sequence[int]] | None) -> Layout:
-    """How the applications use the machine; without a placement, one link."""
+    """Find how the applications of a workload use the machine.
+
+    Args:
+        workload: the applications and their platform.
+        placement: for each application the I/O resources it uses, numbered from 0; None for one link.
+
+    Raises:
+        InputError: if the placement does not fit the workload, or curves or the number of resources are missing.
+    """
     return _link(workload) if placement is None else _resources(workload, checked_placement(workload, placement))
 
 
 def placement_of(
     workload: Workload, given: Sequence[Sequence[int]] | Literal[False] | None
 ) -> Sequence[Sequence[int]] | None:
-    """The placement to run the workload with: the given one, else the workload's own; None for one link.
+    """Find the placement to run a workload with.
 
-    A workload of I/O resources that has no placement is refused, unless one link is asked for by False.
+    Args:
+        workload: the workload, which may have a placement of its own.
+        given: the placement to use, False for one link, or None for the workload's own.
+
+    Returns:
+        The placement, or None for one link.
+
+    Raises:
+        InputError: if the workload has I/O resources, but no placement is known.
     """
     if given is not None:
         return None if given is False else given
@@ -140,7 +156,11 @@ def _relative(given: list[float | None], bandwidth: Floats) -> Floats:
 
 
 def resources_of(workload: Workload) -> int:
-    """N, the number of I/O resources of the platform."""
+    """N, the number of I/O resources of the platform of the `workload`.
+
+    Raises:
+        InputError: if it is not given, or too large.
+    """
     if workload.platform.resources is None:
         raise InputError("platform", "the key 'resources' is missing; expected the number of I/O resources")
     if workload.platform.resources > MOST_RESOURCES:
@@ -150,7 +170,11 @@ def resources_of(workload: Workload) -> int:
 
 
 def curves_of(workload: Workload) -> Floats:
-    """b_j(n) in bytes/s: row j has the bandwidth of application j with 1, …, N resources."""
+    """b_j(n) in bytes/s: row j has the bandwidth of application j of the `workload` with 1, …, N resources.
+
+    Raises:
+        InputError: if an application has no curve.
+    """
     rows = []
     for index, application in enumerate(workload.applications):
         if application.curve is None:
@@ -161,7 +185,11 @@ def curves_of(workload: Workload) -> Floats:
 
 
 def checked_placement(workload: Workload, placement: Sequence[Sequence[int]]) -> Placement:
-    """The placement, if the resources it names are there."""
+    """The `placement` as tuples.
+
+    Raises:
+        InputError: if it does not name different I/O resources of the `workload` for each application.
+    """
     size = resources_of(workload)
     if len(placement) != len(workload.applications):
         expected = f"expected one for each of {len(workload.applications)} applications"
@@ -177,7 +205,7 @@ def checked_placement(workload: Workload, placement: Sequence[Sequence[int]]) ->
 
 
 def in_units(workload: Workload, layout: Layout) -> Workload:
-    """The workload as one store sees it: I/O in units, and a link that carries what a store does."""
+    """The `workload` as one store of the `layout` sees it: I/O in units, and a link that carries what a store does."""
     if layout.placement is None:
         return workload
     return Workload(
@@ -204,7 +232,15 @@ def _scaled(phases: Phases, bandwidth: float) -> Phases:
 
 
 def seconds_of_phases(kinds: Ints, amounts: Floats, lengths: Sequence[int], write: Floats, read: Floats) -> Floats:
-    """How long each phase of all applications takes alone, at these speeds of the applications."""
+    """How many seconds each phase of all applications takes alone.
+
+    Args:
+        kinds: the kind of each phase, one application after the other.
+        amounts: seconds of work, or units of I/O, of each phase.
+        lengths: phases of each application.
+        write: units/s at which each application writes.
+        read: units/s at which each application reads.
+    """
     writes, reads = (np.repeat(speed, lengths) for speed in (write, read))
     seconds: Floats = np.where(kinds == WORK, amounts, amounts / np.where(kinds == READ, reads, writes))
     return seconds
@@ -237,7 +273,7 @@ class Buffering:
     capped: bool = False
 
     def capacity(self, workload: Workload) -> Floats:
-        """Bytes of each space: one entry for a pool, else one an application.
+        """Bytes of each space for the `workload`: one entry for a pool, else one for each application.
 
         Raises:
             InputError: for sizes, a threshold or a number of shares that do not fit the workload.
@@ -264,7 +300,7 @@ class Buffering:
         return _sizes(shares, "shares[{}]")
 
     def speeds(self, layout: Layout) -> tuple[Floats, Floats]:
-        """Units/s at which applications write and read if nothing slows them down."""
+        """Units/s at which the applications of the `layout` write, and read, if nothing slows them down."""
         if self.capped:
             return np.minimum(layout.write_speed, layout.write_cap), np.minimum(layout.read_speed, layout.read_cap)
         return layout.write_speed, layout.read_speed
@@ -290,10 +326,15 @@ def _sizes(capacity: Floats, place: str) -> Floats:
 def buffering_of(
     workload: Workload, given: Buffering | Literal[False] | None, held: Collection[int] = ()
 ) -> Buffering | None:
-    """The given buffer, or the platform's if that has a size; None for no buffer.
+    """Find the buffer to run a workload with; None for no buffer.
 
     The platform's buffer is divided if the applications have shares. Shares of applications that certainly run at the same
-    time must fit into it. It is not known when the `held` ones start, so their shares do not count.
+    time must fit into it.
+
+    Args:
+        workload: the workload, whose platform may have a buffer.
+        given: the buffer to use, False for none, or None for the platform's, if that has a size.
+        held: positions of applications of which it is not known when they start; their shares do not count.
 
     Raises:
         InputError: if shares do not fit, or `given` is no buffer.

@@ -53,7 +53,13 @@ class Targets(NamedTuple):
     def of(
         cls, written: Sequence[tuple[Floats, Floats]], read: Sequence[tuple[Floats, Floats]], origin: float = 0.0
     ) -> Targets:
-        """From the dates and amounts of each application, and the date at which the clock starts."""
+        """Collect the targets of all applications.
+
+        Args:
+            written: for each application, dates in seconds and the bytes that should have been written by then.
+            read: the same for reads.
+            origin: the date at which the clock starts, in seconds.
+        """
         write_first, write_dates, write_amounts = _columns(written)
         read_first, read_dates, read_amounts = _columns(read)
         dates = np.concatenate([write_dates, read_dates])
@@ -88,7 +94,7 @@ TARGETS_TYPE: Final[Any] = types.NamedTuple(
 
 
 def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
-    """Start the clock at the origin, and have every strand on the link fetch its first read from then on."""
+    """Start the clock of `state` at `origin`, and have every strand of `tier` fetch its first read from then on."""
     own, strands = state.own, tier.strands
     state.clock[NOW] = state.stores["since"][0] = origin
     reads = np.flatnonzero((state.kinds == READ) & (state.amounts > 0.0))
@@ -104,7 +110,7 @@ def fetch_from_origin(state: State, tier: Tier, origin: float) -> None:
 
 @inlined_kernel
 def next_target(plan: Targets, terms: Terms, date: float) -> float:
-    """The next date of the plan, or this date if that is earlier; of two that only roundings put apart the later."""
+    """The next date of the `plan`, or `date` if that is earlier; of two that count as equal under `terms`, the later one."""
     target = plan.dates[plan.place[0]] if plan.place[0] < len(plan.dates) else np.inf
     first, second = min(date, target), max(date, target)
     return float(second if second <= same_date(first, terms) else first)
@@ -112,7 +118,10 @@ def next_target(plan: Targets, terms: Terms, date: float) -> float:
 
 @inlined_kernel
 def pass_targets(state: State, terms: Terms, tier: Tier, plan: Targets) -> None:
-    """Find new rates where dates of the plan are past; on the link an application has one strand, of its own number."""
+    """Have new rates found for the strands of `tier` whose dates of the `plan` are past, by the clock of `state`.
+
+    `terms` say which dates count as equal. On the link an application has one strand, of its own number.
+    """
     latest = same_date(state.clock[NOW], terms)
     while plan.place[0] < len(plan.dates) and plan.dates[plan.place[0]] <= latest:
         strand = plan.owners[plan.place[0]]
@@ -210,7 +219,11 @@ def _want_reads(state: State, terms: Terms, trace: Records, tier: Tier, plan: Ta
 
 @inlined_kernel
 def follow(state: State, terms: Terms, trace: Records, tier: Tier, plan: Targets) -> None:
-    """Give every transfer of the link what the plan wants, less in proportion where that is too much."""
+    """Give every transfer of the link what the `plan` wants, less in proportion where that is more than the link carries.
+
+    Rates go into the row GIVEN of `state`. Strands of `tier` with nothing to move leave their places; the `trace` gets the
+    segments that end. `terms` say which dates count as equal.
+    """
     written, read = _want_writes(state, terms, trace, tier, plan), _want_reads(state, terms, trace, tier, plan)
     here = state.stores[0]
     write_part, read_part = _part(written, here.write), _part(read, here.read)

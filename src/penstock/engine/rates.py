@@ -58,7 +58,10 @@ _SHOWN_INTEGERS: Final = len(INTEGERS)
 
 @inlined_kernel
 def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
-    """Call the policy for these places; it writes their rates into the row GIVEN."""
+    """Call the `policy` for `size` places of `state` from `begin` on, with `bandwidth` units/s to divide.
+
+    It writes their rates into the row GIVEN.
+    """
     state.counts[DECISIONS] += 1
     state.clock[BANDWIDTH] = bandwidth
     policy(
@@ -86,7 +89,7 @@ def _answer(state: State, begin: int, end: int) -> tuple[float, int]:
 
 @inlined_kernel
 def refused_rate(state: State, slot: int, rate: float) -> int:
-    """Why this rate is refused."""
+    """Why `rate` is refused for the transfer in place `slot`; `state` notes both."""
     state.counts[FAULT_SLOT] = slot
     state.clock[FAULT_VALUE] = rate
     if rate < 0.0:
@@ -96,7 +99,7 @@ def refused_rate(state: State, slot: int, rate: float) -> int:
 
 @inlined_kernel
 def put_aside(state: State, store: int) -> None:
-    """Move the reads that the policy is not asked about behind the others, so that these form one range."""
+    """Move the reads of `store` in `state` that the policy is not asked about behind the others; these form one range."""
     here, floats = state.stores[store], state.floats
     slot, last = here.middle, here.middle + here.up - 1
     while slot <= last:
@@ -152,7 +155,11 @@ def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy:
 
 @inlined_kernel
 def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> int:
-    """Ask about reads and writes, within the limits of both; returns why rates are refused, or 0."""
+    """Ask the `policy` about the reads and writes of `store`, within the limits of both; rates go into `state`.
+
+    Returns:
+        0, or why a rate is refused.
+    """
     here, floats = state.stores[store], state.floats
     asked = here.middle + here.up - here.aside
     held, _ = _answer(state, asked, here.middle + here.up)
@@ -185,7 +192,7 @@ def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> i
 
 @inlined_kernel
 def degrade(state: State, store: int) -> None:
-    """Bring the rates of k transfers, in proportion, down to the part d(k) of what the store carries."""
+    """Lower the rates of the k transfers of `store`, in proportion, to the part d(k) of what it carries by `state`."""
     here, floats = state.stores[store], state.floats
     moving, total, held = 0, 0.0, 0.0
     for slot in range(here.middle - here.down, here.middle + here.up):
@@ -208,7 +215,13 @@ def degrade(state: State, store: int) -> None:
 
 @inlined_kernel
 def give(state: State, terms: Terms, store: int, policy: Callable[..., None], restraints: Any) -> int:
-    """Find the rates of the store's transfers, in the row GIVEN; returns why they are refused, or 0."""
+    """Find the rates of the transfers of `store` and write them into the row GIVEN of `state`.
+
+    They come from the `policy`. With `restraints`, limits by direction, rounds and degradation apply, as `terms` say.
+
+    Returns:
+        0, or why a rate is refused.
+    """
     here = state.stores[store]
     if terms.several_stores:
         refresh_progress(state, store)
@@ -230,9 +243,13 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
 
 @inlined_kernel
 def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> int:
-    """Apply the given rates to the transfers of the store; returns why they are refused, or 0.
+    """Apply the given rates to the transfers of `store` in `state`, and find its first completion.
 
-    Beside buffers only prefetches are complete when nothing remains in their places.
+    With a `tier`, only prefetches are complete when nothing remains in their places. The `trace` gets the segments that end.
+    `terms` say whether applications use several stores.
+
+    Returns:
+        0, or why a rate is refused.
     """
     here, floats = state.stores[store], state.floats
     moving, total, wait, finisher = 0, 0.0, np.inf, -1
@@ -268,7 +285,13 @@ def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> i
 
 @inlined_kernel
 def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, restraints: Any) -> int:
-    """Decide the rates of the store anew; returns why they are refused, or 0."""
+    """Find and apply new rates for `store` of `state`: `give`, with the `policy` and the `restraints`, and `take`.
+
+    `terms` has the options of the run. The `trace` gets the segments that end.
+
+    Returns:
+        0, or why a rate is refused.
+    """
     here = state.stores[store]
     if here.down + here.up == 0:
         here.moving = 0

@@ -313,7 +313,14 @@ class RunMeasures:
     windowed: bool
 
     def result(self, state: State, seconds: float, trace: Trace | None, buffer: BufferResult | None) -> Result:
-        """The result of the run in this state."""
+        """Compute the result of a run.
+
+        Args:
+            state: the state that the run has reached.
+            seconds: time spent in the engine.
+            trace: the recorded rates, if any.
+            buffer: what went through the buffer, if there is one.
+        """
         workload, now, own = self.workload, float(state.clock[NOW]), state.own
         books = accounts(state, now)
         started, ended = own["status"] != HELD, own["status"] == ENDED
@@ -412,7 +419,7 @@ class RunMeasures:
         return tuple(made)
 
     def earliest(self, state: State) -> Floats:
-        """C_min of each application."""
+        """C_min of each application in seconds: when it would end alone, by its release in `state`."""
         own = state.own
         leads = np.array([application.lead for application in self.workload.applications])
         begin: Floats = np.maximum(own["release"], self.workload.begin) + leads + own["cycle"]
@@ -433,7 +440,7 @@ def _alone_under_way(state: State) -> Floats:
 
 
 def accounts(state: State, now: float) -> dict[str, Floats]:
-    """Each application's amounts, what is under way included."""
+    """What each application of `state` has done by the date `now`, operations under way included, in seconds and bytes."""
     own = state.own
     working, active = own["status"] == WORKING, own["status"] == ACTIVE
     under_way = np.where(working, np.clip(now - own["work_begin"], 0.0, own["work_length"]), 0.0)

@@ -25,9 +25,12 @@ from penstock.policies.view import GIVEN
 
 @inlined_kernel
 def divide_room(state: State, tier: Tier, again: bool) -> bool:
-    """Set what goes into the buffers at the rates on the stores; whether prefetches were held back.
+    """Set what goes into the buffers of `tier`, at the rates on the stores in `state`.
 
-    It is done `again` where some were, and what is not theirs has been divided anew.
+    `again` says that some prefetches were held back, and that the rest of the bandwidth has been divided anew.
+
+    Returns:
+        Whether prefetches were held back.
     """
     _free_room(state, tier)
     left = _let_in(state, tier)
@@ -216,14 +219,17 @@ def _level(demands: Floats, begin: int, end: int, budget: float) -> float:
 
 @inlined_kernel
 def outgoing_growth(state: State, tier: Tier, slot: int) -> float:
-    """How fast the written data of the strand in this place of a write grow in the buffer."""
+    """Units/s by which the output of the strand in place `slot`, a write, grows in the buffer; by `state` and `tier`."""
     own = strand_at(state, tier, slot)
     return float(own.inflow) if own.doing == WRITING else -float(state.floats[GIVEN, slot])
 
 
 @inlined_kernel
 def incoming_growth(state: State, tier: Tier, slot: int) -> float:
-    """How fast its prefetched data grow; in a read, what it does not get directly comes from there."""
+    """Units/s by which the prefetched data of the strand in place `slot`, a read, grow in the buffer; by `state` and `tier`.
+
+    A strand in a read takes from there what it does not get from the store.
+    """
     own, rate = strand_at(state, tier, slot), state.floats[GIVEN, slot]
     if own.doing != READING:
         return float(rate)
@@ -232,7 +238,7 @@ def incoming_growth(state: State, tier: Tier, slot: int) -> float:
 
 @inlined_kernel
 def find_rises(state: State, tier: Tier) -> None:
-    """How fast each space and the output in it grow."""
+    """Find how fast each space of `tier`, and the output in it, grows at the rates in `state`."""
     pool = len(tier.spaces) == 1
     for entry in range(spaces_to_see(state, tier)):
         space = tier.spaces[space_to_see(state, tier, entry)]

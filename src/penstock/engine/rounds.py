@@ -43,7 +43,7 @@ def _nearly(state: State, slot: int) -> float:
 
 @inlined_kernel
 def without_breaking_rounds(state: State, store: int) -> None:
-    """Change the rates that the policy has just given, so that no transfer is paused inside a round."""
+    """Change the rates just given to the transfers of `store` in `state`, so that none is paused inside a round."""
     here, floats = state.stores[store], state.floats
     held_written, held_read = 0.0, 0.0
     for slot in range(here.middle - here.down, here.middle + here.up):
@@ -92,7 +92,7 @@ def _lower(state: State, begin: int, end: int, limit: float) -> None:
 
 @inlined_kernel
 def find_round_end(state: State, store: int) -> None:
-    """Find the first end of a round that a decision waits for, at the rates given."""
+    """Find the first end of a round on `store` that a decision waits for, at the rates given in `state`."""
     here, floats = state.stores[store], state.floats
     for slot in range(here.middle - here.down, here.middle + here.up):
         if floats[HOLDING, slot] != 0.0:
@@ -102,7 +102,7 @@ def find_round_end(state: State, store: int) -> None:
 
 @inlined_kernel
 def end_rounds(state: State, store: int, latest: float) -> None:
-    """Put the held transfers whose round ends now exactly at its end."""
+    """Put the held transfers of `store` whose round ends now, up to the date `latest`, exactly at its end in `state`."""
     here, floats = state.stores[store], state.floats
     for slot in range(here.middle - here.down, here.middle + here.up):
         if floats[HOLDING, slot] != 0.0:

@@ -254,6 +254,9 @@ class Run:
     def start(self, index: int) -> None:
         """Start a held application now; this date becomes its release.
 
+        Args:
+            index: its position in the workload.
+
         Raises:
             InputError: if the application at this position is not held.
         """

@@ -55,8 +55,20 @@ def simulate_placement(
         horizon: seconds to measure at least.
         interval: "steady", or "first-end" for the paper's interval, which ends with the first application.
 
+    Returns:
+        The run, with slowdowns by allocation and by congestion.
+
     Raises:
         InputError: for a static policy, an unknown interval, or chains too short to repeat for so long.
+
+    Example:
+        Two applications transfer 8 bytes at 2 bytes/s again and again. On one resource each takes 8 s instead of 4 s.
+
+        >>> from penstock import Application, Platform, Workload
+        >>> members = tuple(Application.of(name, [("io", 8.0)], curve={1: 2.0}) for name in "ab")
+        >>> workload = Workload(Platform(4.0, resources=2), members)
+        >>> [simulate_placement(workload, used).mean_slowdown for used in ([[0], [0]], [[0], [1]])]
+        [2.0, 1.0]
     """
     chosen = usable_policy(policy)
     require_measurable(horizon, interval)

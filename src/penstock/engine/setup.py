@@ -66,7 +66,7 @@ class Chains:
 
 
 def chains_of(workload: Workload, layout: Layout, write_speed: Floats, read_speed: Floats) -> Chains:
-    """The chains of the workload at these speeds."""
+    """The chains of the `workload` in units of the `layout`, at its `write_speed` and `read_speed` in units/s."""
     applications = workload.applications
     lengths = [len(application.phases) for application in applications]
     kinds = np.concatenate([application.phases.kinds for application in applications])
@@ -86,9 +86,18 @@ def new_state(
     parameter: float,
     directions: int,
 ) -> State:
-    """The state at the start of a run; the `held` applications wait until `Run.start`, the `plan` is the policy's.
+    """Make the state at the start of a run.
 
-    There is room for so many `directions` of transfers of each strand, 1 or 2.
+    Args:
+        workload: the applications and their platform.
+        layout: the stores, and what each application can use of them.
+        chains: the phases of all applications.
+        plan: the order that the policy has planned, if it plans one.
+        held: positions of the applications that wait until `Run.start`.
+        speeds: units/s at which each application writes, and reads, where nothing holds it up.
+        window_end: T_end in seconds, as policies see it.
+        parameter: the parameter of the policy.
+        directions: transfers that each strand can have at one time, 1 or 2.
     """
     size = len(workload.applications)
     strands = int(layout.counts.sum())
@@ -192,14 +201,14 @@ def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers
 
 
 def wait_for_start(state: State) -> None:
-    """Have every application come at its start, which is then an event: with buffers it may prefetch from then on."""
+    """Make the start of every application an event of `state`: with buffers it may prefetch from then on."""
     own = state.own
     own["status"][own["status"] == WORKING] = COMING
     fill_heap(state)
 
 
 def fill_heap(state: State) -> None:
-    """Put the ends of all work phases under way, and the starts to come, into the heap; sorted, they are one."""
+    """Put the ends of all work phases under way, and the starts to come, into the heap of `state`. A sorted list is one."""
     own = state.own
     started = np.flatnonzero((own["status"] == WORKING) | (own["status"] == COMING))
     length = np.where(own["status"] == COMING, 0.0, own["work_length"])

@@ -249,7 +249,7 @@ STATE_TYPE: Final[Any] = types.NamedTuple([_TYPES.get(name, types.float64[::1]) 
 
 
 def new_records(size: int, kind: np.dtype[Any]) -> Records:
-    """So many records of zeros.
+    """Make `size` records of this `kind`, with zeros.
 
     Their fields are attributes in compiled code. In Python they are only where it stands in for compiled code, because
     access to columns of such arrays is several times slower.
@@ -259,20 +259,20 @@ def new_records(size: int, kind: np.dtype[Any]) -> Records:
 
 
 def new_own(size: int) -> Records:
-    """The records of so many applications."""
+    """Make the records of `size` applications."""
     return new_records(size, _OWN)
 
 
 def new_stores(size: int) -> Records:
-    """The records of so many stores."""
+    """Make the records of `size` stores."""
     return new_records(size, _STORE)
 
 
 def new_transfers(size: int) -> Records:
-    """The records of so many transfers."""
+    """Make the records of `size` transfers."""
     return new_records(size, _TRANSFER)
 
 
 def new_entries(size: int) -> Records:
-    """Room for a heap of so many entries."""
+    """Make room for a heap of `size` entries."""
     return new_records(size, _ENTRY)

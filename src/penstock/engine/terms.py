@@ -87,7 +87,7 @@ def record_of(terms: Terms) -> Any:
 
 @inlined_kernel
 def same_date(now: float, terms: Terms) -> float:
-    """The latest date that counts as now; at the limit, no later one does."""
+    """The latest date that counts as `now` under `terms`; at the limit, no later one does."""
     if now >= terms.limit:
         return now
     return float(now + DATES_KNOWN_TO * (abs(now) + abs(terms.origin)))
@@ -103,5 +103,5 @@ compiled_tick_date = inlined_kernel(tick_date)
 
 @inlined_kernel
 def next_tick(ticks: float, terms: Terms) -> float:
-    """The date of the next periodic decision of a run."""
+    """The date of the next periodic decision after `ticks` of them, under `terms`."""
     return compiled_tick_date(terms.origin, terms.delta, ticks)

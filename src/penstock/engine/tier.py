@@ -132,7 +132,14 @@ TIER_TYPE: Final[Any] = types.NamedTuple(
 
 
 def new_tier(state: State, capacity: Floats, threshold: float, inflow: float) -> Tier:
-    """Empty buffers, one space for all or one for each application, by the length of `capacity`."""
+    """Make empty buffers before the stores of `state`.
+
+    Args:
+        state: the state of the run; its rates are to be found anew.
+        capacity: bytes of each space: one entry for a pool, else one for each application.
+        threshold: the part of a space, 0 to 1, that output must fill before it is drained.
+        inflow: B_BB, bytes/s that can go into all spaces together.
+    """
     own = state.own
     strands = new_records(int(state.counts[STRANDS]), _STRAND)
     strands["index"] = np.repeat(np.arange(len(own)), own["uses"])
@@ -150,7 +157,7 @@ def new_tier(state: State, capacity: Floats, threshold: float, inflow: float) ->
 
 
 def all_fetched(state: State, tier: Tier) -> Floats:
-    """`fetched` of every strand."""
+    """`fetched` of every strand of `tier`, by the places in `state`."""
     places = state.transfers["place"][: len(tier.strands)]
     under_way = (places >= 0) & (state.floats[FETCHES, places] != 0.0)
     return np.where(under_way, tier.strands["to_fetch"] - state.floats[REMAINING, places], 0.0)
@@ -158,26 +165,29 @@ def all_fetched(state: State, tier: Tier) -> Floats:
 
 @inlined_kernel
 def strand_at(state: State, tier: Tier, slot: int) -> Record:
-    """The strand whose transfer is in this place."""
+    """The strand of `tier` whose transfer is in place `slot` of `state`."""
     return tier.strands[number_at(state, tier, slot)]
 
 
 @inlined_kernel
 def number_at(state: State, tier: Tier, slot: int) -> int:
-    """The number of the strand whose transfer is in this place: writes come behind the reads of all."""
+    """The number of the strand of `tier` whose transfer is in place `slot` of `state`: writes come behind all reads."""
     transfer = state.integers[TRANSFER, slot]
     return int(transfer if transfer < len(tier.strands) else transfer - len(tier.strands))
 
 
 @inlined_kernel
 def spaces_to_see(state: State, tier: Tier) -> int:
-    """How many entries of `space_to_see` there are: the one pool, or the shares of those with a place."""
+    """How many entries `space_to_see` has: the one pool of `tier`, or one for each place in use in `state`."""
     return 1 if len(tier.spaces) == 1 else int(state.counts[SLOTS])
 
 
 @inlined_kernel
 def space_to_see(state: State, tier: Tier, entry: int) -> int:
-    """A space in which something may move: shares of applications without a place need no look; some come twice."""
+    """The number of a space of `tier` in which something may move: of the strand in the place number `entry` of `state`.
+
+    Shares of applications without a place need no look. Some spaces come twice.
+    """
     if len(tier.spaces) == 1:
         return 0
     store = 0
@@ -189,33 +199,36 @@ def space_to_see(state: State, tier: Tier, entry: int) -> int:
 
 @inlined_kernel
 def write_rate(state: State, tier: Tier, strand: int) -> float:
-    """What the strand writes to its store, in units/s."""
+    """What `strand` of `tier` writes to its store, in units/s, by `state`."""
     slot = state.transfers[strand + len(tier.strands)].place
     return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
 
 
 @inlined_kernel
 def read_rate(state: State, strand: int) -> float:
-    """What it reads from its store."""
+    """What `strand` reads from its store, in units/s, by `state`."""
     slot = state.transfers[strand].place
     return float(state.floats[RATE, slot]) if slot >= 0 else 0.0
 
 
 @inlined_kernel
 def speed_of(own: Record, doing: int) -> float:
-    """How fast a strand of the application writes or reads where nothing holds it up."""
+    """Units/s at which a strand of the application `own` writes or reads, as `doing` says, where nothing holds it up."""
     return float(own.write_speed if doing == WRITING else own.read_speed)
 
 
 @inlined_kernel
 def see_room(space: Record) -> None:
-    """The space is full only if there really is no room."""
+    """Set whether `space` is full: only if there really is no room."""
     space.full = 1 if space.content >= space.capacity * (1.0 - SAME_AMOUNT) else 0
 
 
 @inlined_kernel
 def mark_changed(state: State, tier: Tier, strand: int) -> None:
-    """Note that something happened to the strand: there may be room for it again, and rates are found anew."""
+    """Note in `state` and `tier` that something happened to `strand`.
+
+    There may be room for it now, and rates must be found anew.
+    """
     own = tier.strands[strand]
     see_room(tier.spaces[own.space])
     state.counts[STALE] = 1
@@ -227,7 +240,10 @@ def mark_changed(state: State, tier: Tier, strand: int) -> None:
 
 @inlined_kernel
 def show_changed(state: State, trace: Records, tier: Tier) -> None:
-    """Give changed strands a place, with what a policy sees of them; the decision then tells whether they move anything."""
+    """Give changed strands of `tier` a place in `state`, with what a policy sees of them.
+
+    The decision that follows tells whether they move anything. The `trace` gets the segments of those that leave.
+    """
     strands = len(tier.strands)
     for entry in range(state.counts[CHANGED]):
         strand = tier.strands[entry].changed_strand
@@ -275,15 +291,16 @@ def _show_operation(state: State, slot: int, volume: float, posted: float, round
 
 @inlined_kernel
 def fetches_its_read(state: State, own: Record) -> bool:
-    """Whether the strand is in the read whose data are fetched."""
+    """Whether the strand `own` is in the read whose data are fetched, by the chain in `state`."""
     chain = state.own[own.index]
     return bool(own.doing == READING and own.ahead == chain.cursor - 1 and own.ahead_lap == chain.laps)
 
 
 @inlined_kernel
 def fetched(state: State, tier: Tier, strand: int) -> float:
-    """What a prefetch has brought into the buffer that is not in the strand's books: there may be many of them at a time,
-    and what moves of them is told by what remains in their places alone.
+    """Units that a prefetch has brought into the buffer and that are not yet in the books of `strand` of `tier`.
+
+    There may be many prefetches at a time. Only what remains in their places in `state` tells what they have moved.
     """
     place = state.transfers[strand].place
     if place < 0 or state.floats[FETCHES, place] == 0.0:
@@ -293,7 +310,7 @@ def fetched(state: State, tier: Tier, strand: int) -> float:
 
 @inlined_kernel
 def book(state: State, tier: Tier, strand: int) -> None:
-    """Enter what a prefetch has brought into the strand's books."""
+    """Enter what a prefetch has brought, by `state`, into the books of `strand` of `tier`."""
     own = tier.strands[strand]
     amount = fetched(state, tier, strand)
     own.to_fetch -= amount
@@ -303,7 +320,10 @@ def book(state: State, tier: Tier, strand: int) -> None:
 
 @inlined_kernel
 def leave_place(state: State, trace: Records, tier: Tier, store: int, slot: int) -> None:
-    """Take what does not move from the places."""
+    """Take the transfer in place `slot` of `store` out of the places of `state`; it does not move.
+
+    What it fetched is entered into the books of its strand in `tier`. The `trace` gets its segment.
+    """
     if len(trace) > 0:
         close_segment(state, trace, slot, 0.0)
     if slot >= state.stores[store].middle:
@@ -313,7 +333,7 @@ def leave_place(state: State, trace: Records, tier: Tier, store: int, slot: int)
 
 @inlined_kernel
 def is_another(state: State, transfer: int) -> None:
-    """The transfer is of another operation now: it is not that one which had the link."""
+    """Note in `state` that `transfer` is of another operation now, which did not have the link."""
     place = state.transfers[transfer].place
     if place >= 0:
         state.floats[RATE, place] = 0.0
@@ -321,7 +341,10 @@ def is_another(state: State, transfer: int) -> None:
 
 @inlined_kernel
 def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, lap: int) -> None:
-    """Fetch the next read of the chain from this phase on; it is another operation that had the link."""
+    """Let `strand` of `tier` fetch the next read of its chain, from `phase` of this `lap` on.
+
+    It does not have the link, which another operation had. `terms` say whether chains repeat; `state` has them.
+    """
     own = tier.strands[strand]
     chain = state.own[own.index]
     laps = 0
@@ -345,7 +368,7 @@ def fetch_next(state: State, terms: Terms, tier: Tier, strand: int, phase: int, 
 
 @inlined_kernel
 def no_incoming(tier: Tier, strand: int) -> None:
-    """Nothing prefetched for it is in the buffer."""
+    """Set the prefetched data of `strand` in the buffers of `tier` to 0."""
     own = tier.strands[strand]
     tier.spaces[own.space].content -= own.incoming * own.unit
     own.incoming = 0.0
@@ -354,7 +377,7 @@ def no_incoming(tier: Tier, strand: int) -> None:
 
 @inlined_kernel
 def show_done(state: State, tier: Tier, slot: int) -> None:
-    """Bring what the application has done so far into the place."""
+    """Write what the application in place `slot` has done so far into `state`, by its strands in `tier`."""
     index = strand_at(state, tier, slot).index
     own, floats = state.own[index], state.floats
     floats[PROGRESS, slot] = progress_of(state, tier, index)
@@ -365,7 +388,7 @@ def show_done(state: State, tier: Tier, slot: int) -> None:
 
 @inlined_kernel
 def progress_of(state: State, tier: Tier, index: int) -> float:
-    """Seconds of its run at its own speeds that the application has done."""
+    """Seconds of its run at its own speeds that application `index` has done, by `state` and its strands in `tier`."""
     own = state.own[index]
     if own.status == WORKING:
         return float(own.done + min(max(0.0, state.clock[NOW] - own.work_begin), own.work_length))
@@ -382,7 +405,7 @@ def _speed_under_way(state: State, index: int) -> float:
 
 @inlined_kernel
 def moved_of(state: State, tier: Tier, index: int) -> float:
-    """Units of the operation under way that the application has moved, on each strand in the mean."""
+    """Units that application `index` of `state` has moved of its operation, as the mean of its strands in `tier`."""
     own = state.own[index]
     left = 0.0
     for strand in range(own.first_use, own.first_use + own.uses):

@@ -63,7 +63,7 @@ class Trace(NamedTuple):
     """READ or WRITE of `penstock.model.application`."""
 
     def rows(self, which: Ints | slice) -> Trace:
-        """A copy of some of the segments."""
+        """A copy of some of the segments: `which` are their positions, or a slice."""
         return Trace(*(column[which].copy() for column in self))  # type: ignore[arg-type]  # each has its own type
 
 
@@ -81,30 +81,33 @@ SEGMENTS_TYPE: Final[Any] = numba.from_dtype(_SEGMENT)[::1]
 
 
 def new_segments(rows: int) -> Records:
-    """Records for so many segments; with 0 the kernel records nothing."""
+    """Records for so many segments (`rows`); with 0 the kernel records nothing."""
     return new_records(rows, _SEGMENT)
 
 
 def as_trace(segments: Records, rows: int) -> Trace:
-    """A copy of the first rows."""
+    """A copy of the first `rows` of the `segments`."""
     return Trace(*(segments[name][:rows].copy() for name in Trace._fields))
 
 
 def joined(parts: list[Trace]) -> Trace:
-    """The segments of all traces, in the order of their beginnings."""
+    """The segments of all `parts`, in the order of their beginnings."""
     trace = Trace(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     return trace.rows(np.lexsort((trace.direction, trace.store, trace.application, trace.begin)))
 
 
 @inlined_kernel
 def is_full(state: State, trace: Records) -> bool:
-    """Whether one turn of the kernel could close more segments than the records can hold."""
+    """Whether one turn of the kernel could close more segments of `state` than the `trace` has room for."""
     return bool(0 < len(trace) < state.counts[SEGMENTS] + 2 * state.floats.shape[1] + 2)
 
 
 @inlined_kernel
 def record(state: State, trace: Records, index: int, transfer: int, begin: float, rate: float) -> None:
-    """Add a segment of constant rate that ends now."""
+    """Add a segment that ends now, by `state`, to the `trace`.
+
+    From the date `begin` on, `transfer` of application `index` had this `rate` in bytes/s.
+    """
     if state.clock[NOW] > begin:
         segment = trace[state.counts[SEGMENTS]]
         segment.application = index
@@ -118,7 +121,7 @@ def record(state: State, trace: Records, index: int, transfer: int, begin: float
 
 @inlined_kernel
 def direction_of(state: State, index: int, transfer: int) -> int:
-    """Whether the transfer is a READ or a WRITE; with buffers, writes are numbered behind all reads."""
+    """Whether `transfer` of application `index` in `state` is a READ or a WRITE; with buffers, writes come last."""
     if len(state.transfers) > state.counts[STRANDS]:
         return WRITE if transfer >= state.counts[STRANDS] else READ
     return READ if state.kinds[state.own[index].cursor - 1] == READ else WRITE
@@ -126,7 +129,7 @@ def direction_of(state: State, index: int, transfer: int) -> int:
 
 @inlined_kernel
 def close_segment(state: State, trace: Records, slot: int, rate: float) -> None:
-    """End the segment of the transfer in this place, and begin one with that rate."""
+    """End the segment of the transfer in place `slot` of `state` in the `trace`, and begin one with `rate` in units/s."""
     floats, transfer = state.floats, state.integers[TRANSFER, slot]
     record(
         state,
@@ -160,7 +163,7 @@ class Fill(NamedTuple):
     """From the I/O system, directly and into the buffer, in bytes/s."""
 
     def rows(self, which: Ints | slice) -> Fill:
-        """A copy of some of the rows."""
+        """A copy of some of the rows: `which` are their positions, or a slice."""
         return Fill(self.application[which].copy(), *(column[which].copy() for column in self[1:]))
 
     @property
@@ -169,7 +172,7 @@ class Fill(NamedTuple):
         return np.unique(self.date)
 
     def content(self, application: int, dates: Floats) -> Floats:
-        """Bytes of the application in the buffer at the dates, written and prefetched data together."""
+        """Bytes of one `application` in the buffer at the `dates` in seconds, written and prefetched data together."""
         own = self.application == application
         if not own.any():
             return np.zeros(len(dates))
@@ -177,7 +180,7 @@ class Fill(NamedTuple):
         return found
 
     def total(self, dates: Floats) -> Floats:
-        """Bytes of all applications in the buffer at the dates."""
+        """Bytes of all applications in the buffer at the `dates` in seconds."""
         contents = [self.content(int(index), dates) for index in np.unique(self.application)]
         return np.sum(contents, axis=0) if contents else np.zeros(len(dates))
 
@@ -187,15 +190,15 @@ FILL_TYPE: Final[Any] = numba.from_dtype(_ROW)[::1]
 
 
 def new_fill(rows: int) -> Records:
-    """Records for so many rows; with 0 the kernel records nothing."""
+    """Make records for so many `rows`; with 0 the kernel records nothing."""
     return new_records(rows, _ROW)
 
 
 def as_fill(records: Records, rows: int) -> Fill:
-    """A copy of the first rows."""
+    """A copy of the first `rows` of the `records`."""
     return Fill(*(records[name][:rows].copy() for name in Fill._fields))
 
 
 def joined_fill(parts: list[Fill]) -> Fill:
-    """The rows of all fills."""
+    """The rows of all `parts`, one part after the other."""
     return Fill(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -65,21 +65,22 @@ SCRATCH: Final = ROW["scratch"]
 
 @inlined_kernel
 def to_the_grain(seconds: float) -> float:
-    """A date as orders compare it, to the nanosecond."""
+    """The date `seconds` as orders compare it, to the nanosecond."""
     return float(np.rint(seconds * TIME_GRAIN) / TIME_GRAIN)
 
 
 @inlined_kernel
 def places(begin: int, end: int) -> range:
-    """The places from one to before another, for long loops: as unsigned numbers they are not counted from the end if
-    negative, and such loops can be done four at a time.
+    """The places from `begin` to before `end`, for long loops.
+
+    As unsigned numbers they are not counted from the end if negative, and the processor can do four turns at a time.
     """
     return range(np.uint64(begin), np.uint64(end))
 
 
 @inlined_kernel
 def enter(state: State, store: int, transfer: int, down: bool) -> int:
-    """A free place of the store, now the transfer's: below the middle or above it."""
+    """Give `transfer` a free place of `store` in `state`, `down` below the middle or above it; returns the place."""
     here = state.stores[store]
     if down:
         here.down += 1
@@ -95,7 +96,7 @@ def enter(state: State, store: int, transfer: int, down: bool) -> int:
 
 @inlined_kernel
 def leave(state: State, store: int, slot: int) -> None:
-    """Free the place; the last of its side moves there."""
+    """Free place `slot` of `store` in `state`; the last transfer of its side moves there."""
     here = state.stores[store]
     state.counts[SLOTS] -= 1
     if slot >= here.middle:
@@ -117,7 +118,7 @@ def leave(state: State, store: int, slot: int) -> None:
 
 @inlined_kernel
 def swap(state: State, one: int, other: int) -> None:
-    """Exchange the places of two transfers."""
+    """Exchange the transfers in the places `one` and `other` of `state`."""
     for row in range(FLOAT_ROWS):
         state.floats[row, one], state.floats[row, other] = state.floats[row, other], state.floats[row, one]
     for row in range(INTEGER_ROWS):
@@ -128,7 +129,10 @@ def swap(state: State, one: int, other: int) -> None:
 
 @inlined_kernel
 def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> None:
-    """Put an operation of this volume, which the application posts now, into the place."""
+    """Put an operation that application `index` posts now into place `slot` of `state`.
+
+    Its `volume` is in units, its `cap` in units/s.
+    """
     floats, own, now = state.floats, state.own[index], state.clock[NOW]
     state.integers[INDEX, slot] = index
     state.integers[APPLICATION, slot] = index
@@ -157,7 +161,7 @@ def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> No
 
 @inlined_kernel
 def set_next(state: State, store: int, date: float) -> None:
-    """The next date of the store."""
+    """Set the next `date` of `store`, and renew the tree of minima in `state`."""
     node = (len(state.stores) >> 1) + store
     state.stores[node].node = date
     while node > 1:
@@ -167,7 +171,7 @@ def set_next(state: State, store: int, date: float) -> None:
 
 @inlined_kernel
 def first_store(state: State) -> int:
-    """The store with the first date."""
+    """The store of `state` with the earliest next date."""
     leaves = len(state.stores) >> 1
     node = 1
     while node < leaves:
@@ -179,14 +183,14 @@ def first_store(state: State) -> int:
 
 @inlined_kernel
 def count_parts(own: Record, now: float) -> None:
-    """Bring what the operation has moved on all its strands up to date."""
+    """Bring what the operation of the application `own` has moved on all its strands up to the date `now`."""
     own.part_moved += own.part_rate * (now - own.counted)
     own.counted = now
 
 
 @inlined_kernel
 def seconds_since(state: State, store: int) -> float:
-    """Seconds since the date that the transfers of the store are up to."""
+    """Seconds since the date that the transfers of `store` in `state` are up to."""
     here, now = state.stores[store], state.clock[NOW]
     # To the date of a completion it is exactly so long: the difference of two dates has lost some bits.
     return float(here.wait if now == here.finish else now - here.since)
@@ -194,7 +198,7 @@ def seconds_since(state: State, store: int) -> float:
 
 @inlined_kernel
 def catch_up(state: State, terms: Terms, store: int) -> None:
-    """Bring the transfers of the store up to date; they are then decided upon anew."""
+    """Move the transfers of `store` in `state` on to now; `terms` say whether applications use several stores."""
     here, floats = state.stores[store], state.floats
     seconds = seconds_since(state, store)
     if seconds > 0.0:
@@ -213,7 +217,7 @@ def catch_up(state: State, terms: Terms, store: int) -> None:
 
 @inlined_kernel
 def touch(state: State, terms: Terms, store: int) -> None:
-    """Something happens on the store: bring it up to date, and have its rates decided anew."""
+    """Bring `store` of `state`, on which something happens, up to date, and have its rates decided anew; under `terms`."""
     here = state.stores[store]
     if here.since != state.clock[NOW]:
         catch_up(state, terms, store)
@@ -225,7 +229,7 @@ def touch(state: State, terms: Terms, store: int) -> None:
 
 @inlined_kernel
 def set_finish(state: State, store: int, wait: float, finisher: int) -> None:
-    """The first completion of the store is that of this transfer, in so many seconds."""
+    """Note in `state` that the first completion on `store` is that of transfer `finisher`, in `wait` seconds."""
     here = state.stores[store]
     here.wait = wait
     here.finish = state.clock[NOW] + wait
@@ -235,7 +239,7 @@ def set_finish(state: State, store: int, wait: float, finisher: int) -> None:
 
 @inlined_kernel
 def refresh_progress(state: State, store: int) -> None:
-    """Bring the progress of those that move over several stores up to date, to be shown."""
+    """Bring the progress of the applications on `store`, which use several stores, up to date in `state` for the policy."""
     here = state.stores[store]
     for slot in range(here.middle - here.down, here.middle + here.up):
         own = state.own[state.integers[INDEX, slot]]

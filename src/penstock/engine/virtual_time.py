@@ -44,20 +44,20 @@ RENEWAL = 1024
 
 @inlined_kernel
 def cap_of(state: State, index: int) -> float:
-    """The cap of the operation that the application has posted."""
+    """The cap of the operation that application `index` of `state` has posted, in units/s."""
     own = state.own[index]
     return float(own.read_cap if state.kinds[own.cursor - 1] == READ else own.write_cap)
 
 
 @inlined_kernel
 def volume_of(state: State, index: int) -> float:
-    """The volume of it."""
+    """The volume of the operation that application `index` of `state` has posted, in units."""
     return float(state.amounts[state.own[index].cursor - 1])
 
 
 @inlined_kernel
 def post_in_virtual_time(state: State, index: int, volume: float) -> None:
-    """The application posts an operation."""
+    """Post an operation of `volume` units of application `index` in `state`."""
     size = state.counts[SLOTS]
     if size == 0:
         state.clock[VIRTUAL] = 0.0
@@ -74,7 +74,7 @@ def post_in_virtual_time(state: State, index: int, volume: float) -> None:
 
 @inlined_kernel
 def complete_in_virtual_time(state: State, trace: Records) -> int:
-    """The operation on top of the heap is complete; returns whose it is."""
+    """Complete the operation on top of the heap of `state`; returns whose it is. The `trace` gets its last segment."""
     index = pop(state.finishes, state.counts[SLOTS])
     state.counts[SLOTS] -= 1
     cap = cap_of(state, index)
@@ -88,7 +88,10 @@ def complete_in_virtual_time(state: State, trace: Records) -> int:
 
 @inlined_kernel
 def decide_in_virtual_time(state: State, trace: Records) -> None:
-    """Set the fraction that everyone gets, and the date of the first completion."""
+    """Set the fraction that everyone gets, and the date of the first completion, in `state`.
+
+    The `trace` gets the segments that end because the fraction changes.
+    """
     here = state.stores[0]
     size = state.counts[SLOTS]
     now = state.clock[NOW]
@@ -118,7 +121,7 @@ def decide_in_virtual_time(state: State, trace: Records) -> None:
 
 @inlined_kernel
 def pass_virtual_time(state: State, before: float) -> None:
-    """Let virtual time pass from the date `before` to now."""
+    """Let the virtual time of `state` pass from the date `before` to now."""
     now = state.clock[NOW]
     if now == state.stores[1].node:
         state.clock[VIRTUAL] = state.finishes[0].time
@@ -130,14 +133,14 @@ def pass_virtual_time(state: State, before: float) -> None:
 
 @inlined_kernel
 def is_complete(state: State) -> bool:
-    """Whether the operation on top of the heap is complete (`COMPLETE`)."""
+    """Whether the operation on top of the heap of `state` is complete (`COMPLETE`)."""
     left = state.finishes[0].time - state.clock[VIRTUAL]
     return bool(left <= COMPLETE * state.own[state.finishes[0].index].alone)
 
 
 @inlined_kernel
 def write_places(state: State) -> None:
-    """Show the active applications in the places of the store."""
+    """Show the active applications of `state` in the places of the store."""
     here, floats, now = state.stores[0], state.floats, state.clock[NOW]
     here.up = here.moving = state.counts[SLOTS]
     for place in range(state.counts[SLOTS]):

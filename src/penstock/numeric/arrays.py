@@ -23,6 +23,6 @@ def spread(first: Ints, stop: Ints) -> tuple[Ints, Ints]:
 
 
 def summed(place: Ints, amounts: Floats, count: int) -> Floats:
-    """The sum of the amounts at each of the places 0 … count − 1."""
+    """The sum of the `amounts` at each of the places 0 … `count` − 1; `place` has the place of each amount."""
     # Without any amounts numpy returns integers.
     return np.bincount(place, amounts, count).astype(np.float64)

@@ -51,7 +51,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def inlined(function: F) -> F:
-    """Compile a function that both compiled code and Python call; it is inlined into its callers.
+    """Compile a `function` that both compiled code and Python call; it is inlined into its callers.
 
     The function can neither make nor return arrays: it is compiled without reference counts, which every call would
     otherwise pay for each array of the view or the state.
@@ -61,7 +61,7 @@ def inlined(function: F) -> F:
 
 
 def inlined_kernel(function: F) -> F:
-    """Compile a function of a kernel for inlining only; Python cannot call it. It has its own entry in the cache."""
+    """Compile a `function` of a kernel for inlining only; Python cannot call it. It has its own entry in the cache."""
     if not JIT:
         return function
     with _cache_in(cache_folder()) as cached:
@@ -69,7 +69,7 @@ def inlined_kernel(function: F) -> F:
 
 
 def without_literals(compiled: Any) -> Any:
-    """Make a compiled function treat a literal number, such as 0, like any other number.
+    """Make a `compiled` function treat a literal number, such as 0, like any other number.
 
     numba gives a literal a type of its own and would compile the function once more for it.
     """
@@ -79,7 +79,7 @@ def without_literals(compiled: Any) -> Any:
 
 
 def subroutine(function: F) -> F:
-    """Compile a function that compiled code calls and that may make or return arrays."""
+    """Compile a `function` that compiled code calls and that may make or return arrays."""
     with _cache_in(cache_folder()) as cached:
         return numba.njit(cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
 
@@ -91,6 +91,9 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
         function: what to compile.
         signature: numba's signature of it.
         what: what the function is, for the message "penstock: compiling …".
+
+    Returns:
+        The compiled function; the function itself if numba is switched off.
     """
     if not JIT:
         return function
@@ -99,13 +102,29 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
 
 
 def direct(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
-    """A `kernel` for short calls from Python: it skips the inspection of argument types, which takes longer."""
+    """Compile a `kernel` for short calls from Python: it skips the inspection of argument types, which takes longer.
+
+    Args:
+        function: what to compile.
+        signature: numba's signature of it.
+        what: what the function is, for the message "penstock: compiling …".
+
+    Returns:
+        The compiled function; the function itself if numba is switched off.
+    """
     compiled = kernel(function, signature, what)
     return compiled.overloads[tuple(signature.args)].entry_point if JIT else compiled  # type: ignore[attr-defined]
 
 
 class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
-    """A compiled C function that a kernel accepts for an argument of type ``types.FunctionType(signature)``."""
+    """A compiled C function that a kernel accepts for an argument of type ``types.FunctionType(signature)``.
+
+    Args:
+        function: what to compile.
+        signature: numba's signature of it.
+        what: what the function is, for the message "penstock: compiling …".
+        cached: whether to keep the compiled code on disk.
+    """
 
     def __init__(self, function: Callable[..., Any], signature: Any, what: str, *, cached: bool) -> None:
         self._signature = signature
@@ -122,7 +141,7 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
 
 
 def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy of the template that calls this function where the template calls its global ``function``.
+    """Make a copy of the `template` that calls this `function` where the template calls its global ``function``.
 
     The copy has its own globals and its own name, after which numba names its cache file. A closure would be compiled anew
     in every process.
@@ -134,14 +153,14 @@ def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Ca
 
 
 def inlinable(function: Callable[..., Any], **flags: Any) -> Callable[..., Any]:
-    """Compile the function for inlining into its callers, and for nothing else."""
+    """Compile the `function` for inlining into its callers only, with these `flags` of numba beside `FLAGS`."""
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     options = {"forceinline": True, "pipeline_class": InlinedCompiler, **wrappers, **FLAGS, **flags}
     return numba.njit(**options)(function)  # type: ignore[no-any-return]
 
 
 def address(array: Any) -> Any:
-    """The address of the numbers of an array, in compiled code; without the compiler, the array itself."""
+    """The address of the numbers of an `array`, in compiled code; without the compiler, the array itself."""
     return array
 
 
@@ -160,7 +179,10 @@ def _compiled_address(array: Any) -> Any:
 
 
 def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size: Any) -> Any:
-    """Generate code for an array of this type with `size` entries, from entry `start` of the table at the address `base`."""
+    """Generate code for an array of the type `kind`: `size` entries from entry `start` of the table at the address `base`.
+
+    `context` and `builder` are those of numba.
+    """
     array = context.make_array(kind)(context, builder)
     width = cgutils.intp_t(8)
     data = builder.inttoptr(builder.add(base, builder.mul(start, width)), array.data.type)
@@ -169,19 +191,22 @@ def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size:
 
 
 def number_at(context: Any, builder: Any, kind: Any, base: Any, place: int) -> Any:
-    """Generate code that reads one number of the table at the address `base`; an integer is rounded towards 0."""
+    """Generate code that reads number `place` of the table at the address `base`, as the type `kind`.
+
+    An integer is rounded towards 0. `context` and `builder` are those of numba.
+    """
     pointer = builder.inttoptr(builder.add(base, base.type(8 * place)), context.get_value_type(types.float64).as_pointer())
     number = builder.load(pointer)
     return number if kind == types.float64 else builder.fptosi(number, context.get_value_type(kind))
 
 
 def without_refcount(arrays: Any) -> Any:
-    """The named tuple without reference counts of its arrays, in compiled code; in Python, the tuple itself."""
+    """The named tuple of `arrays` without their reference counts, in compiled code; in Python, the tuple itself."""
     return arrays
 
 
 def read_only(array: Any) -> Any:
-    """The array as one that cannot be written to."""
+    """The `array` as one that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -286,7 +311,12 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def announcing(what: str, *, once: bool = True) -> Iterator[None]:
-    """Print one line to standard error as soon as the block compiles anything; what the cache has is not compiled."""
+    """Print one line to standard error as soon as the block compiles anything; what the cache has is not compiled.
+
+    Args:
+        what: what the block compiles, for the line.
+        once: whether the compiled code is kept, so that the line can say "first run only".
+    """
     line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
     listener = _Announcement(line)
     with _interruptible(), install_listener("numba:compile", listener):
@@ -327,6 +357,16 @@ def call_interruptibly(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a kernel that may take seconds in a thread of its own, so that Ctrl-C is noticed while it runs and abandons it.
 
     This costs some 50 µs. Kernels release the interpreter's lock (`FLAGS`).
+
+    Args:
+        function: the kernel.
+        arguments: what it is called with.
+
+    Returns:
+        What the kernel returns.
+
+    Raises:
+        BaseException: what the kernel raises, and KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments)
@@ -367,7 +407,7 @@ class _Announcement(Listener):  # type: ignore[misc]
 
 
 def step(function: F) -> F:
-    """Decorate a step of policies: Python code for Python, inlined code for compiled policies.
+    """Decorate a step of policies: the `function` itself for Python, inlined code for compiled policies.
 
     It is kept on disk. A user's own policy, compiled in every process, takes half the time where it uses such steps.
     """
@@ -375,7 +415,10 @@ def step(function: F) -> F:
 
 
 def routine(function: F) -> F:
-    """A `step` that is not inlined, for long code called at several places: inlining would compile it once more for each."""
+    """Decorate a `function` like a `step`, but do not inline it.
+
+    This is for long code called at several places: inlining would compile it once more for each of them.
+    """
     if not JIT:
         return function
     return _standing_for(function, without_literals(inlinable(function, forceinline=False, _nrt=False)))

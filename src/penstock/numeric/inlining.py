@@ -39,7 +39,7 @@ class InlinedLowering(NativeLowering):  # type: ignore[misc]
     _name = "inlined_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Lower the function; the result only stands for it where other functions call it."""
+        """Lower the function of the compiler's `state`; the result only stands for it where other functions call it."""
         state.library = InlinedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)

@@ -122,7 +122,16 @@ def _execute(
 
 
 class EngineWorldFactory:
-    """Opens worlds that are runs of the engine, and adds up what they have done."""
+    """Opens worlds that are runs of the engine, and adds up what they have done.
+
+    Args:
+        workload: the applications.
+        jobs: what the scheduler knows of them.
+        machine: the I/O nodes.
+        policy: shares the bandwidth of an I/O node.
+        trace: record the rates.
+        progress: called with the part of the jobs that have ended, from 0 to 1, each time a job ends.
+    """
 
     def __init__(
         self,
@@ -146,7 +155,7 @@ class EngineWorldFactory:
         self._traces: list[Trace] | None = [] if trace else None
 
     def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> Run:
-        """Open a run of these jobs, all released at its begin."""
+        """Open a run of these `jobs` on an `io_node`, all released at the date `begin`; the last `held` of them wait."""
         # An I/O node has neither resources nor a buffer.
         applications = tuple(
             replace(self._applications[job], release=begin, progress=None, placement=None, share=None) for job in jobs
@@ -163,7 +172,13 @@ class EngineWorldFactory:
         return self._run
 
     def stopped(self, since: float, ended: int, last: bool) -> None:
-        """Read the meter and report progress; when the run is over, take its events, seconds and trace."""
+        """Read the meter and report progress; when the run is over, take its events, seconds and trace.
+
+        Args:
+            since: the date of the run's 0, in seconds.
+            ended: jobs that have ended since the last stop.
+            last: whether the run is over.
+        """
         self._ended += ended
         if self._report is not None and ended:
             self._report(self._ended / len(self._nodes))

@@ -45,14 +45,23 @@ class Machine:
 
     @classmethod
     def of(cls, workload: Workload, nodes: int | None = None, io_nodes: int = 1) -> Machine:
-        """The machine of a workload, whose platform is one I/O node; `nodes` replaces the platform's."""
+        """The machine of a workload, whose platform is one I/O node.
+
+        Args:
+            workload: applications and platform.
+            nodes: compute nodes of each I/O node; those of the platform by default.
+            io_nodes: number of I/O nodes.
+
+        Raises:
+            InputError: the number of nodes is not known.
+        """
         found = workload.platform.nodes if nodes is None else nodes
         if found is None:
             raise InputError("nodes", "the platform of the workload has no number of nodes; expected one there or --nodes P")
         return cls(found, workload.platform.bandwidth, io_nodes)
 
     def platform(self, workload: Workload) -> Platform:
-        """One I/O node with its compute nodes, as the platform of a run."""
+        """One I/O node with its compute nodes, as the platform of a run of the `workload`."""
         given = workload.platform
         return Platform(self.bandwidth, given.node_bandwidth, self.nodes, degradation=given.degradation)
 
@@ -75,14 +84,14 @@ class Jobs:
 
     @staticmethod
     def require(workload: Workload, machine: Machine) -> None:
-        """Raise InputError for a workload that cannot be planned on the machine."""
+        """Raise InputError for a `workload` that cannot be planned on the `machine`."""
         if workload.window is not None:
             raise InputError("window", "jobs are planned to their ends; expected a workload without a window")
         _refuse_large(workload.applications, machine)
 
     @classmethod
     def of(cls, workload: Workload, machine: Machine) -> Jobs:
-        """The jobs of a workload; InputError if one does not fit the machine. Time linear in the number of phases."""
+        """The jobs of a `workload`; InputError if one does not fit the `machine`. Time linear in the number of phases."""
         cls.require(workload, machine)
         applications = workload.applications
         platform = machine.platform(workload)
@@ -110,7 +119,7 @@ class Jobs:
         return float(self.release.min())
 
     def io_load(self, machine: Machine) -> float:
-        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), an upper bound on the average I/O occupation (001 eq. III.5)."""
+        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), an upper bound on the average I/O occupation of the `machine` (eq. III.5)."""
         node_seconds = float((self.nodes * self.seconds).sum())
         return machine.nodes * float(self.volume.sum()) / machine.bandwidth / node_seconds if node_seconds > 0.0 else 0.0
 
@@ -151,7 +160,7 @@ class World(Protocol):
         """The date in seconds."""
 
     def start(self, index: int) -> None:
-        """Start a held job now."""
+        """Start the held job number `index` now."""
 
     def advance(self, until: float = math.inf) -> tuple[int, ...]:
         """Go on to the next end of a job, at most to the date `until`, and return the numbers of the ended jobs."""
@@ -161,7 +170,10 @@ class WorldFactory(Protocol):
     """Opens worlds, one after the other for each I/O node, and records what happens in them."""
 
     def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> World:
-        """Open a world at the date `begin` for these jobs; the last `held` of them wait to be started, the others start."""
+        """Open a world on an `io_node` at the date `begin` for these `jobs`.
+
+        The last `held` of them wait to be started, the others start.
+        """
 
     def stopped(self, since: float, ended: int, last: bool) -> None:
         """Note that time has passed in the latest world, whose date 0 is `since`, and that so many jobs have `ended`.
@@ -180,7 +192,7 @@ class PredictedWorld:
         heapq.heapify(self._ends)
 
     def start(self, index: int) -> None:
-        """Start a held job now."""
+        """Start the held job number `index` now."""
         heapq.heappush(self._ends, (self.now + self._seconds[index], index))
 
     def advance(self, until: float = math.inf) -> tuple[int, ...]:
@@ -196,17 +208,24 @@ class PredictedWorld:
 
 
 class PredictedWorldFactory:
-    """Opens predicted worlds and records nothing."""
+    """Opens predicted worlds and records nothing.
+
+    Args:
+        jobs: what the scheduler knows of the jobs.
+    """
 
     def __init__(self, jobs: Jobs) -> None:
         self._seconds = jobs.seconds.tolist()
 
     def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> PredictedWorld:  # noqa: ARG002
-        """Open a predicted world for these jobs."""
+        """Open a predicted world for these `jobs` at the date `begin`; the last `held` of them wait.
+
+        All worlds are alike, whatever the `io_node`.
+        """
         return PredictedWorld([self._seconds[job] for job in jobs], held, begin)
 
     def stopped(self, since: float, ended: int, last: bool) -> None:
-        """Record nothing."""
+        """Record nothing, whatever `since`, `ended` and `last` are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,19 +237,23 @@ class Progress:
     moved: Floats
 
     def at(self, dates: Floats) -> tuple[Floats, Floats]:
-        """Node-seconds executed and bytes moved until other dates."""
+        """Node-seconds executed and bytes moved until other `dates`, in seconds."""
         return np.interp(dates, self.date, self.executed), np.interp(dates, self.date, self.moved)
 
     @classmethod
     def total(cls, parts: Sequence[Progress]) -> Progress:
-        """The sum over several I/O nodes."""
+        """The sum of the `parts`, one per I/O node."""
         dates = np.unique(np.concatenate([part.date for part in parts]))
         executed, moved = (np.sum(column, axis=0) for column in zip(*(part.at(dates) for part in parts), strict=True))
         return cls(dates, executed, moved)
 
 
 class Meter:
-    """Reads the progress of one I/O node, over one run after the other."""
+    """Reads the progress of one I/O node, over one run after the other.
+
+    Args:
+        begin: the date of the first reading, in seconds; nothing is done then.
+    """
 
     def __init__(self, begin: float) -> None:
         self._rows = [(begin, 0.0, 0.0)]
@@ -239,7 +262,10 @@ class Meter:
         self._stops = 0
 
     def read(self, run: Run, nodes: Floats, since: float = 0.0, *, last: bool = False) -> None:
-        """Take a reading of a run whose date 0 is `since`; the `last` one of a run is always taken."""
+        """Take a reading of a `run` whose jobs have so many `nodes` each, and whose date 0 is `since`, in seconds.
+
+        The `last` reading of a run is always taken.
+        """
         self._stops += 1
         if self._stops % self._stride and not last:
             return

@@ -185,7 +185,14 @@ def reserve(
 
 
 class ListScheduler:
-    """The queue of one I/O node and the jobs that run on it; with a `depth` of 0 there is no backfilling."""
+    """The queue of one I/O node and the jobs that run on it.
+
+    Args:
+        jobs: what the scheduler knows of the jobs.
+        machine: the I/O node.
+        sensibility: S; the average bandwidths of running jobs add up to at most S · b.
+        depth: waiting jobs that backfilling considers; 0 for no backfilling.
+    """
 
     def __init__(self, jobs: Jobs, machine: Machine, *, sensibility: float, depth: int = 0) -> None:
         self.queue: list[int] = []
@@ -201,7 +208,7 @@ class ListScheduler:
         self._should_end = np.zeros(len(jobs))
 
     def run(self, worlds: WorldFactory) -> Outcome:
-        """Run all jobs to their ends."""
+        """Run all jobs to their ends, in the worlds that `worlds` opens."""
         outcome = Outcome.empty(len(self._jobs))
         world = worlds.open(0, range(len(self._jobs)), len(self._jobs), self._jobs.begin)
         left = len(self._jobs)
@@ -219,7 +226,10 @@ class ListScheduler:
         return outcome
 
     def plan(self, now: float, *, whole: bool = True) -> Reservations:
-        """Reservations of the first `depth` jobs in the queue, as it is now."""
+        """Reservations of the first `depth` jobs in the queue, as it is at the date `now`, in seconds.
+
+        Unless the `whole` plan is wanted, it stops where no later job can begin at once.
+        """
         running = np.array(self.running, np.int64)
         ends = np.maximum(self._should_end[running], now)
         queue = np.array(self.queue[: self._depth], np.int64)

@@ -25,9 +25,18 @@ from penstock.planning.schedule import Outcome, PackRun
 def run_packs(
     jobs: Jobs, machine: Machine, packs: Sequence[Pack], worlds: WorldFactory, *, sensibility: float, depth: int = 0
 ) -> Outcome:
-    """Run the packs, placed on I/O nodes by LPT, those of an I/O node in the given order.
+    """Run packs of jobs, placed on I/O nodes by LPT, those of an I/O node in the given order.
 
-    With a `depth`, the first so many waiting jobs that can join a pack at some time are its candidates for backfilling.
+    Args:
+        jobs: what the scheduler knows of the jobs.
+        machine: the I/O nodes.
+        packs: the packs, in the order in which they run.
+        worlds: opens the worlds in which they run.
+        sensibility: S, the largest I/O load of a pack with the jobs that join it.
+        depth: how many waiting jobs that can join a pack at some time are its candidates for backfilling; 0 for none.
+
+    Returns:
+        When and where each job ran.
     """
     outcome = Outcome.empty(len(jobs))
     limit = sensibility * machine.bandwidth

@@ -53,7 +53,7 @@ class Pack:
 
     @classmethod
     def of(cls, members: Sequence[int], jobs: Jobs, machine: Machine) -> Pack:
-        """The pack of these jobs."""
+        """The pack of the `members`, numbers of `jobs`, on an I/O node of the `machine`."""
         chosen = np.array(members, np.int64)
         seconds, volume = float(jobs.seconds[chosen].max()), float(jobs.volume[chosen].sum())
         load = volume / (machine.bandwidth * seconds) if seconds > 0.0 else 0.0
@@ -88,7 +88,11 @@ def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: st
 
 
 def sorted_jobs(jobs: Jobs, order: str) -> Ints:
-    """The numbers of the jobs in one of the ORDERS."""
+    """The numbers of the `jobs` in an `order`, one of the ORDERS.
+
+    Raises:
+        InputError: the order is unknown.
+    """
     if order not in ORDERS:
         raise InputError("order", f"{order!r} is unknown; expected one of {', '.join(ORDERS)}")
     if order == "random":
@@ -97,7 +101,7 @@ def sorted_jobs(jobs: Jobs, order: str) -> Ints:
 
 
 def fits_load(volume: float, seconds: float, limit: float) -> bool:
-    """Whether a pack of this volume and T^Pack has L ≤ S; `limit` is S · b in bytes/s."""
+    """Whether a pack of this `volume` in bytes and T^Pack of so many `seconds` has L ≤ S; `limit` is S · b in bytes/s."""
     return math.isinf(limit) or volume <= limit * seconds * (1.0 + SAME_AMOUNT)
 
 
@@ -146,10 +150,18 @@ def compiled_make_packs() -> Callable[..., int]:
 
 
 def lpt(seconds: Sequence[float], io_nodes: int) -> list[int]:
-    """The I/O node of each pack by longest processing time first: each pack goes where it ends earliest (001 §III.D.2.d).
+    """Find the I/O node of each pack by longest processing time first: a pack goes where it ends earliest (001 §III.D.2.d).
 
-    `seconds` are the times of the packs without contention. Ties go to the first I/O node. If packs take these times, the
-    last end is at most 4/3 of the best possible one (Graham 1969). Time n log n.
+    Ties go to the first I/O node. If packs take these times, the last end is at most 4/3 of the best possible one (Graham
+    1969). Time n log n.
+
+    Args:
+        seconds: times of the packs without contention.
+        io_nodes: number of I/O nodes.
+
+    Example:
+        >>> lpt([5.0, 4.0, 3.0], 2)
+        [0, 1, 1]
     """
     loads = [(0.0, io_node) for io_node in range(io_nodes)]
     chosen = [0] * len(seconds)

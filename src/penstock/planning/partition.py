@@ -121,20 +121,21 @@ def allot_bandwidth(applications: Applications, groups: Sequence[Sequence[int]])
 
 
 def all_shared(applications: Applications) -> Partition:
-    """One part with all of B: its value is max v / min v."""
+    """Put all `applications` into one part with all of B: its value is max v / min v."""
     return allot_bandwidth(applications, [range(len(applications.volume))])
 
 
 def all_exclusive(applications: Applications) -> Partition:
-    """One part for each application: the value is at least their number."""
+    """Give each of the `applications` a part of its own: the value is at least their number."""
     return allot_bandwidth(applications, [[i] for i in range(len(applications.volume))])
 
 
 def least_value(spreads: Sequence[float], loads: Sequence[float]) -> float:
-    """The least z with Σ max(load_k, spread_k / z) ≤ 1; loads are parts of B and add up to 1 at most.
+    """The least z with Σ max(load_k, spread_k / z) ≤ 1, for the `spreads` and `loads` of parts.
 
-    The condition says that for any set F of parts Σ_F spread / z is at most what the loads of the others leave. So z is the
-    largest Σ_F spread / (1 − Σ load + Σ_F load), which is largest for the parts with the most spread per load.
+    Loads are parts of B and add up to 1 at most. The condition says that for any set F of parts Σ_F spread / z is at most
+    what the loads of the others leave. So z is the largest Σ_F spread / (1 − Σ load + Σ_F load), which is largest for the
+    parts with the most spread per load.
     """
     slack = max(0.0, 1.0 - math.fsum(loads))
     value, spread, load = 0.0, 0.0, slack

@@ -47,7 +47,7 @@ class Outcome:
 
     @classmethod
     def empty(cls, size: int) -> Outcome:
-        """The outcome before any job has run."""
+        """The outcome of `size` jobs before any has run."""
         return cls(
             start=np.full(size, np.nan),
             end=np.full(size, np.nan),

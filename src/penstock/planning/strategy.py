@@ -57,7 +57,7 @@ class BatchStrategy:
         return f"{self.mapping}{limit}{order}{' + backfill' if self.backfill else ''}"
 
     def limit(self, jobs: Jobs, machine: Machine) -> float:
-        """S as a number."""
+        """S as a number; α is the I/O load of the `jobs` on the `machine`."""
         if self.mapping == "first-fit":
             return math.inf
         return jobs.io_load(machine) if isinstance(self.sensibility, str) else self.sensibility
@@ -91,7 +91,12 @@ def _checked(value: object) -> float | str:
 
 
 def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[BatchStrategy, ...]:
-    """The strategies that 001 compares; list scheduling only with one I/O node, for which it is defined."""
+    """The strategies that 001 compares; list scheduling only with one I/O node, for which it is defined.
+
+    Args:
+        io_nodes: number of I/O nodes.
+        depth: waiting jobs that backfilling considers.
+    """
     packs = [
         BatchStrategy("first-fit"),
         BatchStrategy("pack"),

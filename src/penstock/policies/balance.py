@@ -33,7 +33,7 @@ except where a transfer takes far longer than the application has run."""
 
 
 def balance(view: View, rates: Floats) -> None:
-    """Fill the link in the order of (1 − u_i)^p / d_i, largest first. Time n.
+    """Fill the link in the order of (1 − u_i)^p / d_i, largest first: from `view`, to `rates` in bytes/s. Time n.
 
     Approximate keys find the candidates for the first place; exact keys decide only where there are several.
     """

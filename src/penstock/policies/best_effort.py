@@ -8,9 +8,10 @@ from penstock.policies.view import View
 
 
 def best_effort(view: View, rates: Floats) -> None:
-    """B / k each, whatever the nodes; what someone's cap leaves over is shared between the others.
+    """Give B / k to each of the k applications of `view`, whatever their nodes, as `rates` in bytes/s.
 
-    The level rises with every set of caps that turns out to be below it. Time n for each: two or three, n at worst.
+    What the cap of an application leaves over is shared between the others. The level rises with every set of caps that
+    turns out to be below it. Time n for each set: two or three, n at worst.
     """
     size = len(rates)
     level = view.bandwidth / size

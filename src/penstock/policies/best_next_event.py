@@ -44,7 +44,7 @@ Bound = tuple[float, float, float, float]
 
 
 def best_next_event(view: View, rates: Floats) -> None:
-    """Write the rates of the best next event."""
+    """Write the `rates`, in bytes/s, that lead to the best next event from `view`."""
     size = len(rates)
     if size == 1:  # alone: full speed is best whatever the horizon
         rates[0] = view.cap[0]

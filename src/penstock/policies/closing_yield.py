@@ -29,7 +29,10 @@ from penstock.policies.view import View
 
 
 def closing_yield(view: View, rates: Floats) -> None:
-    """Fill the link in the order of l_i − (k + (1 − k)·f_i)·x_i, largest first. Time n."""
+    """Fill the link in the order of l_i − (k + (1 − k)·f_i)·x_i, largest first. Time n.
+
+    It reads `view` and writes `rates` in bytes/s.
+    """
     most_lost = NO_LOSS
     longest = 0.0
     for i in range(len(rates)):

@@ -42,11 +42,13 @@ MAX_INTERFERENCE: Final = 3
 
 
 def coordinating(view: View, rates: Floats) -> None:
-    """Give the link to the group of the best plan. Time n² for n active, and g² more for each who waits where g fill the
-    link together; where they do not fill it, g.
+    """Give the link to the group of the best plan from `view`, as `rates` in bytes/s.
 
-    In view.order stand the queue, then the group, then those to be decided upon: `queued` and `decided` are where the first
-    two end. `end` is when the group will have ended, and `value` its metric. In view.spare is what a second costs each one.
+    Time n² for n active applications. For each that waits, g² more where the g of the group fill the link together, and g
+    where they do not.
+
+    view.order holds the queue, then the group, then those to be decided upon: `queued` and `decided` are where the first
+    two end. `end` is when the group will have ended, and `value` its metric. view.spare holds what a second costs each one.
     """
     size = len(rates)
     largest = view.parameter >= MAX_INTERFERENCE

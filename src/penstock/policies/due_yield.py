@@ -24,12 +24,12 @@ from penstock.policies.view import View
 
 @step
 def progress_due(view: View, i: int) -> float:
-    """P_i + c·V_i / B."""
+    """P_i + c·V_i / B of application i of `view`, in seconds."""
     return float(view.progress[i] + view.parameter * view.remaining[i] / view.bandwidth)
 
 
 def due_yield(view: View, rates: Floats) -> None:
-    """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i). Time n."""
+    """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i): from `view`, to `rates` in bytes/s. Time n."""
     for i in range(len(rates)):
         elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
         view.scratch[i] = np.rint(progress_due(view, i) / elapsed * YIELD_GRAIN)

@@ -23,12 +23,12 @@ from penstock.policies.view import KeyFunction, RatesFunction, View
 
 @step
 def earliest(view: View, i: int) -> float:
-    """R_i, in nanoseconds."""
+    """R_i of application i of `view`, in nanoseconds."""
     return rounded_time(view.posted[i])
 
 
 def fifo(view: View, rates: Floats) -> None:
-    """The earliest posted operation."""
+    """Serve the earliest posted operation of `view` alone; writes its rate to `rates`, in bytes/s."""
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = earliest(view, i)
@@ -37,12 +37,12 @@ def fifo(view: View, rates: Floats) -> None:
 
 @step
 def listed(view: View, i: int) -> float:
-    """Its place in the workload."""
+    """The position in the workload of application i of `view`."""
     return float(view.application[i])
 
 
 def lowest_id(view: View, rates: Floats) -> None:
-    """The application listed first in the workload."""
+    """Serve the application of `view` that is listed first in the workload; writes its rate to `rates`, in bytes/s."""
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = listed(view, i)
@@ -51,12 +51,12 @@ def lowest_id(view: View, rates: Floats) -> None:
 
 @step
 def longest(view: View, i: int) -> float:
-    """How long its operation lasts, in nanoseconds below 0."""
+    """How long the operation of application i of `view` lasts, in nanoseconds below 0."""
     return -rounded_time(view.volume[i] / view.cap[i])
 
 
 def longest_io(view: View, rates: Floats) -> None:
-    """The operation that lasts longest."""
+    """Serve the operation of `view` that lasts longest; writes its rate to `rates`, in bytes/s."""
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = longest(view, i)
@@ -65,12 +65,12 @@ def longest_io(view: View, rates: Floats) -> None:
 
 @step
 def shortest(view: View, i: int) -> float:
-    """How long its operation lasts, in nanoseconds."""
+    """How long the operation of application i of `view` lasts, in nanoseconds."""
     return rounded_time(view.volume[i] / view.cap[i])
 
 
 def shortest_io(view: View, rates: Floats) -> None:
-    """The operation that lasts shortest."""
+    """Serve the operation of `view` that lasts shortest; writes its rate to `rates`, in bytes/s."""
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = shortest(view, i)
@@ -79,12 +79,15 @@ def shortest_io(view: View, rates: Floats) -> None:
 
 @step
 def least_left(view: View, i: int) -> float:
-    """Work and I/O left at full bandwidth, in nanoseconds."""
+    """Work and I/O left at full bandwidth of application i of `view`, in nanoseconds."""
     return rounded_time(view.whole[i] - view.progress[i])
 
 
 def shortest_remaining(view: View, rates: Floats) -> None:
-    """The application with the least work and I/O left at full bandwidth, the pending operation included."""
+    """Serve the application of `view` with the least work and I/O left at full bandwidth, the pending operation included.
+
+    It writes its rate to `rates`, in bytes/s.
+    """
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = least_left(view, i)
@@ -93,12 +96,12 @@ def shortest_remaining(view: View, rates: Floats) -> None:
 
 @step
 def most_left(view: View, i: int) -> float:
-    """The same, below 0."""
+    """Work and I/O left at full bandwidth of application i of `view`, in nanoseconds below 0."""
     return -rounded_time(view.whole[i] - view.progress[i])
 
 
 def longest_remaining(view: View, rates: Floats) -> None:
-    """The application with the most work and I/O left."""
+    """Serve the application of `view` with the most work and I/O left; writes its rate to `rates`, in bytes/s."""
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = most_left(view, i)
@@ -106,7 +109,10 @@ def longest_remaining(view: View, rates: Floats) -> None:
 
 
 def bandwidth_oriented(view: View, rates: Floats) -> None:
-    """The lowest ratio of transfer time so far, waiting excluded, to the time since the start; 0 at the start."""
+    """Serve the application of `view` with the lowest ratio of transfer time to time since its start.
+
+    Transfer time does not include waiting. The ratio is 0 at the start. The rate goes to `rates`, in bytes/s.
+    """
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             elapsed = view.now - view.release[i]
@@ -115,7 +121,10 @@ def bandwidth_oriented(view: View, rates: Floats) -> None:
 
 
 def stretch_oriented(view: View, rates: Floats) -> None:
-    """The largest stretch: time since the start over work and transfers done; 1 at the start, infinite if none is done."""
+    """Serve the application of `view` with the largest stretch: time since its start over work and transfers done.
+
+    The stretch is 1 at the start, and infinite if nothing is done. The rate goes to `rates`, in bytes/s.
+    """
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             elapsed = view.now - view.release[i]
@@ -128,12 +137,15 @@ def stretch_oriented(view: View, rates: Floats) -> None:
 
 @step
 def ranked(view: View, i: int) -> float:
-    """Its place in Johnson's order."""
+    """The place of application i of `view` in Johnson's order."""
     return float(view.rank[i])
 
 
 def johnson(view: View, rates: Floats) -> None:
-    """Johnson's order of the nominal couples of work and I/O (001 Definition 9)."""
+    """Serve the application of `view` that comes first in Johnson's order; writes its rate to `rates`, in bytes/s.
+
+    The order is that of the nominal couples of work and I/O (001 Definition 9).
+    """
     if not keep_holder(view, rates):
         for i in range(len(rates)):
             view.scratch[i] = ranked(view, i)

@@ -8,7 +8,7 @@ from penstock.policies.view import View
 
 
 def fair_share(view: View, rates: Floats) -> None:
-    """α = min(1, B / Σ b_j), rate α·b_i. Time n."""
+    """Give each application of `view` the part α = min(1, B / Σ b_j) of its cap, as `rates` in bytes/s. Time n."""
     total = 0.0
     for i in range(len(rates)):
         total += view.cap[i]

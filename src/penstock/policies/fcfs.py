@@ -11,12 +11,12 @@ from penstock.policies.view import View
 
 @step
 def posting(view: View, i: int) -> float:
-    """R_i."""
+    """R_i of application i of `view`, in seconds."""
     return float(view.posted[i])
 
 
 def fcfs(view: View, rates: Floats) -> None:
-    """Fill the link in the order of posting times. Time n."""
+    """Fill the link in the order of posting times: from `view`, to `rates` in bytes/s. Time n."""
     # To compile `fill` once more for a column that is read only would take 0.3 s.
     for i in range(len(rates)):
         view.scratch[i] = posting(view, i)

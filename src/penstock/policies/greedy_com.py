@@ -11,12 +11,15 @@ from penstock.policies.view import View
 
 @step
 def time_alone(view: View, i: int) -> float:
-    """V_i / b_i, in nanoseconds."""
+    """V_i / b_i of application i of `view`, in nanoseconds."""
     return rounded_time(view.remaining[i] / view.cap[i])
 
 
 def greedy_com(view: View, rates: Floats) -> None:
-    """Fill the link in the order of V_i / b_i, the time the pending operation still takes alone. Time n."""
+    """Fill the link in the order of V_i / b_i, the time that the pending operation still takes alone. Time n.
+
+    It reads `view` and writes `rates` in bytes/s.
+    """
     for i in range(len(rates)):
         view.scratch[i] = time_alone(view, i)
     fill(view, view.scratch, rates)

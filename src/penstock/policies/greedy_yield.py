@@ -10,7 +10,10 @@ from penstock.policies.view import View
 
 
 def greedy_yield(view: View, rates: Floats) -> None:
-    """Fill the link in the order of the present yields, so that applications that are behind catch up. Time n."""
+    """Fill the link in the order of the present yields, so that applications that are behind catch up. Time n.
+
+    It reads `view` and writes `rates` in bytes/s.
+    """
     for i in range(len(rates)):
         view.scratch[i] = rounded_yield(view, i)
     fill(view, view.scratch, rates)

@@ -18,7 +18,15 @@ from penstock.policies.view import RATES_SIGNATURE, RatesFunction, View, asked
 
 
 def guarded(function: RatesFunction, name: str) -> Any:
-    """The user's function as the engine calls it; InputError in one line if it cannot be compiled."""
+    """Compile a user's policy as the engine calls it.
+
+    Args:
+        function: the function of (view, rates).
+        name: what errors call the policy.
+
+    Raises:
+        InputError: in one line, if numba cannot compile it.
+    """
     if not JIT:
         return retargeted(asked, _guard(function))
     try:
@@ -50,7 +58,7 @@ def _guard(function: RatesFunction) -> RatesFunction:
 
 
 def failure(function: RatesFunction, view: View) -> str | None:
-    """What the function raises for the view when called from Python, in one line; None if it does not."""
+    """What the `function` raises for the `view` when called from Python, in one line; None if it raises nothing."""
     try:
         function(view, np.full(len(view.cap), np.nan))
     except Exception as error:  # whatever a user's function raises

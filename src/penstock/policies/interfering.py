@@ -9,9 +9,10 @@ from penstock.policies.view import View
 
 
 def interfering(view: View, rates: Floats) -> None:
-    """Bandwidth in proportion to nodes, up to each cap; what someone's cap leaves over goes to the others in proportion.
+    """Give each application of `view` bandwidth in proportion to its nodes, up to its cap, as `rates` in bytes/s.
 
-    Time n for each set of caps that is found to bind; n² at worst.
+    What the cap of an application leaves over goes to the others in proportion. Time n for each set of caps that is found to
+    bind; n² at worst.
     """
     for i in range(len(rates)):
         view.order[i] = i

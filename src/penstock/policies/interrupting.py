@@ -11,12 +11,15 @@ from penstock.policies.view import View
 
 @step
 def latest(view: View, i: int) -> float:
-    """−R_i, in nanoseconds."""
+    """−R_i of application i of `view`, in nanoseconds."""
     return -rounded_time(view.posted[i])
 
 
 def interrupting(view: View, rates: Floats) -> None:
-    """The latest posted operation, alone at its cap; the interrupted ones resume last in, first out. Time n."""
+    """Serve the latest posted operation of `view` alone at its cap; interrupted ones resume last in, first out. Time n.
+
+    It writes `rates` in bytes/s.
+    """
     for i in range(len(rates)):
         view.scratch[i] = latest(view, i)
     serve_first(view, view.scratch, rates)

@@ -13,8 +13,10 @@ from penstock.policies.view import View
 
 
 def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
-    """Try every active application as the one served first, the others following in the order of greedy-yield; keep the
-    allocation whose lowest yield at its horizon, the earliest completion under it, is highest.
+    """Serve first the application of `view` with which the lowest yield at the next completion is highest.
+
+    Every active application is tried as the one served first, the others following in the order of greedy-yield. The horizon
+    of a candidate is the earliest completion under its allocation. The best allocation goes to `rates`, in bytes/s.
 
     Candidates are tried in the order of greedy-yield, which decides between those whose scores are as good as equal. A
     candidate is given up as soon as one application falls to the best score so far; as the lowest yields come first, that is

@@ -20,13 +20,13 @@ SHORT = 24
 
 @step
 def progressed(view: View, i: int) -> float:
-    """P_i; sorts applications as their yields do if all have the same release."""
+    """P_i of application i of `view`, in seconds; sorts applications as their yields do if all have the same release."""
     return float(view.progress[i])
 
 
 @step
 def yield_now(view: View, i: int) -> float:
-    """y_i(t) = progress / (t − τ_i) (000 eq. 6); 1 at the instant of release."""
+    """y_i(t) = progress / (t − τ_i) of application i of `view` (000 eq. 6); 1 at the instant of release."""
     elapsed = view.now - view.release[i]
     if elapsed <= 0.0:
         return 1.0
@@ -35,19 +35,19 @@ def yield_now(view: View, i: int) -> float:
 
 @step
 def rounded_yield(view: View, i: int) -> float:
-    """The yield as orders compare it, in steps of 1 / YIELD_GRAIN."""
+    """The yield of application i of `view` as orders compare it, in steps of 1 / YIELD_GRAIN."""
     return float(np.rint(yield_now(view, i) * YIELD_GRAIN))
 
 
 @step
 def rounded_time(seconds: float) -> float:
-    """A time as orders compare it, in nanoseconds."""
+    """A time of so many `seconds` as orders compare it, in nanoseconds."""
     return float(np.rint(seconds * TIME_GRAIN))
 
 
 @step
 def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
-    """Whether i comes before j: lower key, then earlier posting, then lower index."""
+    """Whether i comes before j in `view`: lower entry of `keys`, then earlier posting, then lower index."""
     if keys[i] != keys[j]:
         return bool(keys[i] < keys[j])
     return earlier(view, i, j)
@@ -55,7 +55,7 @@ def precedes(view: View, keys: Floats, i: int, j: int) -> bool:
 
 @step
 def earlier(view: View, i: int, j: int) -> bool:
-    """Whether i posted before j, or at the same time with the lower index."""
+    """Whether i posted before j in `view`, or at the same time with the lower index."""
     if view.posted[i] != view.posted[j]:
         return bool(view.posted[i] < view.posted[j])
     return bool(view.application[i] < view.application[j])
@@ -63,7 +63,7 @@ def earlier(view: View, i: int, j: int) -> bool:
 
 @step
 def first(view: View, keys: Floats) -> int:
-    """The application that comes first."""
+    """The application of `view` that comes first by its `keys`."""
     best = 0
     for i in range(1, len(keys)):
         if precedes(view, keys, i, best):
@@ -90,7 +90,7 @@ def _sift_down(view: View, keys: Floats, root: int, size: int) -> None:
 
 @step
 def sort(view: View, keys: Floats) -> None:
-    """Write all applications to view.order, first one first. Heapsort, time n log n; few are inserted one by one."""
+    """Write all applications to view.order, lowest of the `keys` first. Heapsort, time n log n; few are inserted singly."""
     size = len(keys)
     if size <= SHORT:
         sort_few(view, keys)
@@ -112,7 +112,7 @@ def sort(view: View, keys: Floats) -> None:
 
 @step
 def sort_few(view: View, keys: Floats) -> None:
-    """The same by insertion only: time n², and half the time to compile."""
+    """Do the same as `sort`, for the `keys` of `view`, by insertion only: time n², and half the time to compile."""
     for moved in range(len(keys)):
         place = moved
         while place > 0 and precedes(view, keys, moved, view.order[place - 1]):
@@ -123,9 +123,9 @@ def sort_few(view: View, keys: Floats) -> None:
 
 @step
 def serve_one(view: View, keys: Floats, rates: Floats) -> None:
-    """Give the link to one application until its operation is complete. Time n.
+    """Give the link to one application of `view` until its operation is complete, as `rates` in bytes/s. Time n.
 
-    It is the one that holds the link, or else the first in the order of the keys.
+    It is the one that holds the link, or else the first in the order of the `keys`.
     """
     if not keep_holder(view, rates):
         serve_first(view, keys, rates)
@@ -133,7 +133,11 @@ def serve_one(view: View, keys: Floats, rates: Floats) -> None:
 
 @step
 def keep_holder(view: View, rates: Floats) -> bool:
-    """Leave the link to the application that holds it; if none does, return False and write no rates."""
+    """Leave the link to the application of `view` that holds it, as `rates` in bytes/s.
+
+    Returns:
+        False if none holds it; then no rates are written.
+    """
     for i in range(len(rates)):
         if view.rate[i] > 0.0:
             serve(view, i, rates)
@@ -143,13 +147,16 @@ def keep_holder(view: View, rates: Floats) -> bool:
 
 @step
 def serve_first(view: View, keys: Floats, rates: Floats) -> None:
-    """Give the link to the first in the order of the keys, even if another holds it. Time n."""
+    """Give the link to the application of `view` with the lowest of the `keys`, even if another holds it. Time n.
+
+    It writes `rates` in bytes/s.
+    """
     serve(view, first(view, keys), rates)
 
 
 @step
 def serve(view: View, served: int, rates: Floats) -> None:
-    """Give the link to this application alone."""
+    """Give the link to the application `served` of `view` alone, as `rates` in bytes/s."""
     for i in range(len(rates)):
         rates[i] = 0.0
     rates[served] = view.cap[served]
@@ -157,9 +164,10 @@ def serve(view: View, served: int, rates: Floats) -> None:
 
 @step
 def fill(view: View, keys: Floats, rates: Floats) -> None:
-    """Give each application in the order of the keys its cap, until the link is full (000 §4.1, FCFS).
+    """Give each application of `view` its cap in the order of the `keys`, until the link is full (000 §4.1, FCFS).
 
-    O(n), plus O(log n) for each further application served: if the first can use the whole link, the others get nothing.
+    It writes `rates` in bytes/s. Time n, and log n for each further application served: if the first can use the whole link,
+    the others get nothing.
     """
     leader = first(view, keys)
     serve(view, leader, rates)
@@ -170,9 +178,10 @@ def fill(view: View, keys: Floats, rates: Floats) -> None:
 
 @step
 def fill_rest(view: View, keys: Floats, rates: Floats, left: float) -> None:
-    """Give what is left to the applications without a rate, in the order of the keys. Time n for a heap, and log n for each.
+    """Give the bandwidth `left`, in bytes/s, to the applications of `view` that have none, in the order of the `keys`.
 
-    Searching for the first few one by one would be 10 ns faster for 10 applications, but take 1.5 times as long to compile.
+    It writes `rates`. Time n for a heap, and log n for each application served. Searching for the first few one by one would
+    be 10 ns faster for 10 applications, but take 1.5 times as long to compile.
     """
     size = len(rates)
     waiting = 0
@@ -195,7 +204,7 @@ def fill_rest(view: View, keys: Floats, rates: Floats, left: float) -> None:
 
 @step
 def fill_after(view: View, leader: int, rates: Floats) -> None:
-    """Give the leader its cap and what is left to the others in the order of view.order."""
+    """Give the `leader` its cap and the rest to the others in the order of view.order, as `rates` in bytes/s."""
     serve(view, leader, rates)
     left = view.bandwidth - view.cap[leader]
     for i in view.order:

@@ -61,9 +61,13 @@ FAMILIES: Final = (SHARING, EXCLUSIVE, STATIC)
 
 @dataclass(frozen=True)
 class Parameter:
-    """The number a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function.
+    """The number that a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function.
 
-    Where it has `choices`, the value is one of these names and the function sees its position.
+    Args:
+        key: its name in ``name:key=value``.
+        default: its value where none is given.
+        meaning: what it does, for the list of policies.
+        choices: names of its values; the function sees the position of the chosen name. Without choices, it is a number.
     """
 
     key: str
@@ -72,7 +76,11 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def value_of(self, text: str, place: str) -> float:
-        """The number that the text of ``key=text`` stands for."""
+        """The number that the `text` of ``key=text`` stands for.
+
+        Raises:
+            InputError: at `place`, if the text is no number from 0 on, or none of the choices.
+        """
         if not self.choices:
             return _number(text, place)
         if text not in self.choices:
@@ -95,11 +103,13 @@ FIRST: Final = 2
 
 @dataclass(frozen=True)
 class Order:
-    """An order of the waiting applications in which none of them changes its place by waiting: the `key` of one, lowest
-    first, changes only while its own operation moves. `serves` says who moves: FILL, HOLD or FIRST.
+    """An order of the waiting applications in which none of them changes its place by waiting.
 
-    Where `grain` is above 0 the policy compares key / (t − τ), rounded to that, which is the order of the keys where all are
-    released at once, and there only.
+    Args:
+        key: the place of an application, lowest first; it changes only while the application's own operation moves.
+        serves: which applications move: FILL, HOLD or FIRST.
+        grain: above 0, the policy compares key / (t − τ), rounded to 1 / grain. That is the order of the keys only if all
+            applications have one release.
     """
 
     key: KeyFunction
@@ -111,12 +121,24 @@ class Order:
 class Policy:
     """A bandwidth-sharing strategy.
 
-    `idles` says that it may leave bandwidth unused while some application could use it. A `periodic` policy is also asked
-    every `delta` seconds; without a `delta`, as often as the workload has I/O events (000 §3.2.2: E(+) = E). A
-    `proportional` one gives everyone the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual time.
-    `setting` is what its `parameter`, 0 or more, is set to where that is not the default. `family` is SHARING, EXCLUSIVE or
-    STATIC. A `planner` makes the plan of a workload that the view then shows. An `order` that the engine may keep from one
-    event to the next saves it from asking; `rates` remains what the policy is. `makes_arrays` says that the function does.
+    Args:
+        name: what it is called, in files and on the command line.
+        rates: the function of (view, rates), which defines the policy.
+        summary: one line for the list of policies.
+        needs: what it must know of applications.
+        reference: paper and section.
+        idles: whether it may leave bandwidth unused while some application could use it.
+        proportional: whether everyone gets the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual
+            time.
+        periodic: whether it is also asked every `delta` seconds.
+        delta: seconds between periodic decisions; None for as many as the workload has I/O events (000 §3.2.2: E(+) = E).
+        parameter: the number that it can be tuned by.
+        setting: the value of the parameter, 0 or more, where that is not the default.
+        family: SHARING, EXCLUSIVE or STATIC.
+        planner: makes the plan of a workload that the view then shows.
+        order: an order that the engine may keep from one event to the next, so that it need not ask.
+        makes_arrays: whether the function does.
+        built_in: whether it is one of Penstock's own; a user's own is compiled with bounds checked.
     """
 
     name: str
@@ -138,7 +160,7 @@ class Policy:
     _compiled: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def compiled(self) -> Any:
-        """What the engine asks: the function by its address, or as it is where numba is switched off."""
+        """The function as the engine calls it: by its address, or in Python where numba is switched off."""
         if "rates" not in self._compiled:
             self._compiled["rates"] = self._compile()
         return self._compiled["rates"]
@@ -158,7 +180,7 @@ class Policy:
         )
 
     def compiled_key(self) -> Any:
-        """The same for the key of its order."""
+        """The key of its order as the engine calls it."""
         assert self.order is not None
         if "key" not in self._compiled:
             key = self.order.key
@@ -175,7 +197,7 @@ class Policy:
         return self._compiled["key"]
 
     def plan(self, workload: Workload) -> ServiceOrder:
-        """What it plans for the workload before it runs."""
+        """What it plans for the `workload` before that runs."""
         return self.planner(workload) if self.planner is not None else ServiceOrder()
 
     @property
@@ -186,7 +208,11 @@ class Policy:
         return self.parameter.default if self.setting is None else self.setting
 
     def with_parameters(self, parameters: Mapping[str, str]) -> Policy:
-        """The policy with the parameters of ``name:key=value``."""
+        """The policy with the `parameters` of ``name:key=value``, as texts by key.
+
+        Raises:
+            InputError: for a parameter that it does not have, or a wrong value.
+        """
         known = [*(["delta"] if self.periodic else []), *([self.parameter.key] if self.parameter else [])]
         changed: dict[str, Any] = {"name": self.name}
         for key, text in parameters.items():

@@ -100,7 +100,12 @@ PolicyLike: TypeAlias = Policy | RatesFunction | str
 
 
 def expand(names: Iterable[str]) -> list[str]:
-    """The names, with a family's members in its place; each once."""
+    """The `names`, each once, with the members of a family in its place; "all" stands for all policies.
+
+    Example:
+        >>> expand(["fcfs", "static", "fcfs"])[:3]
+        ['fcfs', 'hierarchical-round-robin', 'periodic-fifo']
+    """
     found: dict[str, None] = {}
     for name in names:
         members = [key for key, policy in REGISTRY.items() if name in (policy.family, ALL)]
@@ -109,7 +114,18 @@ def expand(names: Iterable[str]) -> list[str]:
 
 
 def find(text: str) -> Policy:
-    """The policy that the text names; InputError with the valid names if there is none."""
+    """Find the policy that a text names.
+
+    Args:
+        text: ``name`` or ``name:key=value``; for a user's own policy ``module:function`` or ``./file.py:function``.
+
+    Raises:
+        InputError: with the valid names, if there is none.
+
+    Example:
+        >>> find("periodic-greedy-yield:delta=60 s").delta
+        60.0
+    """
     name, *rest = text.split(":")
     name = ALIASES.get(name, name)
     if name in REGISTRY:
@@ -147,7 +163,15 @@ def is_built_in(policy: Policy) -> bool:
 
 
 def own_policy(thing: Any, name: str) -> Policy:
-    """A user's function, under that name, or a user's `Policy`: it runs as written, and guarded."""
+    """Make a policy of what a user gives; it runs as written, guarded.
+
+    Args:
+        thing: a function of (view, rates), or a `Policy`.
+        name: the name of the policy, if it is a function.
+
+    Raises:
+        InputError: if it is neither.
+    """
     if isinstance(thing, Policy):
         return replace(thing, built_in=False, proportional=False, order=None, _compiled={})
     function = getattr(thing, "py_func", thing)  # of what numba has compiled already

@@ -37,7 +37,10 @@ Planner: TypeAlias = Callable[[Workload], ServiceOrder]
 
 
 def in_sequence(workload: Workload, sequence: Sequence[int]) -> ServiceOrder:
-    """The order in which operations run in this sequence of applications, one entry an operation of volume above 0."""
+    """The order in which the operations of the `workload` run if applications take turns in this `sequence`.
+
+    The sequence has the position of an application for each operation of volume above 0.
+    """
     operations = [np.flatnonzero(application.phases.asks) for application in workload.applications]
     first = np.concatenate([[0], np.cumsum([len(application.phases) for application in workload.applications])])
     turns = np.full(int(first[-1]), -1, np.int64)

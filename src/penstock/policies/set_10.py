@@ -24,9 +24,10 @@ _PRIORITIES: Final = 10.0 ** -np.arange(24.0)
 
 
 def set_10_basic(view: View, rates: Floats) -> None:
-    """In each set the earliest posted operation alone has the share of its set, up to its cap. Time n·s.
+    """Serve in each set of `view` the earliest posted operation alone, with the share of its set, up to its cap. Time n·s.
 
-    Meant for caps equal to B; where a cap is lower, part of the link stays idle. s is the number of sets.
+    It writes `rates` in bytes/s. Meant for caps equal to B; where a cap is lower, part of the link stays idle. s is the
+    number of sets.
     """
     sets = _make_sets(view, rates)
     total = _weigh(rates, sets)
@@ -36,11 +37,11 @@ def set_10_basic(view: View, rates: Floats) -> None:
 
 
 def set_10(view: View, rates: Floats) -> None:
-    """A set may serve several operations, in the order of posting; what a set cannot use goes to the others.
+    """Serve in each set of `view` one or more operations, in the order of posting; what a set cannot use goes to the others.
 
-    Sets whose caps add up to no more than their share get just that; the rest of the link is shared anew between the other
-    sets, until no set is limited by its caps (000 §4.2, the extension). With all caps equal to B this is `set_10_basic`.
-    Time n·s + s², and n log n where a set serves several.
+    It writes `rates` in bytes/s. Sets whose caps add up to no more than their share get just that; the rest of the link is
+    shared anew between the other sets, until no set is limited by its caps (000 §4.2, the extension). With all caps equal to
+    B this is `set_10_basic`. Time n·s + s², and n log n where a set serves several.
     """
     sets = _make_sets(view, rates)
     _share_within_caps(view, rates, sets)

@@ -103,6 +103,10 @@ def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
 
     First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending.
 
+    Args:
+        work: a_i, seconds of work of each job.
+        io: b_i, seconds of its I/O at full bandwidth.
+
     Example:
         >>> johnson_rank([3.0, 1.0, 4.0], [2.0, 2.0, 3.0]).tolist()
         [2, 0, 1]
@@ -135,7 +139,10 @@ def _sequence(jobs: Ints, rounds: list[Ints], place: Ints) -> list[int]:
 
 
 def in_turn(view: View, rates: Floats) -> None:
-    """Serve the operation whose turn it is, at its cap, if it is posted; else nobody. Time n."""
+    """Serve the operation of `view` whose turn it is at its cap, if it is posted; else nobody. Time n.
+
+    It writes `rates` in bytes/s.
+    """
     for i in range(len(rates)):
         rates[i] = view.cap[i] if view.turn[i] == view.completed else 0.0
 

@@ -171,7 +171,19 @@ KEY_SIGNATURE: Final[Any] = types.float64(*[types.intp] * 6)
 
 
 def view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> View:
-    """The view of `size` places from `begin`. Compiled code passes addresses, and in `stride` the length of a row."""
+    """The view of `size` places from `begin` on.
+
+    Compiled code passes addresses of the tables; without the compiler they are the tables themselves.
+
+    Args:
+        floats: the table of the columns `FLOATS`.
+        integers: the table of the columns `INTEGERS`.
+        moment: the numbers of `MOMENT`.
+        degradation: parts of the bandwidth that 1, 2, … transfers get together.
+        stride: the length of a row of the tables.
+        begin: the first place.
+        size: the number of places.
+    """
     places = slice(begin, begin + size)
 
     def column(name: str) -> Any:
@@ -187,7 +199,7 @@ def view_at(floats: Any, integers: Any, moment: Any, degradation: Any, stride: i
 
 
 def given_at(floats: Any, stride: int, begin: int, size: int) -> Any:
-    """The rates of these places, to be written."""
+    """The rates of `size` places from `begin` on, to be written, in the table `floats` with rows of the length `stride`."""
     return floats[GIVEN, begin : begin + size]
 
 
@@ -262,12 +274,18 @@ def _compiled_given_at(floats: Any, stride: Any, begin: Any, size: Any) -> Any:
 
 
 def asked(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> None:
-    """A policy as the engine calls it; `function` is replaced by the policy's own."""
+    """Call a policy as the engine does; `function` is replaced by the policy's own.
+
+    `floats`, `integers`, `moment`, `degradation`, `stride`, `begin` and `size` are those of `view_at`.
+    """
     function(view_at(floats, integers, moment, degradation, stride, begin, size), given_at(floats, stride, begin, size))
 
 
 def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, place: int) -> float:
-    """The key of one place as the engine asks for it; `function` is replaced by the policy's own."""
+    """The key of one `place` as the engine asks for it; `function` is replaced by the policy's own.
+
+    `floats`, `integers`, `moment`, `degradation` and `stride` are those of `view_at`.
+    """
     return function(view_at(floats, integers, moment, degradation, stride, place, 1), 0)  # type: ignore[no-any-return]
 
 

@@ -23,7 +23,7 @@ _LINK = Platform(bandwidth=1.0)
 
 
 def last_listed_first(view: View, rates: Floats) -> None:
-    """Fill the link in the order of the workload, the last one first."""
+    """Fill the link in the order of the workload, the last one first: from `view`, to `rates` in bytes/s."""
     for i in range(len(rates)):
         view.scratch[i] = -float(view.application[i])
     fill(view, view.scratch, rates)

@@ -167,7 +167,11 @@ def compiled_steps() -> Callable[..., Any]:
 
 
 class Intervals:
-    """The loss that each interval of the window proves, in node-seconds."""
+    """The loss that each interval of the window proves, in node-seconds.
+
+    Args:
+        wanted: the demand on one store.
+    """
 
     def __init__(self, wanted: LinkDemand) -> None:
         self._wanted = wanted
@@ -178,7 +182,7 @@ class Intervals:
         self._room = tuple(np.zeros(room) for _ in range(4))
 
     def loss(self, begin: float, end: float) -> float:
-        """Node-seconds that every schedule loses because of the I/O between two dates."""
+        """Node-seconds that every schedule loses because of the I/O between the dates `begin` and `end`, in seconds."""
         wanted = self._wanted
         lowest = np.maximum(begin - wanted.start, 0.0)
         highest = end - wanted.start - self._idle
@@ -195,7 +199,7 @@ class Intervals:
 
 
 def efficiency_bound(wanted: LinkDemand) -> float:
-    """An upper bound on the efficiency of any schedule, for the demand on one store."""
+    """An upper bound on the efficiency of any schedule, for the demand `wanted` on one store."""
     if not np.isfinite(wanted.end):
         return _bound_to_the_end(wanted)
     intervals = Intervals(wanted)

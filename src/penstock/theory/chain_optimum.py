@@ -67,7 +67,7 @@ def optimal_schedule(jobs: Sequence[Job]) -> ChainSchedule:
 
 
 def optimal_makespan(jobs: Sequence[Job]) -> float:
-    """The smallest makespan, in seconds."""
+    """The smallest makespan of the `jobs`, in seconds."""
     return optimal_schedule(jobs).makespan
 
 

@@ -65,6 +65,10 @@ class Chain:
 def chain(job: Job, place: str = "job") -> Chain:
     """A job without its operations of length 0.
 
+    Args:
+        job: couples of work and I/O, in seconds.
+        place: what an error calls the job.
+
     Raises:
         InputError: for a couple with a number that is negative or not finite.
     """
@@ -286,13 +290,21 @@ def hierarchical_round_robin(jobs: Sequence[Job]) -> list[int]:
 
 
 def periodic(jobs: Sequence[Job], by: str) -> list[int]:
-    """The order with one operation of every unfinished job a period, by "fifo", "johnson" or "most-remain": job indices."""
+    """An order with one operation per period of every unfinished job.
+
+    Args:
+        jobs: couples of work and I/O, in seconds, of each job.
+        by: the order in each period: "fifo", "johnson" or "most-remain".
+
+    Returns:
+        The index of the job of each operation.
+    """
     known = numbers(jobs)
     return static_orders.periodic(known.operations, known.work, known.io, by, known.first_work)
 
 
 def block_sizes(order: Sequence[int], leader: int) -> list[int]:
-    """|𝔹_k|: how many operations each block of J_1 = `leader` has; what comes after its last operation is in none."""
+    """|𝔹_k|: how many operations of the `order` each block of J_1 = `leader` has; those after its last one are in none."""
     places = [place for place, i in enumerate(order) if i == leader]
     return [place - before for before, place in zip([-1, *places[:-1]], places, strict=True)]
 
@@ -300,7 +312,12 @@ def block_sizes(order: Sequence[int], leader: int) -> list[int]:
 def block_cost(work: float, io: float, sizes: Sequence[int]) -> float:
     """The cost of blocks of uniform jobs, in seconds (Definition 5): no order with such blocks has a shorter makespan.
 
-    The first takes a + |𝔹_1|·b, any other max(a + b, |𝔹_k|·b).
+    The first block takes a + |𝔹_1|·b, any other max(a + b, |𝔹_k|·b).
+
+    Args:
+        work: a in seconds.
+        io: b in seconds.
+        sizes: |𝔹_k| of each block.
     """
     if not sizes:
         return 0.0
@@ -308,10 +325,15 @@ def block_cost(work: float, io: float, sizes: Sequence[int]) -> float:
 
 
 def uniform_makespan(work: float, io: float, operations: Sequence[int]) -> float:
-    """The makespan of hierarchical round-robin for uniform jobs of n_i `operations`, in seconds: the optimum (001 §II.D.3).
+    """The makespan of hierarchical round-robin for uniform jobs, in seconds: the optimum (001 §II.D.3).
 
     l jobs have the most operations, n. Their first ones make the first block; all others are spread evenly over n − 1
     blocks, of which r have q + 1 operations and the others q. For n = 1 the first block is all there is: a + l·b.
+
+    Args:
+        work: a, seconds of work before each operation.
+        io: b, seconds of each operation.
+        operations: n_i of each job.
     """
     longest = max(operations, default=0)
     if longest == 0:

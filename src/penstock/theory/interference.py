@@ -67,7 +67,7 @@ class Writer:
         self.application("writer", 0.0)  # refuses the rest
 
     def application(self, name: str, release: float) -> Application:
-        """The application that posts its operation at the date of its release."""
+        """The application, called `name`, that posts its operation at the date of its `release`, in seconds."""
         options = {"nodes": self.nodes, "rounds": self.rounds, "bandwidth": self.bandwidth}
         return Application.of(name, [("write", self.volume)], release=release, **options)
 
@@ -134,15 +134,19 @@ class Pair:
         return a, b
 
     def io_times(self, strategy: str, dt: float) -> Times:
-        """Seconds of I/O of A and B under a strategy, a policy by name."""
+        """Seconds of I/O of A and B under a `strategy`, a policy by name, if B writes `dt` seconds after A."""
         return self.measure(strategy, dt)[0]
 
     def outcome(self, strategy: str, dt: float) -> str:
-        """What happened: who waited, who was interrupted, or whether both were served together."""
+        """What happened under a `strategy`, if B writes `dt` seconds after A.
+
+        Returns:
+            In words: one of them waited or was interrupted, both interfered, or they were apart.
+        """
         return self.measure(strategy, dt)[1]
 
     def measure(self, strategy: str, dt: float) -> tuple[Times, str]:
-        """I/O times under a strategy, and what happened."""
+        """I/O times under a `strategy`, if B writes `dt` seconds after A, and what happened."""
         workload = self.workload(dt)
         result = simulate(workload, strategy, trace=True)
         a, b = (
@@ -209,7 +213,7 @@ class Delta:
         return {name: rows.max(axis=1) if worst else rows.sum(axis=1) for name, rows in self.factors.items()}
 
     def to_dict(self, metric: str) -> dict[str, Any]:
-        """The graph as JSON has it."""
+        """The graph as JSON has it, with the values of the `metric` (`METRICS` of the policy coordinating)."""
         factors, values = self.factors, self.values(metric)
         return {
             "alone": list(self.pair.alone()),
@@ -321,7 +325,7 @@ def _was_interrupted(trace: Trace, index: int) -> bool:
 
 
 def running_jobs(path: str) -> SwfJobs:
-    """The jobs of a trace in the Standard Workload Format, each released when it started."""
+    """The jobs of the trace at `path`, in the Standard Workload Format, each released when it started."""
     return jobs_of(read_swf(path), Choice(release="start"), path)
 
 

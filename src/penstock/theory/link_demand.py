@@ -91,14 +91,25 @@ class LinkDemand:
 
 
 def link_demand(workload: Workload, pieces: int = PIECES) -> LinkDemand:
-    """The demand of a workload on one link, without pieces that no schedule reaches before the end of the window."""
+    """The demand of a workload on one link, without pieces that no schedule reaches before the end of the window.
+
+    Args:
+        workload: the applications and the link.
+        pieces: parts into which an operation is cut, if its application cannot fill the link.
+    """
     return next(link_demands(workload, pieces))
 
 
 def link_demands(
     workload: Workload, pieces: int = PIECES, placement: Sequence[Sequence[int]] | None = None
 ) -> Iterator[LinkDemand]:
-    """The demand on each store: on the link, or on each I/O resource in use; resources with equal demands once."""
+    """The demand on each store: on the link, or on each I/O resource in use; resources with equal demands once.
+
+    Args:
+        workload: the applications and the platform.
+        pieces: parts into which an operation is cut, if its application cannot fill the store.
+        placement: for each application the I/O resources it uses; None for one link.
+    """
     asked = _Asked.of(workload, placement)
     for members in asked.groups():
         yield asked.demand(members, pieces)
@@ -248,7 +259,11 @@ def compiled_late() -> Callable[..., Any]:
 
 
 class DueDates:
-    """Due dates that a demand can or cannot meet."""
+    """Due dates that a demand can or cannot meet.
+
+    Args:
+        wanted: the demand on one store.
+    """
 
     def __init__(self, wanted: LinkDemand) -> None:
         self._wanted = wanted

@@ -242,10 +242,11 @@ def compiled_lowest_cost() -> Callable[..., Any]:
 
 
 def lowest_cost(chains: PriorityChains, stop: float, below: float, enough: float) -> float:
-    """The lowest cost of an order of priority, or `below` if none is lower; any that is at most `enough` will do.
+    """The lowest cost of an order of priority of the `chains`, or `below` if none is lower.
 
-    Where `stop` is infinite the cost is the largest lateness, the end of a chain minus its due date. Else all stops at that
-    date, and the cost is minus the node-seconds gained. Time: the number of orders, at worst.
+    Any cost that is at most `enough` will do. If `stop` is infinite, the cost is the largest lateness, the end of a chain
+    minus its due date. Otherwise all stops at that date, and the cost is minus the node-seconds gained. Time: the number of
+    orders, at worst.
     """
     applications, rows = len(chains.start), len(chains.gap) - len(chains.start) + 1
     room = Lists(

@@ -129,11 +129,14 @@ class Characteristics:
         return self.nodes[:, None] * (1.0 - self.io_ratio)
 
     def at(self, table: Floats, counts: Ints) -> Floats:
-        """The entry of each application for its number of resources."""
+        """The entry of each application in `table` for its number of resources, `counts`."""
         return table[np.arange(len(self)), np.asarray(counts) - 1]
 
     def io_load(self, counts: Ints) -> float:
-        """I/O-load of an allocation: the part of the resources that it occupies; above 1 the system is saturated (eq. 3)."""
+        """I/O-load of an allocation of `counts` resources: the part of them that it occupies (eq. 3).
+
+        Above 1 the system is saturated.
+        """
         return float(self.at(self.stress, counts).sum()) / self.resources
 
 
@@ -170,33 +173,35 @@ class Allocation:
 
 
 def random(known: Characteristics, generator: Generator) -> Ints:
-    """A random number up to the largest one measured, up to N where none was."""
+    """A random number by the `generator`, up to the largest one measured, up to N where none is `known`."""
     most = [counts[-1] if counts else known.resources for counts in known.measured]
     return generator.integers(1, np.array(most), endpoint=True)
 
 
 def static(known: Characteristics, _: Generator) -> Ints:
-    """Q_j · N / Q_cpu rounded half up, at least 1 and at most N."""
+    """Q_j · N / Q_cpu rounded half up, at least 1 and at most N, from what is `known`."""
     shares = np.floor(known.nodes * known.resources / known.machine + 0.5).astype(np.int64)
     return np.clip(shares, 1, known.resources)
 
 
 def best_bandwidth(known: Characteristics, _: Generator) -> Ints:
-    """n_perf (002 eq. 1)."""
+    """n_perf, from what is `known` (002 eq. 1)."""
     assert known.best is not None
     return known.best.copy()
 
 
 def least_stress(known: Characteristics, _: Generator) -> Ints:
-    """n_sys (002 eq. 2)."""
+    """n_sys, from what is `known` (002 eq. 2)."""
     return known.least_stress.copy()
 
 
 def tcpu(known: Characteristics, *, as_printed: bool = False) -> Ints:
     """Numbers of resources by Algorithm 1 of 002.
 
-    With `as_printed`, a number is compared with the one tried before it instead of the one in use, as line 14 of the
-    algorithm is printed: CPUload can then fall.
+    Args:
+        known: the applications, with curves.
+        as_printed: compare a number with the one tried before it instead of the one in use, as line 14 of the algorithm is
+            printed: CPUload can then fall.
     """
     assert known.best is not None
     counts = known.least_stress.copy()
@@ -266,6 +271,10 @@ def find_allocation(name: str) -> Allocation:
 def mckp(known: Characteristics, *, shared: bool = False) -> Placement:
     """Allocation and placement in one: resources in order, each for one application alone.
 
+    Args:
+        known: the applications, with curves.
+        shared: whether applications left without a resource share the last one.
+
     Raises:
         InputError: There are more applications than resources, and `shared` is False.
     """
@@ -284,7 +293,10 @@ def mckp(known: Characteristics, *, shared: bool = False) -> Placement:
 
 
 def best_choice(known: Characteristics, resources: int, *, optional: bool) -> Ints:
-    """The counts with the largest sum of bandwidths, the fewest on ties; with `optional` an application may get none."""
+    """The counts, of so many `resources`, with the largest sum of the `known` bandwidths, the fewest on ties.
+
+    With `optional` an application may get none.
+    """
     assert known.curves is not None
     value = np.zeros(resources + 1)
     """value[r]: the largest sum of the applications so far with at most r resources; −∞ where they do not fit."""

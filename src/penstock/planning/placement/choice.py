@@ -74,6 +74,10 @@ def choose_placement(
 
 
 def heuristic_of(allocation: str | None, placement: str | None) -> Heuristic:
-    """The heuristic of these names, with the default for a name that is None; InputError for an unknown name."""
+    """The heuristic with the names `allocation` and `placement`; the default for a name that is None.
+
+    Raises:
+        InputError: a name is unknown.
+    """
     chosen = allocation or ALLOCATION
     return Heuristic(chosen, placement if chosen in BOTH_STEPS else placement or PLACEMENT)

@@ -49,14 +49,17 @@ class PlacementRule:
 
 
 def random(known: Characteristics, counts: Ints, generator: Generator) -> Placement:
-    """Random resources, all different."""
+    """Random resources, all different, by the `generator`: `counts` of them for each application `known`."""
     return tuple(
         tuple(sorted(generator.choice(known.resources, count, replace=False).tolist())) for count in counts.tolist()
     )
 
 
 def greedy_non_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -> Placement:
-    """The same number of applications on all resources: in turn, applications with most resources first."""
+    """The same number of applications on all resources: in turn, applications with most resources first.
+
+    `known` has the number of resources, `counts` how many each application uses.
+    """
     placement: list[tuple[int, ...]] = [()] * len(known)
     pointer = 0
     for index in np.argsort(-counts, kind="stable").tolist():
@@ -67,7 +70,10 @@ def greedy_non_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -
 
 
 def greedy_clairvoyant(known: Characteristics, counts: Ints, _: Generator) -> Placement:
-    """The same load on all resources: largest I/O ratio first, each on the resources with the smallest sum so far."""
+    """The same load on all resources: largest I/O ratio first, each on the resources with the smallest sum so far.
+
+    `known` has the I/O ratios, `counts` how many resources each application uses.
+    """
     ratio = known.at(known.io_ratio, counts)
     occupied = np.zeros(known.resources)
     placement: list[tuple[int, ...]] = [()] * len(known)
@@ -151,11 +157,11 @@ class Heuristic:
         return "random" in (self.allocation, self.placement)
 
     def known_at(self, level: Information) -> bool:
-        """Whether a scheduler with this level of information can use it."""
+        """Whether a scheduler with this `level` of information can use it."""
         return all(LEVELS.index(need) <= LEVELS.index(level) for need in self.needs)
 
     def place(self, known: Characteristics, seed: int = 0) -> Placement:
-        """The resources of each application, numbered from 0; `seed` is for the random steps."""
+        """The resources of each application that is `known`, numbered from 0; `seed` is for the random steps."""
         if self.placement is None:
             return mckp(known, shared=self.allocation == MCKP_SHARED)
         generator = np.random.default_rng(seed)
@@ -169,7 +175,7 @@ def heuristic_from_name(name: str) -> Heuristic:
 
 
 def heuristics(applications: int, resources: int) -> tuple[Heuristic, ...]:
-    """The heuristics of the paper that work for so many applications and resources."""
+    """The heuristics of the paper that work for so many `applications` and `resources`."""
     pairs = [Heuristic(allocation, placement) for allocation in ALLOCATIONS for placement in PLACEMENT_RULES]
     return (*pairs, Heuristic(MCKP if applications <= resources else MCKP_SHARED))
 
@@ -184,7 +190,7 @@ def matching_heuristics(allocation: str | None, placement: str | None) -> tuple[
 
 
 def counts_of(placement: Placement) -> Ints:
-    """Number of resources that each application uses."""
+    """Number of resources that each application uses in the `placement`."""
     return np.array([len(used) for used in placement])
 
 
@@ -193,7 +199,7 @@ MOST_PLACEMENTS: Final = 200_000
 
 
 def placements(applications: int, resources: int) -> Iterator[Placement]:
-    """All placements that differ by more than the names of the resources."""
+    """All placements of so many `applications` on `resources` that differ by more than the names of the resources."""
     everyone = 2**applications - 1
     for columns in combinations_with_replacement(range(2**applications), resources):
         covered = 0
@@ -207,7 +213,7 @@ def placements(applications: int, resources: int) -> Iterator[Placement]:
 
 
 def require_few(applications: int, resources: int) -> None:
-    """Raise InputError if there are more placements than can be tried."""
+    """Raise InputError if so many `applications` have more placements on `resources` than can be tried."""
     number = comb(2**applications + resources - 1, resources)
     if number > MOST_PLACEMENTS:
         raise InputError(

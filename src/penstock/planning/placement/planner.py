@@ -78,7 +78,7 @@ class PlacementPlan:
     proposals: tuple[Proposal, ...]
 
     def measure(self, result: Result) -> float:
-        """The objective's value for a run."""
+        """The objective's value for a run with this `result`."""
         return OBJECTIVES[self.objective](result)
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,6 +275,10 @@ def setstripe_lines(workload: Workload, placement: Placement) -> str:
 
     New files of an application then lie on its storage targets, which are numbered from 0 as in Lustre.
 
+    Args:
+        workload: applications with directories.
+        placement: the resources of each.
+
     Raises:
         InputError: An application has no `directory`.
     """
@@ -290,7 +294,7 @@ def setstripe_lines(workload: Workload, placement: Placement) -> str:
 
 
 def csv_lines(workload: Workload, placement: Placement) -> str:
-    """A placement as CSV: `job,count,resources`, the resources separated by spaces and numbered from 0."""
+    """A `placement` of the `workload` as CSV: `job,count,resources`, the resources separated by spaces, from 0."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["job", "count", "resources"])
