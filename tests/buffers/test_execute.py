@@ -179,11 +179,11 @@ PLACED = Workload(Platform(2.0, resources=2), (Application.of("a", [("write", 8.
         (lambda: execute_plan(size(applications([("read", 8.0)]))), "plan: is infeasible; expected one with a size"),
         (
             lambda: execute_plan(size(applications([("write", 8.0)])), np.zeros(2)),
-            "shares: do not fit the plan; expected one an application, for a static buffer",
+            "shares: do not fit the plan; expected one per application, for a static buffer",
         ),
         (
             lambda: execute_plan(size(applications([("write", 8.0)]), "dynamic"), np.zeros(1)),
-            "shares: do not fit the plan; expected one an application, for a static buffer",
+            "shares: do not fit the plan; expected one per application, for a static buffer",
         ),
     ],
 )

@@ -176,7 +176,7 @@ def smallest_size(
         workload: Applications and platform.
         stretch: Largest stretch allowed, by dates.
         largest: Bytes of the largest buffer that is tried.
-        parts: Shares of a buffer of size 1, one an application (see `parts_of`).
+        parts: Shares of a buffer of size 1, one per application (see `parts_of`).
         tried: The strategies.
         capped: Take speeds as min(b_k, B).
 

@@ -1,15 +1,15 @@
 """Busy periods: the times in which a buffer can be in use. They cut the linear programs of 004 §6 into small ones.
 
 Measure data in seconds of the file system: an operation of v bytes takes v / min(b, B) seconds if it has the file system
-for itself. At full speed it asks for max(1, b / B) seconds a second. (B is B_r or B_w, by the direction.)
+for itself. At full speed it asks for max(1, b / B) seconds per second. (B is B_r or B_w, by the direction.)
 
 Why the buffer is empty between the periods. Take any schedule of stretch 1, cut it at a date t, and on both sides forget
 the data that cross t. Before t, prefetch nothing that is read later, and write as early as possible. After t, nothing
 from before is left to write, and reads come as late as possible. This only lowers contents, of all applications at all
 times. Now let a be the last date before t without any write content; something is being written then. From a to t the
-file system is full, or someone writes as fast as it can: it does at least one second of work a second, of what is asked
-for in (a, t). So the write content at t, in seconds, is at most what is asked for in (a, t) less t − a. Where that is at
-most 0 for every such a, no write content crosses t. Likewise, backwards in time, no read content crosses t where what is
+file system is full, or an application writes as fast as it can: it does at least one second of work per second, of what is
+asked for in (a, t). So the write content at t, in seconds, is at most what is asked for in (a, t) less t − a. Where that is
+at most 0 for every such a, no write content crosses t. Likewise, backwards in time, no read content crosses t where what is
 asked for in (t, c) is at most c − t for every c at which something is being read. Where both hold, the buffer is empty at
 t in some best schedule, and the problem falls into a part before t and a part after it.
 
@@ -97,7 +97,7 @@ def _periods(busy: NDArray[np.bool_], empty: NDArray[np.bool_]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Strands:
-    """The strands, sorted by direction (writes first), period and owner; arrays have one entry a strand."""
+    """The strands, sorted by direction (writes first), period and owner; arrays have one entry per strand."""
 
     period: Ints
     owner: Ints

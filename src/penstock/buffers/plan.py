@@ -127,7 +127,7 @@ class BufferPlan:
     size: float | None = None
     """S in bytes."""
     shares: Floats | None = None
-    """S_k in bytes, one an application; None for a dynamic buffer."""
+    """S_k in bytes, one per application; None for a dynamic buffer."""
     peaks: Floats | None = None
     """Largest content of each application, in bytes."""
     filling: Filling | None = None
@@ -206,7 +206,7 @@ def directives(workload: Workload, shares: Floats, style: str = "dw") -> str:
         style: `dw` (Cray DataWarp) or `bb` (a plug-in that reads `#BB` lines).
 
     Returns:
-        Text with one or two lines a job. Shares are rounded up to whole GiB.
+        Text with one or two lines per job. Shares are rounded up to whole GiB.
 
     Raises:
         InputError: The style is unknown.
@@ -224,7 +224,7 @@ def directives(workload: Workload, shares: Floats, style: str = "dw") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """The outcome of a plan that was executed; arrays have one entry an application."""
+    """The outcome of a plan that was executed; arrays have one entry per application."""
 
     end: Floats
     """C_k, a date."""
@@ -276,7 +276,7 @@ def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool 
     if shares is None:
         shares = plan.shares
     elif plan.shares is None or shares.shape != plan.shares.shape:
-        raise InputError("shares", "do not fit the plan; expected one an application, for a static buffer")
+        raise InputError("shares", "do not fit the plan; expected one per application, for a static buffer")
     result = _run(plan, shares, check)
     assert result.buffer is not None
     assert result.buffer.fill is not None

@@ -83,7 +83,7 @@ class SizingProgram:
     size: int
     """Column of S."""
     shares: Ints
-    """Columns of S_k, one an application; none if the buffer is dynamic."""
+    """Columns of S_k, one per application; none if the buffer is dynamic."""
     moved: Ints
     """Columns of the data that each step moves."""
 
@@ -221,7 +221,7 @@ class _Transfers:
 class _Peaks:
     """Where the contents of an application can be highest while it lives.
 
-    In each `row` the contents of `strand` at `event` count together; `owner` has one entry a row.
+    In each `row` the contents of `strand` at `event` count together; `owner` has one entry per row.
     """
 
     owner: Ints
@@ -269,7 +269,7 @@ def _between_operations(problem: SizingProblem, group: Ints) -> tuple[Ints, Ints
 class _Outside:
     """Contents outside the lives of their applications.
 
-    In each `row` the contents of `strand` at `event` count together; `run` has one entry a row. Run i lasts from the event
+    In each `row` the contents of `strand` at `event` count together; `run` has one entry per row. Run i lasts from the event
     `edges[i]` to the next of the `edges`; the same applications are alive in all of it.
     """
 

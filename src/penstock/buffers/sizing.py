@@ -220,7 +220,7 @@ def _most_inflow(demand: FullSpeedTimeline) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Contents of strands at their events, `amount` in bytes; arrays have one entry a strand and event."""
+    """Contents of strands at their events, `amount` in bytes; arrays have one entry per strand and event."""
 
     owner: Ints
     reading: NDArray[np.bool_]

@@ -103,7 +103,7 @@ def _through_points(dates: list[Floats], amounts: list[Floats]) -> Flow:
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """The operations of one direction, sorted by application and date; arrays have one entry an operation.
+    """The operations of one direction, sorted by application and date; arrays have one entry per operation.
 
     Application `owner` moves `volume` bytes from event `start` to event `stop`, in its phase number `phase`.
     """
@@ -186,7 +186,7 @@ class Operations:
 
 @dataclass(frozen=True, eq=False)
 class FullSpeedTimeline:
-    """A workload at full speed; arrays have one entry an application unless said otherwise."""
+    """A workload at full speed; arrays have one entry per application unless said otherwise."""
 
     workload: Workload
     capped: bool
@@ -194,7 +194,7 @@ class FullSpeedTimeline:
     events: Floats
     """Dates at which operations begin or end, or applications are released or end; the first is the clock's 0."""
     shifts: Floats
-    """Seconds by which the dates of an event may be later than the event; one entry an event."""
+    """Seconds by which the dates of an event may be later than the event; one entry per event."""
     rounding: float
     """Sum of the shifts, and a microsecond where an operation is over at once."""
     begin: Ints
@@ -343,7 +343,7 @@ def _require_plain_link(workload: Workload) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Walk:
-    """One application along its phases at full speed; arrays have one entry an operation."""
+    """One application along its phases at full speed; arrays have one entry per operation."""
 
     release: float
     end: float

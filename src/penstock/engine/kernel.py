@@ -104,7 +104,7 @@ from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
 
 @inlined_kernel
 def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> None:
-    """The application posts an operation: a transfer on each store it uses."""
+    """Post an operation of the application: a transfer on each store it uses."""
     own = state.own[index]
     reading = state.kinds[own.cursor - 1] == READ
     cap = own.read_cap if reading else own.write_cap
@@ -134,7 +134,7 @@ def _go_on(state: State, terms: Terms, stores: Any, key: Any, virtual_time: Any,
 
 @inlined_kernel
 def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: int) -> int:
-    """The transfer is complete; returns the application whose operation is complete with it, or −1."""
+    """Book a complete transfer; returns the application whose operation is complete with it, or −1."""
     slot = state.transfers[transfer].place
     index = state.integers[INDEX, slot]
     own, floats = state.own[index], state.floats
@@ -181,7 +181,7 @@ def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, st
 
 @inlined_kernel
 def _complete_first(state: State, trace: Records) -> None:
-    """In virtual time, the operation on top of the heap is complete."""
+    """In virtual time: complete the operation on top of the heap."""
     index = complete_in_virtual_time(state, trace)
     own = state.own[index]
     end_operation(state, index, volume_of(state, index), own.alone, state.clock[NOW] - own.began)

@@ -1,8 +1,8 @@
 """How applications use the machine: one link, or the I/O resources they are placed on; with one buffer for all, or a share
 for each, or none.
 
-On a link amounts are bytes. An I/O resource offers one resource-second a second (002 §III). An operation of volume v over n
-resources is n independent transfers. Alone on its resource each takes v / b(n) seconds, so it is v / b(n) resource-seconds
+On a link amounts are bytes. An I/O resource offers one resource-second per second (002 §III). An operation of volume v over
+n resources is n independent transfers. Alone on its resource each takes v / b(n) seconds, so it is v / b(n) resource-seconds
 with a cap of 1. The operation ends with the last of them.
 """
 
@@ -151,7 +151,7 @@ def _resources(workload: Workload, placement: Placement) -> Layout:
 
 
 def _relative(given: list[float | None], bandwidth: Floats) -> Floats:
-    """What is given in bytes/s in resource-seconds a second, 1 where nothing is."""
+    """What is given in bytes/s in resource-seconds per second, 1 where nothing is."""
     return np.array([1.0 if value is None else value / float(b) for value, b in zip(given, bandwidth, strict=True)])
 
 

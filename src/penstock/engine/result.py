@@ -212,23 +212,23 @@ class Result:
 
     @property
     def mean_slowdown(self) -> float:
-        """Mean-I/O-SlowDown (002 eq. 4); 1 if nobody does I/O."""
+        """Mean-I/O-SlowDown (002 eq. 4); 1 if no application does I/O."""
         return float(self.slowdowns.mean()) if len(self.slowdowns) else 1.0
 
     @property
     def max_slowdown(self) -> float:
-        """Max-I/O-SlowDown; 1 if nobody does I/O."""
+        """Max-I/O-SlowDown; 1 if no application does I/O."""
         return float(self.slowdowns.max(initial=1.0))
 
     @property
     def mean_allocation_slowdown(self) -> float:
-        """The mean of ρ_io; 1 if nobody does I/O."""
+        """The mean of ρ_io; 1 if no application does I/O."""
         parts = [a.allocation_slowdown for a in self.applications if a.allocation_slowdown is not None]
         return float(np.mean(parts)) if parts else 1.0
 
     @property
     def mean_congestion_slowdown(self) -> float:
-        """The mean of ρ_con; 0 if nobody does I/O."""
+        """The mean of ρ_con; 0 if no application does I/O."""
         parts = [a.congestion_slowdown for a in self.applications if a.congestion_slowdown is not None]
         return float(np.mean(parts)) if parts else 0.0
 

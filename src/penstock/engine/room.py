@@ -172,7 +172,7 @@ def _hold_back_from_pool(state: State, tier: Tier, left: float) -> bool:
 @inlined_kernel
 def _hold_to(state: State, tier: Tier, size: int, level: float) -> tuple[float, int]:
     """Give the prefetches no more than their demands and the level; what they have now in all, and how many are not held
-    back by it. Who is held back is not asked about again.
+    back by it. The policy is not asked again about those that are held back.
     """
     floats, total, unheld = state.floats, 0.0, 0
     for place in range(size):

@@ -2,9 +2,9 @@
 
 An application that coordinates between the rounds of an operation, or between its files, can be paused only there. A
 decision that would pause a transfer inside a round waits for the end of that round. Until then the transfer goes on at its
-rate, nobody new begins, and the others that move get what the policy gives them, or in proportion what is left. At the end
-of the round the policy is asked again. Rates may change inside a round. The end of a round for which no decision waits is
-no event, so rounds cost nothing where nothing is paused.
+rate, no other transfer begins, and the others that move get what the policy gives them, or in proportion what is left. At
+the end of the round the policy is asked again. Rates may change inside a round. The end of a round for which no decision
+waits is no event, so rounds cost nothing where nothing is paused.
 
 Beside a buffer, transfers for which the application does not wait have no rounds: draining and prefetching.
 """

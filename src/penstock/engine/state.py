@@ -8,7 +8,7 @@ apart. So a policy can be shown both or either. Working applications wait in a b
 
 Amounts are in units: bytes on a link, resource-seconds on I/O resources. Dates and durations are in seconds.
 
-Records hold several fields each, because the kernel took 25 s to compile with one array a field, a hundred in all.
+Records hold several fields each, because the kernel took 25 s to compile with one array per field, a hundred in all.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ ROWS: Final = 13
 DATES: Final = 14
 """With buffers: dates so far."""
 NEXT: Final = 15
-"""With buffers: what the next date is that of, and of which space."""
+"""With buffers: what happens at the next date, and in which space."""
 WHICH: Final = 16
 CHANGED: Final = 17
 """With buffers: strands to which something happened."""
@@ -209,9 +209,9 @@ class State(NamedTuple):
     """
 
     own: Records
-    """One an application."""
+    """One per application."""
     stores: Records
-    """One a store, and behind them room for the tree."""
+    """One per store, and behind them room for the tree."""
     transfers: Records
     """One for each strand, or with buffers for its reads and behind those for its writes."""
     queue: Records

@@ -33,7 +33,7 @@ from penstock.numeric.compiled import inlined_kernel
 
 
 class Trace(NamedTuple):
-    """The rates of a run, one entry a segment of constant rate in every array.
+    """The rates of a run, one entry per segment of constant rate in every array.
 
     A segment with rate 0 is time in which the application waits. Segments are in the order of their beginnings.
 

@@ -4,7 +4,7 @@ Under such a policy (fair-share) the fraction α = min(1, B / Σ b_j) is the spe
 through its operation, in seconds of its dedicated run. Let virtual time pass at speed α: an operation of volume v posted at
 virtual date u completes at u + v / b_i, whatever is posted or completed meanwhile. So a heap of virtual completion dates
 replaces all scans. An event costs log n + log m, with n active of m applications, and updates nothing for the others.
-Virtual time restarts whenever nobody is active.
+Virtual time restarts whenever no application is active.
 
 The places of the store are filled in when the kernel returns, or when invariants are checked.
 """

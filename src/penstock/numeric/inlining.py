@@ -1,7 +1,7 @@
 """A numba compiler for functions that are only ever inlined: it stops at LLVM's intermediate code.
 
 numba optimises every function, makes machine code of it, and does both again wherever the function is inlined. For a
-function that nobody calls from outside the first time is wasted: without it the policies compile in three quarters of
+function that is never called from outside, the first time is wasted: without it the policies compile in three quarters of
 the time.
 """
 

@@ -65,7 +65,7 @@ SAME_AMOUNT: Final = 1e-12
 LEAST_CAP: Final = 1e-12
 """Part of the bandwidth: with a lower cap, a transfer would take too long for a double to hold its end date precisely."""
 BUFFER_INFLOW: Final = 1e-6
-"""Part of the buffer's bandwidth: so much more may flow in when a plan runs, because its dates are moved by PLAN_DATE_S."""
+"""Part of the buffer's bandwidth: inflow may exceed it by this when a plan runs, as dates move by PLAN_DATE_S."""
 
 # Yields and other values that decide between candidates.
 

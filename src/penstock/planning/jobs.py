@@ -68,7 +68,7 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """The jobs as columns, one entry a job in the order of the workload, in seconds and bytes."""
+    """The jobs as columns, one entry per job in the order of the workload, in seconds and bytes."""
 
     names: tuple[str, ...]
     nodes: Ints

@@ -34,7 +34,7 @@ class PackRun:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Start, end and place of each job: columns with one entry a job, filled while the jobs run."""
+    """Start, end and place of each job: columns with one entry per job, filled while the jobs run."""
 
     start: Floats
     end: Floats

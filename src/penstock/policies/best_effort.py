@@ -1,4 +1,4 @@
-"""best-effort: no schedule of the I/O, everyone with a pending operation has an equal part of the link (001 §II.D.1)."""
+"""best-effort: no schedule of the I/O; all applications with a pending operation share the link equally (001 §II.D.1)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ anything is evaluated.
 Where several (h, k) reach the same lowest yield within 1e-12, the whole vectors are compared. On a piece that is constant
 in h the smallest h is best: a yield above the level only falls with h. So a constant piece counts as falling.
 
-Time n an evaluation; n² a decision at worst, and about n log n where most are given up at once.
+Time n per evaluation; n² per decision at worst, and about n log n where most are given up at once.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def _lowest_yield(view: View, k: int, h: float) -> tuple[float, Bound]:
 
 @step
 def _filling_level(view: View, k: int, h: float) -> tuple[float, Bound]:
-    """The level to which B·h − V_k lifts the others, no one limited from above, and the bound of those lifted.
+    """The level to which B·h − V_k lifts the others, none limited from above, and the bound of those lifted.
 
-    Newton's method on the volume needed as a function of the level, which is convex: start with everyone, leave out those
+    Newton's method on the volume needed as a function of the level, which is convex: start with all, leave out those
     above the level, until there are none.
     """
     given = view.remaining[k] if k != NOBODY else 0.0
@@ -283,5 +283,5 @@ BEST_NEXT_EVENT = Policy(
     summary="the rates with the best yields at the best next completion",
     needs=(Need.PROGRESS, Need.VOLUME, Need.WINDOW_END),
     reference="000 §4.3",
-    idles=True,  # nobody may complete before the horizon, so a short operation is slowed down even where there is room
+    idles=True,  # none may complete before the horizon, so a short operation is slowed down even where there is room
 )

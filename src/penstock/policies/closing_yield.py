@@ -40,7 +40,7 @@ def closing_yield(view: View, rates: Floats) -> None:
     for i in range(len(rates)):
         most_lost = max(most_lost, view.spare[i])
         longest = max(longest, view.remaining[i])
-    # Divisions are what this takes its time for, 1.5 ns each: two an application, by what all have in common only once.
+    # Divisions take most of the time, 1.5 ns each: two per application; what all have in common is divided by once.
     per_length, per_loss = YIELD_GRAIN / longest, YIELD_GRAIN / most_lost
     to_come = max(0.0, 1.0 - view.parameter) * (view.window_end - view.now) if view.window_end < np.inf else 0.0
     for i in range(len(rates)):

@@ -9,7 +9,7 @@ I/O time from posting to end, and the value of a metric of the machine:
 - `io-time`, Σ T_i: the sum of I/O times (003 §IV.B);
 - `max-interference`, max I_i: the largest interference factor.
 
-The policy keeps no state. At every event the group is whoever moves now (or, if nobody does, the earliest posted), and the
+The policy keeps no state. At every event the group is all that move now (or, if none does, the earliest posted), and the
 others are added in the order of their postings, as if each arrived just now. For each of them the policy takes the best of
 these plans: the newcomer waits in the queue, at any place from the last to the first; it interferes, joining the group; or
 it interrupts, which gives it the link alone and puts the group at the head of the queue, earliest posted first. A later one
@@ -176,7 +176,7 @@ def _alone(view: View, i: int) -> float:
 
 @step
 def _cost(view: View, i: int, end: float) -> float:
-    """What it adds to the metric if its operation ends in so many seconds; no less than 0."""
+    """What it adds to the metric if its operation ends in this many seconds; no less than 0."""
     return float((view.now - view.posted[i] + end) * view.spare[i])
 
 
@@ -201,7 +201,7 @@ def _have_room(view: View, begin: int, end: int) -> bool:
 def _shared(view: View, largest: bool, begin: int, end: int) -> tuple[float, float]:
     """When those in view.order from `begin` to before `end`, which share the link, have all ended, and their metric.
 
-    In view.scratch is what is left of each. They are put into the order in which they end, or left as they are where nobody
+    In view.scratch is what is left of each. They are put into the order in which they end, or left as they are where none
     holds up another.
     """
     seconds, value = 0.0, 0.0

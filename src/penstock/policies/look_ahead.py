@@ -1,4 +1,4 @@
-"""look-ahead-greedy-yield: serve first whoever leaves the best minimum yield at the next completion (000 §4.1)."""
+"""look-ahead-greedy-yield: serve first what leaves the best minimum yield at the next completion (000 §4.1)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def look_ahead_greedy_yield(view: View, rates: Floats) -> None:
 
 @step
 def _best_alone(view: View) -> int:
-    """The best candidate, where everyone can use the whole link and no other is nearly as good; −1 elsewhere. Time n mostly.
+    """The best candidate, where all can use the whole link and no other is nearly as good; −1 elsewhere. Time n mostly.
 
     No order is needed here; sorting would take longer than all the rest. A short horizon is good for the application that is
     behind. So the shortest transfer is tried first, and the lowest yield then rules out most other candidates.

@@ -15,7 +15,7 @@ from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, 
 
 
 class Need(StrEnum):
-    """What a policy must know of the applications, beside their caps and who is active (000 §4.2, last remark)."""
+    """What a policy must know of the applications, beside their caps and which are active (000 §4.2, last remark)."""
 
     POSTING = "posting time"
     WAITING = "time since posting"
@@ -94,11 +94,11 @@ class Parameter:
 
 
 FILL: Final = 0
-"""Each has its cap, in the order of the keys, until the link is full."""
+"""Each application has its cap, in the order of the keys, until the link is full."""
 HOLD: Final = 1
-"""Who has the link keeps it to the end of its operation; then the first in order has it, alone."""
+"""The application that has the link keeps it to the end of its operation; then the first in order has it, alone."""
 FIRST: Final = 2
-"""The first in order has the link alone, whoever had it before."""
+"""The first in order has the link alone, even if another one had it before."""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ The link serves the operations in this sequence. If the next one is not posted y
 therefore needs all applications at the start, and knows all their operations beforehand, by nominal values
 (`penstock.policies.service_order`). The run then takes as long as the phases really last.
 
-Jobs are given by arrays with one entry a job: `operations` n_i, and the mean seconds of `work` a_i and of `io` b_i at
-full bandwidth of an operation. An order is a sequence of job indices with one entry an operation: the k-th entry i stands
+Jobs are given by arrays with one entry per job: `operations` n_i, and the mean seconds of `work` a_i and of `io` b_i at
+full bandwidth of an operation. An order is a sequence of job indices with one entry per operation: the k-th entry i stands
 for the k-th operation of job i, B_{i,k}. Jobs without operations do not appear.
 
 Seconds compare rounded to nanoseconds (`TIME_GRAIN`), because a mean of equal numbers need not equal them in the last
@@ -46,7 +46,7 @@ def hierarchical_round_robin(operations: ArrayLike, work: ArrayLike) -> list[int
         work: mean seconds of work of each job.
 
     Returns:
-        Job indices, one entry an operation.
+        Job indices, one entry per operation.
 
     Example:
         >>> hierarchical_round_robin([3, 1, 1], [5.0, 5.0, 5.0])
@@ -81,7 +81,7 @@ def periodic(
         first_work: seconds to the first request of each job; `work` if not given.
 
     Returns:
-        Job indices, one entry an operation.
+        Job indices, one entry per operation.
 
     Raises:
         InputError: if `by` is unknown.

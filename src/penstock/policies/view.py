@@ -95,11 +95,11 @@ class View(NamedTuple):
     degradation: Annotated[Floats, Column("part", ASKING)]
     """Parts of `bandwidth` that 1, 2, … n transfers get together; the policy gives rates as if all were 1."""
     scratch: Annotated[Floats, Column("", POLICY)]
-    """Working memory, one number an application; its contents mean nothing."""
+    """Working memory, one number per application; its contents mean nothing."""
     spare: Annotated[Floats, Column("", POLICY)]
     """A second column of working memory."""
     order: Annotated[Ints, Column("", POLICY)]
-    """Working memory, one index an application."""
+    """Working memory, one index per application."""
     now: Annotated[float, Column("s", ASKING)]
     """t, in seconds."""
     bandwidth: Annotated[float, Column("bytes/s", ASKING)]

@@ -18,7 +18,7 @@ So the pieces of all applications fit on one preemptive machine, each between it
 first is optimal there. If it fails, no schedule reaches y. Feasibility is monotone in y (a lower y asks for shorter
 prefixes and leaves later due dates), so bisection finds y. Time n log n for n pieces and each of 30 steps.
 
-**Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece an operation is exact,
+**Caps.** The argument holds for any way of cutting operations into pieces. With b_i = B one piece per operation is exact,
 because nothing goes faster than B on one machine anyway. With b_i < B one piece per operation ignores the cap. Cut into n
 pieces, each has its own head and due date; for n → ∞ the condition is that of energetic reasoning: in no interval [a, c]
 may the pieces with a head after a and a due date before c exceed B·(c − a).
@@ -142,7 +142,7 @@ def _steps(
     seconds: Floats,
 ) -> int:
     """The I/O between the offsets `lowest` and `highest` as steps: `seconds` of the link that can be given up for a `price`
-    in node-seconds each; how many there are. The last four arrays are room for one entry a piece and two an application.
+    in node-seconds each; how many there are. The last four arrays are room for one entry per piece and two per application.
     Time n.
     """
     size = 0

@@ -118,7 +118,7 @@ def jobs_of(workload: Workload) -> list[list[tuple[float, float]]]:
 
 
 class Numbers(NamedTuple):
-    """What orders know of jobs, one entry a job; the means are over the operations that ask for the link."""
+    """What orders know of jobs, one entry per job; the means are over the operations that ask for the link."""
 
     operations: Ints
     """n_i."""
@@ -165,7 +165,7 @@ def schedule(jobs: Sequence[Job], order: Sequence[int]) -> ChainSchedule:
 
     Args:
         jobs: each a list of couples (seconds of work, seconds of I/O).
-        order: job indices, one entry an operation of length above 0.
+        order: job indices, one entry per operation of length above 0.
 
     Raises:
         InputError: if a job does not appear once for each of its operations.
@@ -284,7 +284,7 @@ def _refuse_order(known: Sequence[Chain], order: Sequence[int]) -> None:
 
 
 def hierarchical_round_robin(jobs: Sequence[Job]) -> list[int]:
-    """The order of Algorithm 1 for any jobs: job indices, one entry an operation."""
+    """The order of Algorithm 1 for any jobs: job indices, one entry per operation."""
     known = numbers(jobs)
     return static_orders.hierarchical_round_robin(known.operations, known.work)
 

@@ -1,6 +1,6 @@
 """The demand of applications on the link, or on an I/O resource, and whether it can be met by due dates.
 
-In dedicated mode an application moves along its chain at one second a second. The part of the chain at *offset* u, in
+In dedicated mode an application moves along its chain at one second per second. The part of the chain at *offset* u, in
 dedicated seconds from the start, cannot be reached before the date start + u under any schedule. This date is its *head*.
 
 Dedicated time is that of the engine: reads and writes at the speeds of the application, up to the limits of one direction
@@ -9,7 +9,7 @@ of the buffer slow schedules down further and are ignored: an upper bound withou
 
 **Buffers.** What is written in an interval [a, c] has gone to the store or is in the buffer at c. What is read came from the
 store or was in the buffer at a. So at most B·(c − a) + S is written in it, as much read, and both together are at most
-B·(c − a) + 2·S. The size of the buffer is *slack*, once for each direction that occurs: a store carries so many of its
+B·(c − a) + 2·S. The size of the buffer is *slack*, once for each direction that occurs: a store carries this many of its
 seconds more in any interval.
 
 **I/O resources.** On each of its n resources an operation is a transfer of its own, of as many resource-seconds as it takes
@@ -50,7 +50,7 @@ PIECES = 8
 
 @dataclass(frozen=True)
 class LinkDemand:
-    """One entry an application, and one a piece of an I/O operation; pieces are in the order of applications and offsets.
+    """One entry per application, and one per piece of an I/O operation; pieces are in the order of applications and offsets.
 
     Dates and durations in seconds; `share` is b_i / B, so that a piece of `length` dedicated seconds takes share · length
     seconds of the link.
@@ -218,7 +218,7 @@ def _late(
     left: Floats,
     tolerance: float,
 ) -> bool:
-    """Whether some piece is late; pieces in the order of their heads, the last two arrays are room for one entry a piece.
+    """Whether some piece is late; pieces in the order of their heads, the last two arrays are room for one entry per piece.
 
     Application i must have done the first `target[i]` dedicated seconds of its chain at the date `due[i]`. Time n log n.
     """

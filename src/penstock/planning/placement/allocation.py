@@ -164,7 +164,7 @@ FULL: Final = 1.0 + SAME_AMOUNT
 
 @dataclass(frozen=True)
 class Allocation:
-    """An allocation heuristic: `counts` gives each application a number of resources; it `needs` to know so much."""
+    """An allocation heuristic: `counts` gives each application a number of resources; it `needs` to know this."""
 
     name: str
     counts: Callable[[Characteristics, Generator], Ints]

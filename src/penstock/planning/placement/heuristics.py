@@ -40,7 +40,7 @@ SEPARATOR: Final = " + "
 
 @dataclass(frozen=True)
 class PlacementRule:
-    """A placement heuristic: `place` chooses the resources of each application; it `needs` to know so much."""
+    """A placement heuristic: `place` chooses the resources of each application; it `needs` to know this."""
 
     name: str
     place: Callable[[Characteristics, Ints, Generator], Placement]
