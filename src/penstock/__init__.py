@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.api.campaigns import campaign
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
+    from penstock.api.generating import generate
     from penstock.api.packing import pack
     from penstock.api.placing import place
     from penstock.api.runs import bounds, simulate
@@ -41,6 +42,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
+    "penstock.api.generating": ("generate",),
     "penstock.api.packing": ("pack",),
     "penstock.api.placing": ("place",),
     "penstock.api.runs": ("bounds", "simulate"),
@@ -77,6 +79,7 @@ __all__ = [
     "campaign",
     "compare",
     "delta",
+    "generate",
     "pack",
     "place",
     "plot",

@@ -19,6 +19,7 @@ from penstock.numeric.compiled import JIT
 from penstock.policies import REGISTRY
 from penstock.policies.order import fill
 from penstock.policies.registry import as_policy, find
+from tests.api.conftest import Printed
 
 HALF = 0.5
 
@@ -164,6 +165,90 @@ def test_wrong_parameters_of_a_file(file: Path, name: str, message: str) -> None
     with pytest.raises(InputError) as caught:
         find(name)
     assert str(caught.value).startswith(message)
+
+
+# ------------------------------------------------------------------ in every function and command that takes a policy
+
+
+def test_a_function_shares_the_file_system_in_a_search(writers: str) -> None:
+    result = penstock.buffer(writers, size="50 GB", dynamic=True, policy=[equal_parts, "best-effort"], threshold=0)
+    found = {one.strategy.policy_name: one.stretch for one in result.advice.found}
+    assert found["equal_parts"] == pytest.approx(found["best-effort"], rel=1e-9)  # all caps are alike
+    assert [policy.name for policy in result.policies] == ["equal_parts", "best-effort"]
+    (only,) = penstock.buffer(writers, size="50 GB", dynamic=True, policy=oldest, threshold=0).to_dict()["found"]
+    (named,) = penstock.buffer(writers, size="50 GB", dynamic=True, policy="fcfs", threshold=0).to_dict()["found"]
+    assert (only["strategy"], only["policy"]) == ("dynamic, oldest", "oldest")
+    assert only["max_stretch"] == named["max_stretch"]
+    (half,) = penstock.buffer(writers, size="50 GB", dynamic=True, policy=CAPPED, threshold=0).to_dict()["found"]
+    assert half["policy"] == "capped"
+
+
+def test_a_built_in_policy_keeps_the_name_that_was_asked_for(writers: str) -> None:
+    result = penstock.buffer(writers, size="50 GB", dynamic=True, policy="serializing", threshold=0)
+    assert result.to_dict()["found"][0]["policy"] == "serializing"
+    assert [policy.name for policy in result.policies] == ["fifo"]
+
+
+def test_a_function_is_a_strategy() -> None:
+    pair = {"volume": ("4 GB", "1 GB"), "dt": (0.0, 4.0), "points": 5}
+    result = penstock.delta(**pair, strategy=[oldest, "fcfs", CAPPED])
+    assert list(result.graph.times) == ["oldest", "fcfs", "capped"]
+    assert result.graph.times["oldest"].tolist() == result.graph.times["fcfs"].tolist()
+    assert result.graph.changes["oldest"] == result.graph.changes["fcfs"]
+    assert list(penstock.delta(**pair, strategy=oldest).graph.times) == ["oldest"]
+    assert list(penstock.delta(**pair, strategy=[oldest, oldest]).graph.times) == ["oldest"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([oldest, CAPPED, 3], "policy 3: it is no policy; expected a name, a function of (view, rates) or a Policy"),
+        (3, "policy 3: it is no policy; expected a name, a function of (view, rates) or a Policy"),
+        (
+            [oldest, dataclasses.replace(CAPPED, name="oldest")],
+            "policy oldest: is the name of two policies; expected another name for one of them",
+        ),
+    ],
+)
+def test_what_is_no_strategy_is_refused(writers: str, given: object, message: str) -> None:
+    for call in (lambda: penstock.delta(strategy=given), lambda: penstock.buffer(writers, size=1e9, policy=given)):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert str(caught.value) == message
+
+
+def test_a_live_strategy_has_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("penstock.api.deltas.bed.find", lambda _: types.SimpleNamespace(bandwidth=1e6))
+    with pytest.raises(InputError) as caught:
+        penstock.delta(live=tmp_path, strategy=["fcfs", oldest])
+    expected = "strategy: oldest has no name that a coordinator can find; expected ./mine.py:oldest"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(("name", "slow"), [("PART:tau=0.5", 2.0), ("PART", 1.0)])
+def test_a_policy_of_a_file_in_a_search_and_as_a_strategy(
+    file: Path, writers: str, printed: Printed, name: str, slow: float
+) -> None:
+    own = f"./mine.py:{name}"
+    (found,) = printed("buffer", writers, "--size", "50 GB", "--dynamic", "--threshold", 0, "--policy", own)["found"]
+    assert (found["strategy"], found["policy"]) == (f"dynamic, {own}", own)
+    document = printed("delta", "--volume", "4GB", "1GB", "--dt", 0, 4, "--points", 2, "--strategy", own)
+    # A takes 4 s alone; where B posts with A, the first of the two has half of the link or all of it.
+    assert document["strategies"][own]["io_time"] == {"A": [4.0 * slow] * 2, "B": [5.0 * slow, 5.0 * slow - 4.0]}
+
+
+def test_every_command_takes_the_policy_of_a_file(
+    file: Path, demo: Path, jobs: str, curved: str, printed: Printed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = "./mine.py:PART:tau=0.5"
+    assert printed("simulate", demo, "--policy", own)["policy"] == "part:tau=0.5"
+    assert printed("compare", demo, "--no-bound", "--policy", own)["runs"][0]["policy"] == "part:tau=0.5"
+    assert printed("pack", jobs, "--policy", own)["policy"] == "part:tau=0.5"
+    placed = ("place", curved, "--allocation", "static", "--policy")
+    half, full = (printed(*placed, name)["chosen"]["result"] for name in (own, "./mine.py:PART"))
+    assert half["mean_slowdown"] > full["mean_slowdown"]
+    assert main(["delta", "--points", "3", "--strategy", own, "fcfs"]) == 0
+    assert own in " ".join(capsys.readouterr().out.split())
 
 
 # ------------------------------------------------------------------ in campaigns

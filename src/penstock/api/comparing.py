@@ -24,7 +24,7 @@ from penstock.engine import Result
 from penstock.model import InputError, Workload
 from penstock.planning.placement.choice import ChosenPlacement
 from penstock.policies.policy import SHARING, STATIC, Policy
-from penstock.policies.registry import PolicyLike, as_policy, expand
+from penstock.policies.registry import PolicyLike, as_policy, expand, listed
 from penstock.report.objectives import OBJECTIVES, gaps
 
 _BRIEF: Final = (
@@ -212,12 +212,12 @@ def _policies(given: PolicyLike | Iterable[PolicyLike] | None) -> tuple[list[Pol
     """The policies, and the names of those that are asked for by themselves and not by their family."""
     if given is None:
         given = SHARING
-    listed = [given] if isinstance(given, str | Policy) or callable(given) else list(given)
+    asked = listed(given)
     found: list[Policy] = []
-    for one in listed:
+    for one in asked:
         members = expand([one]) if isinstance(one, str) else [one]
         found += [policy for policy in map(as_policy, members) if policy.name not in {other.name for other in found}]
-    return found, {one if isinstance(one, str) else as_policy(one).name for one in listed}
+    return found, {one if isinstance(one, str) else as_policy(one).name for one in asked}
 
 
 def _compared(

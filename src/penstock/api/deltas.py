@@ -15,7 +15,7 @@ from penstock.api.results import Row, Tables
 from penstock.model import Degradation, InputError
 from penstock.model.parse_units import count
 from penstock.policies.coordinating import METRICS
-from penstock.policies.registry import find
+from penstock.policies.registry import ALIASES, PolicyLike, as_policy, listed
 from penstock.report.format_units import duration, volume
 from penstock.testbed import bed
 from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, expected_seconds, fitting, live_delta, simulated_as
@@ -112,7 +112,7 @@ def delta(
     bandwidth: Amount | None = None,
     node_bandwidth: Amount | None = None,
     degradation: float | None = None,
-    strategy: str | Sequence[str] | None = None,
+    strategy: PolicyLike | Sequence[PolicyLike] | None = None,
     metric: str = METRICS[0],
     dt: tuple[float, float] | None = None,
     points: int | None = None,
@@ -133,8 +133,8 @@ def delta(
         bandwidth: of the link, in bytes/s (1 GB/s; live that of the test bed).
         node_bandwidth: what a process or node can use (all of the link).
         degradation: what is left of the link when both use it, above 0 to 1 (1).
-        strategy: names of policies; by default interfering, serializing, interrupting and coordinating, live also
-            uncoordinated.
+        strategy: policies as for `simulate`; by default interfering, serializing, interrupting and coordinating, live also
+            uncoordinated. Live, a coordinator runs them, so each must have a name: your own is ``./mine.py:name``.
         metric: what coordinating makes small: ``cpu-seconds``, ``interference``, ``io-time`` or ``max-interference``.
         dt: the range, in seconds from A's posting to B's.
         points: how many dt, at equal distances (101; live 5).
@@ -160,6 +160,8 @@ def delta(
     store = None if live is None else bed.find(Path(live))
     if store is not None and bandwidth is not None:
         raise InputError("bandwidth", "the test bed has its own; expected --bandwidth without --live")
+    chosen = _strategies(strategy, metric, STRATEGIES if store is None else LIVE_STRATEGIES)
+    names = [] if store is None else _names(chosen)
     members: dict[str, Any] = {"nodes": nodes, "cap": cap, "node_bandwidth": node_bandwidth, "degradation": degradation}
     if store is None:
         given = ("1 GB" if volume is None else volume, 0 if rounds is None else rounds)
@@ -168,9 +170,8 @@ def delta(
         amounts = [seconds * store.bandwidth for seconds in LIVE_SECONDS] if volume is None else volume
         pair = fitting(_pair(amounts, LIVE_ROUNDS if rounds is None else rounds, store.bandwidth, **members), store)
     dts = _dts(pair, dt, points, POINTS if store is None else LIVE_POINTS)
-    names = _strategies(strategy, metric, STRATEGIES if store is None else LIVE_STRATEGIES)
     if store is None:
-        return DeltaResult(delta_graph(pair, dts, names), metric)
+        return DeltaResult(delta_graph(pair, dts, chosen), metric)
     words = _program(program)
     graph = delta_graph(pair, dts, list(dict.fromkeys(map(simulated_as, names))))
     tell = say or _nobody
@@ -212,11 +213,21 @@ def _program(text: str | None) -> Sequence[str]:
     return words
 
 
-def _strategies(asked: str | Sequence[str] | None, metric: str, default: Sequence[str]) -> list[str]:
+def _strategies(asked: PolicyLike | Sequence[PolicyLike] | None, metric: str, default: Sequence[str]) -> list[PolicyLike]:
     """Those asked for, coordinating with its metric."""
     tuned = COORDINATING if metric == METRICS[0] else f"{COORDINATING}:metric={metric}"
-    names = dict.fromkeys([asked] if isinstance(asked, str) else asked or default)
-    return [tuned if find(simulated_as(name)).name == COORDINATING else name for name in names]
+    return [
+        tuned if isinstance(one, str) and ALIASES.get(one, one) == COORDINATING else one for one in listed(asked or default)
+    ]
+
+
+def _names(chosen: Sequence[PolicyLike]) -> list[str]:
+    """The strategies by name, as a coordinator is told them."""
+    for one in chosen:
+        if not isinstance(one, str):
+            name = as_policy(one).name
+            raise InputError("strategy", f"{name} has no name that a coordinator can find; expected ./mine.py:{name}")
+    return list(dict.fromkeys(map(str, chosen)))
 
 
 def _dts(pair: Pair, given: tuple[float, float] | None, points: int | None, default: int) -> list[float]:

@@ -29,7 +29,7 @@ from penstock.model import InputError, Workload, parse_units
 from penstock.numeric.tolerances import PLAN_ROUNDING
 from penstock.policies.policy import STATIC as STATIC_ORDERS
 from penstock.policies.policy import Policy
-from penstock.policies.registry import expand, find
+from penstock.policies.registry import PolicyLike, expand, find, listed, written_policies
 from penstock.report.format_units import duration, volume
 
 POINTS: Final = 13
@@ -138,7 +138,7 @@ def buffer(
     dynamic: bool = False,
     size: float | str | None = None,
     stretch: float | None = None,
-    policy: str | Sequence[str] | None = None,
+    policy: PolicyLike | Sequence[PolicyLike] | None = None,
     threshold: float | Sequence[float] | None = None,
     capped: bool = False,
     watch: Watch = nobody,
@@ -152,7 +152,8 @@ def buffer(
         dynamic: only a buffer that is one pool. By default both.
         size: search for the smallest stretch with a buffer of this size, in bytes or such as ``"40 TB"``.
         stretch: search for the smallest size with this largest stretch, 1 or more.
-        policy: what shares the file system in a search: names of policies or families (a few that are good).
+        policy: what shares the file system in a search: policies as for `simulate`, or names of families (by default a few
+            that are good).
         threshold: in a search, drain once this part of a share or pool is full, 0 to 1 (0 and 0.5).
         capped: whether an application's speed is at most that of the file system.
         watch: makes a watcher that is told which strategy of the search is under way.
@@ -171,8 +172,9 @@ def buffer(
         raise InputError("static", "the buffer is to be dynamic too; expected one of the two, or none for both")
     modes = [STATIC] if static else [DYNAMIC] if dynamic else [STATIC, DYNAMIC]
     bytes_ = None if size is None else parse_units.volume(_number(size), "size")
-    asked = [policy] if isinstance(policy, str) else list(policy or ())
-    names = _without_static_orders(expand(asked), asked) if asked else list(POLICIES)
+    chosen = written_policies(_without_static_orders(listed(policy or POLICIES)))
+    # A built-in policy keeps the name that was asked for, which may be another name in the papers.
+    sharing = [name if found.built_in else found for name, found in chosen.items()]
     thresholds = [threshold] if isinstance(threshold, int | float) else threshold or THRESHOLDS
     source = opened(workload)
     with source.located(), watch(0) as watcher:
@@ -181,11 +183,11 @@ def buffer(
             modes,
             size=bytes_,
             stretch=stretch,
-            tried=strategies(modes, names, thresholds),
+            tried=strategies(modes, sharing, thresholds),
             capped=capped,
             shown=_telling(watcher),
         )
-    return SizingResult(source, advice, tuple(map(find, names)) if searching else ())
+    return SizingResult(source, advice, tuple(chosen.values()) if searching else ())
 
 
 def _telling(watcher: Watcher) -> Callable[[Iterable[BufferStrategy]], Iterator[BufferStrategy]]:
@@ -200,9 +202,13 @@ def _telling(watcher: Watcher) -> Callable[[Iterable[BufferStrategy]], Iterator[
     return one_by_one
 
 
-def _without_static_orders(names: Sequence[str], asked: Sequence[str]) -> list[str]:
-    """Static orders, which know no buffer, only where they were named and not as part of a family."""
-    return [name for name in names if name in asked or find(name).family != STATIC_ORDERS]
+def _without_static_orders(asked: Sequence[PolicyLike]) -> list[PolicyLike]:
+    """The policies, with a family's members in its place but for static orders, which know no buffer."""
+    found: list[PolicyLike] = []
+    for one in asked:
+        members = expand([one]) if isinstance(one, str) else [one]
+        found += [name for name in members if name == one or find(str(name)).family != STATIC_ORDERS]
+    return found
 
 
 def _number(given: float | str) -> str | float:

@@ -27,6 +27,7 @@ from penstock.engine.scenarios import replay
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import STRETCH_PRECISION
+from penstock.policies.policy import Policy
 from penstock.renamed import old_names
 
 __getattr__ = old_names(__name__, Found="BufferTrial")
@@ -49,19 +50,24 @@ class BufferStrategy:
 
     Attributes:
         mode: `static` (shares in proportion to given ones) or `dynamic` (one pool).
-        policy: The policy that shares the file system.
+        policy: The policy that shares the file system: its name, or a `Policy`.
         threshold: Output is drained once it fills this part of its space.
     """
 
     mode: str
-    policy: str = "best-effort"
+    policy: Policy | str = "best-effort"
     threshold: float = 0.0
+
+    @property
+    def policy_name(self) -> str:
+        """The name of the policy."""
+        return self.policy if isinstance(self.policy, str) else self.policy.name
 
     @property
     def label(self) -> str:
         """A short name: ``static, best-effort``, ``dynamic, fcfs, from 50 %``."""
         waiting = f", from {100.0 * self.threshold:g} %" if self.threshold else ""
-        return f"{self.mode}, {self.policy}{waiting}"
+        return f"{self.mode}, {self.policy_name}{waiting}"
 
     def run(self, workload: Workload, size: float, parts: Floats, *, capped: bool = False, trace: bool = False) -> Result:
         """Simulate a workload with a buffer divided in this way.
@@ -95,7 +101,7 @@ class BufferTrial:
         return {
             "strategy": self.strategy.label,
             "mode": self.strategy.mode,
-            "policy": self.strategy.policy,
+            "policy": self.strategy.policy_name,
             "threshold": self.strategy.threshold,
             "size": self.size,
             **measures(self.replay),
@@ -114,7 +120,7 @@ def measures(one: Result) -> dict[str, float]:
 
 def strategies(
     modes: Sequence[str] = (STATIC, DYNAMIC),
-    policies: Sequence[str] = POLICIES,
+    policies: Sequence[Policy | str] = POLICIES,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> tuple[BufferStrategy, ...]:
     """All combinations of `modes`, `policies` and `thresholds`, those with the first threshold and policy first."""

@@ -24,6 +24,7 @@ from penstock.model.errors import short
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement, heuristic_of
 from penstock.policies.policy import SHARING, Policy
 from penstock.policies.registry import PolicyLike, expand, find, is_built_in
+from penstock.workloads.parameters import require_seed
 
 MOST_CELLS: Final = 10_000_000
 """More would not fit into memory."""
@@ -52,7 +53,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", normal_parameters(self.kind, self.parameters))
-        require_seed(self.seed, "seed")
+        object.__setattr__(self, "seed", require_seed(self.seed, "seed"))
         if self.placing:
             heuristic_of(self.allocation, self.placement)
 
@@ -197,13 +198,6 @@ def require_policy(name: str) -> None:
     """Refuse a name that is neither that of a policy nor BOUND."""
     if name != BOUND:
         find(name)
-
-
-def require_seed(value: object, place: str) -> int:
-    """The value if it is a seed: a whole number that fits into 63 bits, 0 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise InputError(place, f"{short(value)} is no seed; expected a whole number, 0 or more")
-    return value
 
 
 def _short_seeds(seeds: list[int]) -> list[int] | dict[str, int]:

@@ -124,6 +124,14 @@ def _term_is_an_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _plain(name: str) -> str:
+    """The name of a built-in strategy without its parameter; a policy of a file as it is written."""
+    from penstock.policies.registry import ALIASES, REGISTRY
+
+    first = name.partition(":")[0]
+    return first if first in REGISTRY or first in ALIASES else name
+
+
 def _print(graph: Delta, metric: str) -> None:
     from penstock.report.format_units import duration
 
@@ -131,10 +139,9 @@ def _print(graph: Delta, metric: str) -> None:
     factors, values = graph.factors, graph.values(metric)
     chosen = list(range(0, len(graph.dt), -(-len(graph.dt) // MOST_ROWS)))
     columns = {"dt": [duration(graph.dt[row]) for row in chosen]}
-    plain = [name.partition(":")[0] for name in graph.times]
+    plain = [_plain(name) for name in graph.times]
     for name, times in graph.times.items():
-        short = name.partition(":")[0]
-        short = short if plain.count(short) == 1 else name
+        short = _plain(name) if plain.count(_plain(name)) == 1 else name
         for index, member in enumerate("AB"):
             columns[f"{short} {member}"] = [f"{times[row, index]:.4g} ({factors[name][row, index]:.3f})" for row in chosen]
         columns[f"{short} {metric}"] = [f"{values[name][row]:.4g}" for row in chosen]

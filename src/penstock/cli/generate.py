@@ -31,7 +31,7 @@ def _add_kinds(command: argparse.ArgumentParser) -> None:
     for name, generator in GENERATORS.items():
         kind = kinds.add_parser(name, help=generator.summary, description=generator.description)
         _add_options(kind, generator)
-        kind.set_defaults(run=run_several if generator.several else run, generator=generator)
+        kind.set_defaults(run=run_several if generator.several else run, kind=name)
 
 
 def _add_options(kind: argparse.ArgumentParser, generator: Generator) -> None:
@@ -79,13 +79,14 @@ def _converter(parameter: GeneratorParameter) -> Callable[[str], Any]:
 
 def run(options: argparse.Namespace) -> int:
     """Write the workload, and on standard error what its generator says about it."""
+    from penstock.api.generating import generate
     from penstock.model.files import write
 
-    made = options.generator.make(_parameters(options), getattr(options, "seed", 0))
-    (workload,), notes = made.workloads, list(made.notes)
+    said: list[str] = []
+    workload = generate(options.kind, say=said.append, **_given(options))
     write(workload, options.output)
-    for note in notes:
-        sys.stderr.write(f"{note}\n")
+    for line in said:
+        sys.stderr.write(f"{line}\n")
     return 0
 
 
@@ -93,10 +94,11 @@ def run_several(options: argparse.Namespace) -> int:
     """Write the windows and print what they are like on average."""
     from statistics import fmean
 
+    from penstock.api.generating import generate
     from penstock.engine import dedicated
 
     folder = _empty_of_windows(options.output)
-    made = options.generator.make(_parameters(options), options.seed).workloads
+    made: Sequence[Workload] = generate(options.kind, **_given(options))
     _write_all(made, folder, options.format)
     alone = [dedicated(window) for window in made]
     applications = fmean(len(window.applications) for window in made)
@@ -106,13 +108,13 @@ def run_several(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parameters(options: argparse.Namespace) -> Any:
-    """The generator's parameters, from the options that were given."""
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The seed and the generator's parameters that were given, by name."""
+    from penstock.workloads.generators import GENERATORS
     from penstock.workloads.parameters import parameters_of
 
-    kind = options.generator.parameters
-    names = [parameter.name for parameter in parameters_of(kind)]
-    return kind(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+    names = ["seed", *(parameter.name for parameter in parameters_of(GENERATORS[options.kind].parameters))]
+    return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 
 def _empty_of_windows(name: str) -> Path:

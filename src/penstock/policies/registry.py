@@ -157,6 +157,37 @@ def as_policy(given: PolicyLike) -> Policy:
     return own_policy(given, getattr(given, "__name__", repr(given)))
 
 
+def written_policies(given: PolicyLike | Iterable[PolicyLike]) -> dict[str, Policy]:
+    """Policies by what the caller called them: a text as it is written, a function or a `Policy` by its own name.
+
+    A file of the user's own is loaded, and its policy later compiled, once. Its policy has the name that is written.
+
+    Args:
+        given: one policy or several, each as for `as_policy`.
+
+    Returns:
+        The policies in their order; a text that is written twice is there once.
+
+    Raises:
+        InputError: as `as_policy`, and for two different policies of one name.
+    """
+    found: dict[str, Policy] = {}
+    for one in listed(given):
+        if isinstance(one, str) and one in found:
+            continue
+        policy = as_policy(one)
+        name = one if isinstance(one, str) else policy.name
+        named = policy if policy.built_in else replace(policy, name=name)
+        if found.setdefault(name, named) != named:
+            raise InputError(f"policy {name}", "is the name of two policies; expected another name for one of them")
+    return found
+
+
+def listed(given: PolicyLike | Iterable[PolicyLike]) -> list[PolicyLike]:
+    """One policy or several, in `given`, as a list."""
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+
+
 def is_built_in(policy: Policy) -> bool:
     """Whether the policy is one of Penstock's own, with any parameters."""
     return policy.name.partition(":")[0] in REGISTRY and policy.rates.__module__.startswith("penstock.policies.")

@@ -24,8 +24,8 @@ from penstock.model.errors import short
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import DT_PRECISION
 from penstock.policies.coordinating import METRICS
-from penstock.policies.policy import STATIC
-from penstock.policies.registry import find
+from penstock.policies.policy import STATIC, Policy
+from penstock.policies.registry import PolicyLike, written_policies
 from penstock.workloads.swf import Choice, SwfJobs, jobs_of, read_swf
 
 STRATEGIES: Final = ("interfering", "serializing", "interrupting", "coordinating")
@@ -133,20 +133,16 @@ class Pair:
         a, b = (member.cap(self.platform) for member in self.workload(0.0).applications)
         return a, b
 
-    def io_times(self, strategy: str, dt: float) -> Times:
-        """Seconds of I/O of A and B under a `strategy`, a policy by name, if B writes `dt` seconds after A."""
+    def io_times(self, strategy: Policy | str, dt: float) -> Times:
+        """Seconds of I/O of A and B under a strategy, a policy or its name, where B posts `dt` seconds after A."""
         return self.measure(strategy, dt)[0]
 
-    def outcome(self, strategy: str, dt: float) -> str:
-        """What happened under a `strategy`, if B writes `dt` seconds after A.
-
-        Returns:
-            In words: one of them waited or was interrupted, both interfered, or they were apart.
-        """
+    def outcome(self, strategy: Policy | str, dt: float) -> str:
+        """What happened under a `strategy` and `dt`: who waited, who was interrupted, or that both were served together."""
         return self.measure(strategy, dt)[1]
 
-    def measure(self, strategy: str, dt: float) -> tuple[Times, str]:
-        """I/O times under a `strategy`, if B writes `dt` seconds after A, and what happened."""
+    def measure(self, strategy: Policy | str, dt: float) -> tuple[Times, str]:
+        """I/O times under a `strategy` and `dt`, as of `io_times`, and what happened."""
         workload = self.workload(dt)
         result = simulate(workload, strategy, trace=True)
         a, b = (
@@ -231,7 +227,7 @@ class Delta:
         }
 
 
-def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = STRATEGIES) -> Delta:
+def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[PolicyLike] = STRATEGIES) -> Delta:
     """Simulate a pair for several dt under several strategies, and find where a strategy changes what it does.
 
     Bisection finds a change between two neighbouring dt. Two changes between neighbours that undo each other stay unseen.
@@ -239,7 +235,10 @@ def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = ST
     Args:
         pair: the two applications.
         dts: seconds, finite and ascending.
-        strategies: names of policies.
+        strategies: names of policies, functions of (view, rates), or `Policy` objects.
+
+    Returns:
+        The I/O times, by the names that are given; a function and a `Policy` have their own.
 
     Raises:
         InputError: for dt that do not ascend, an unknown policy, or one with a static order.
@@ -252,18 +251,19 @@ def delta_graph(pair: Pair, dts: Sequence[float], strategies: Sequence[str] = ST
     dates = np.array(dts, np.float64)
     if not len(dates) or not np.all(np.isfinite(dates)) or np.any(np.diff(dates) <= 0.0):
         raise InputError("dt", f"{short(list(dts))} is no range; expected finite numbers, ascending, at least one")
-    for name in strategies:
-        if find(name).family == STATIC:
+    chosen = written_policies(strategies)
+    for name, policy in chosen.items():
+        if policy.family == STATIC:
             raise InputError(f"policy {name}", "its order is fixed at the start; expected a sharing or an exclusive policy")
     times, changes = {}, {}
-    for name in strategies:
-        points = [pair.measure(name, dt) for dt in dates.tolist()]
+    for name, policy in chosen.items():
+        points = [pair.measure(policy, dt) for dt in dates.tolist()]
         times[name] = np.array([point[0] for point in points])
-        changes[name] = _changes(pair, name, dates.tolist(), [point[1] for point in points])
+        changes[name] = _changes(pair, policy, dates.tolist(), [point[1] for point in points])
     return Delta(pair, dates, times, changes)
 
 
-def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequence[str]) -> tuple[Change, ...]:
+def _changes(pair: Pair, strategy: Policy, dates: Sequence[float], outcomes: Sequence[str]) -> tuple[Change, ...]:
     """Where the outcome changes between neighbouring dates, to DT_PRECISION of their range."""
     found = []
     for place in range(1, len(dates)):
@@ -276,7 +276,7 @@ def _changes(pair: Pair, strategy: str, dates: Sequence[float], outcomes: Sequen
     return tuple(found)
 
 
-def _first_change(pair: Pair, strategy: str, low: float, high: float, before: str, accuracy: float) -> tuple[float, str]:
+def _first_change(pair: Pair, strategy: Policy, low: float, high: float, before: str, accuracy: float) -> tuple[float, str]:
     """A date after which the outcome differs from that at `low`, and the outcome there."""
     while high - low > accuracy:
         middle = 0.5 * (low + high)

@@ -26,6 +26,7 @@ import sys
 from collections.abc import Callable, Hashable
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
+from numbers import Integral
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, Final, cast, get_args, get_type_hints
@@ -54,6 +55,13 @@ def require_range(low: int, high: int, names: tuple[str, str]) -> None:
     """Refuse bounds of a draw that are below 1 or the wrong way round."""
     require(low >= 1, names[0], low, "1 or more")
     require(low <= high < 2**31, names[1], high, f"{low} or more, the value of {names[0]}")
+
+
+def require_seed(value: object, place: str) -> int:
+    """The value if it is a seed: a whole number that fits into 63 bits, 0 or more. An error names the place."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**63:
+        raise InputError(place, f"{short(value)} is no seed; expected a whole number, 0 or more")
+    return int(value)
 
 
 def truncated_normal(uniforms: Floats, mean: float, sigma: float, low: float, high: float) -> Floats:
@@ -214,7 +222,8 @@ def parse(kind: type[Any], given: dict[str, Any]) -> Any:
     known = {each.name: each for each in parameters_of(kind)}
     for name in given:
         if name not in known:
-            raise InputError(name, f"unknown; {expected(name, (one for one in known if not known[one].hidden))}")
+            shown = [one for one in known if not known[one].hidden]
+            raise InputError(name, f"unknown; {expected(name, shown) if shown else 'expected no parameter'}")
     for name, each in known.items():
         if each.required and name not in given:
             raise InputError(name, "is missing; expected a value")
@@ -252,9 +261,9 @@ def _number(value: Any, place: str) -> float:
 
 
 def _whole(value: Any, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputError(place, f"{short(value)} is not a whole number; expected one")
-    return value
+    return int(value)
 
 
 def _text(value: Any, place: str) -> str:
