@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import doctest
 import pkgutil
+import sys
 from importlib import import_module
 from inspect import isfunction
 from types import ModuleType
 
 import pytest
 
-PACKAGES = ("numeric", "model", "policies", "engine", "theory", "buffers", "planning")
+PACKAGES = (
+    "numeric",
+    "model",
+    "workloads",
+    "policies",
+    "engine",
+    "theory",
+    "buffers",
+    "planning",
+    "campaign",
+    "report",
+    "api",
+)
 SURFACES = ("policies", "engine", "theory", "buffers")
 """Packages whose `__all__` is what users call."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -22,7 +35,7 @@ def modules() -> list[str]:
     for package in PACKAGES:
         home = import_module(f"penstock.{package}")
         names += [home.__name__, *(found.name for found in pkgutil.walk_packages(home.__path__, f"{home.__name__}."))]
-    return names
+    return [*names, "penstock.plot"]
 
 
 def examples(module: ModuleType) -> list[doctest.DocTest]:
@@ -36,6 +49,8 @@ def test_examples_run(name: str) -> None:
     told: list[str] = []
     for test in examples(import_module(name)):
         runner.run(test, out=told.append)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
     assert runner.summarize(verbose=False).failed == 0, "".join(told)
 
 

@@ -41,6 +41,16 @@ def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTI
         result: what `penstock.compare` returns for one workload.
         measures: attributes of a run, such as ``min_yield``, ``efficiency``, ``utilization`` or ``mean_slowdown``.
         ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> found = penstock.compare(penstock.generate("demo"), ["fcfs", "greedy-yield"])
+        >>> axes = penstock.plot.comparison(found, ["min_yield"])
+        >>> [label.get_text() for label in axes.get_xticklabels()]
+        ['fcfs', 'greedy-yield']
     """
     from penstock.report.plot import draw_comparison
 
@@ -55,6 +65,15 @@ def yields(result: ComparisonResult | SimulationResult, *, ax: Axes | None = Non
     Args:
         result: what `penstock.compare` returns for one workload, or `penstock.simulate`.
         ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> axes = penstock.plot.yields(penstock.simulate(penstock.generate("demo"), "fcfs"))
+        >>> axes.get_xlabel()
+        'yield'
     """
     from penstock.engine import Result
     from penstock.report.plot import draw_yields
@@ -71,8 +90,17 @@ def rates(result: SimulationResult, *, ax: Axes | None = None) -> Axes:
         result: what `penstock.simulate` returns with ``trace=True``.
         ax: where to draw.
 
+    Returns:
+        The Axes.
+
     Raises:
         InputError: for a run without a trace.
+
+    Example:
+        >>> import penstock
+        >>> axes = penstock.plot.rates(penstock.simulate(penstock.generate("demo"), "fcfs", trace=True))
+        >>> axes.get_ylabel()
+        'rate, bytes/s'
     """
     from penstock.report.plot import draw_rates
 
@@ -91,6 +119,16 @@ def gantt(result: PackResult, io_node: int = 0, *, ax: Axes | None = None) -> Ax
         result: what `penstock.pack` returns.
         io_node: which I/O node, from 0.
         ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> job = penstock.Application.of("a", [("work", 8.0), ("write", 2.0)], nodes=3)
+        >>> packed = penstock.pack(penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=4), (job,)))
+        >>> penstock.plot.gantt(packed).get_ylabel()
+        'nodes'
     """
     from penstock.report.gantt import draw_nodes
 
@@ -106,8 +144,18 @@ def occupancy(result: PlaceResult, *, ax: Axes | None = None) -> Axes:
         result: what `penstock.place` returns.
         ax: where to draw.
 
+    Returns:
+        The Axes.
+
     Raises:
         InputError: where applications have no curves.
+
+    Example:
+        >>> import penstock
+        >>> workload = penstock.generate("distributed", load=0.5, applications=6, resources=4)
+        >>> placed = penstock.place(workload, allocation="static", horizon=3600.0)
+        >>> penstock.plot.occupancy(placed).get_xlabel()
+        'I/O resource'
     """
     from penstock.report.plot import draw_occupancy
 
@@ -122,6 +170,16 @@ def filling(result: SizingResult, *, ax: Axes | None = None) -> Axes:
     Args:
         result: what `penstock.buffer` returns.
         ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> writer = penstock.Application.of("a", [("work", 10.0), ("write", 40.0)], bandwidth=5.0)
+        >>> sized = penstock.buffer(penstock.Workload(penstock.Platform(bandwidth=2.0), (writer,)))
+        >>> penstock.plot.filling(sized).get_ylabel()
+        'TB in the buffer'
     """
     from penstock.report.plot import draw_fillings
 
@@ -136,6 +194,16 @@ def stretches(result: SizingResult, *, ax: Axes | None = None) -> Axes:
     Args:
         result: what `penstock.buffer` returns.
         ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> writer = penstock.Application.of("a", [("work", 10.0), ("write", 40.0)], bandwidth=5.0)
+        >>> sized = penstock.buffer(penstock.Workload(penstock.Platform(bandwidth=2.0), (writer,)))
+        >>> penstock.plot.stretches(sized).get_ylabel()
+        'stretch'
     """
     from penstock.report.plot import draw_stretches
 
@@ -152,8 +220,17 @@ def delta(result: DeltaResult, value: str = "io_time", *, ax: Axes | None = None
         value: ``io_time``, in seconds, or ``interference``, the factor over the time alone.
         ax: where to draw.
 
+    Returns:
+        The Axes.
+
     Raises:
         InputError: for another value.
+
+    Example:
+        >>> import penstock
+        >>> pair = penstock.delta(volume=("4 GB", "1 GB"), strategy="serializing", points=5)
+        >>> penstock.plot.delta(pair, "interference").get_ylabel()
+        'interference factor'
     """
     from penstock.report.plot import draw_delta, mark_live
 
@@ -179,8 +256,17 @@ def summary(result: SummaryResult | CampaignResult, measure: str = "min_yield", 
         measure: one that the summary has.
         ax: where to draw.
 
+    Returns:
+        The Axes.
+
     Raises:
         InputError: for a measure that the summary does not have.
+
+    Example:
+        >>> from penstock.api.campaigns import SummaryResult
+        >>> row = {"policy": "fcfs", "min_yield_mean": 0.8, "min_yield_se": 0.1}
+        >>> summary(SummaryResult("one", ("policy",), ("min_yield",), (row,))).get_ylabel()
+        'min-yield'
     """
     from penstock.api.campaigns import SummaryResult
     from penstock.report.plot import draw_summary

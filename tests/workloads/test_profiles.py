@@ -63,8 +63,8 @@ WRONG = [
     ([HEADER], "holds no line but its header; expected measured profiles"),
     (
         ["a,b", "1,2"],
-        "there is neither a column 'forwarders' nor one such as 'mean_MBps_1ion'; expected measured profiles, a line a run "
-        "or a line a scenario",
+        "there is neither a column 'forwarders' nor one such as 'mean_MBps_1ion'; expected measured profiles, one line "
+        "per run or per scenario",
     ),
     ([HEADER.replace("bandwidth", "speed"), run(1, 2)], f"the column 'bandwidth' is missing; {COLUMNS}"),
     ([HEADER.replace("layout", "shape"), run(1, 2)], f"the column 'layout' is missing; {COLUMNS}"),

@@ -47,7 +47,7 @@ class SummaryResult(Tables):
         return {"summary": list(self.rows)}
 
     def to_csv(self) -> str:
-        """The table as comma-separated values, with a heading; empty where a value is not known."""
+        """The table as comma-separated values with a line of headings; a field is empty where a value is not known."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -55,12 +55,12 @@ class SummaryResult(Tables):
         return text.getvalue()
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table to a file, by way of a temporary file."""
+        """Write the table to the file `path` as comma-separated values. The file appears complete or not at all."""
         with replacing(Path(path)) as temporary:
             temporary.write_text(self.to_csv(), encoding="utf-8")
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw each measure with its standard errors into an SVG, PNG or HTML file."""
+        """Draw each measure with its standard errors into the file `path`, which ends in .svg, .png or .html."""
         from penstock.report.plot import write_summary
 
         write_summary(Path(path), self.rows, self.by, self.measures, self.name)
@@ -70,8 +70,8 @@ class SummaryResult(Tables):
 class CampaignResult(Tables):
     """All rows of a campaign.
 
-    Tables: ``rows`` (every row, each parameter as a column such as ``parameters.pressure``), ``policies`` (one row each) and
-    ``failures``.
+    Tables: ``rows`` (every row, each parameter as a column such as ``parameters.pressure``), ``policies`` (one row per
+    policy) and ``failures``.
     """
 
     _shown: ClassVar[str] = "policies"
@@ -134,7 +134,7 @@ class CampaignResult(Tables):
         }
 
     def tables(self) -> dict[str, list[Row]]:
-        """All rows, one row a policy, and the rows that failed."""
+        """The tables by name: all rows, one row per policy, and the rows that failed."""
         rows: list[Row] = [
             {**row, **{f"parameters.{name}": value for name, value in parameters.items()}}
             for row, parameters in zip(self.table.to_pylist(), parameters_of(self.table), strict=True)
@@ -142,7 +142,7 @@ class CampaignResult(Tables):
         return {"rows": rows, "policies": list(self.by_policy()), "failures": list(self.failures)}
 
     def to_pandas(self, table: str | None = None) -> DataFrame:
-        """A table as a data frame, all rows by default; lists in the rows are arrays."""
+        """A table as a data frame; lists in the rows are arrays. `table` is its name, by default that of all rows."""
         if table not in (None, "rows"):
             return super().to_pandas(table)
         require_pandas()
@@ -171,7 +171,7 @@ def campaign(
             `Policy` objects, also of a notebook; or a `penstock.campaign.Campaign`.
         out: the folder for the rows. Rows that it holds are not computed again.
         dask: the scheduler of a Dask cluster, tcp://HOST:PORT, or Slurm jobs: ``slurm:jobs=8``.
-        workers: how many processes of this machine; by default one a core.
+        workers: how many processes of this machine; by default one per core.
         allocation: on I/O resources, how many for each application, in place of what a file or mapping says.
         placement: likewise, which ones.
         retry: whether cells that have failed are computed again.
@@ -183,6 +183,14 @@ def campaign(
     Raises:
         InputError: for a wrong description and for a folder that holds something else.
         PenstockError: for a cluster that cannot be reached or runs another version.
+
+    Example:
+        >>> import penstock, tempfile
+        >>> described = {"campaign": "two", "workload": "demo", "seeds": [1], "policies": ["fcfs", "fair-share"]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = penstock.campaign(described, folder, workers=1)
+        >>> [row["policy"] for row in result.by_policy()]
+        ['fcfs', 'fair-share']
     """
     found = described_campaign(described, allocation, placement)
     table = run(found, out, workers=workers, dask=dask, retry=retry, progress=progress)
@@ -194,7 +202,19 @@ def described_campaign(
     allocation: str | None = None,
     placement: str | None = None,
 ) -> Campaign:
-    """The campaign of a file, of a mapping with the same keys, or as it is."""
+    """The campaign that is described, checked.
+
+    Args:
+        described: a campaign, the name of its file, or a mapping with the keys of such a file.
+        allocation: on I/O resources, how many for each application, in place of what the file or mapping says.
+        placement: likewise, which ones.
+
+    Returns:
+        The campaign; a `Campaign` as it is.
+
+    Raises:
+        InputError: for a wrong description, and for a `Campaign` beside an allocation or a placement.
+    """
     if isinstance(described, Campaign):
         if allocation is not None or placement is not None:
             raise InputError(

@@ -45,8 +45,8 @@ _BRIEF: Final = (
 class ComparisonResult(Tables):
     """One workload under several policies.
 
-    ``result["fcfs"]`` is the run under a policy. Tables: ``runs`` (one row a policy) and ``applications`` (one row for each
-    policy and application).
+    ``result["fcfs"]`` is the run under a policy. Tables: ``runs`` (one row per policy) and ``applications`` (one row for
+    each policy and application).
     """
 
     _brief: ClassVar[tuple[str, ...]] = _BRIEF
@@ -93,7 +93,7 @@ class ComparisonResult(Tables):
         return {"runs": runs, "applications": applications}
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report that ``--html`` writes: one HTML file that works offline. The runs must have ``trace=True``."""
+        """Write the report of ``--html`` to the file `path`; it works offline. The runs must have ``trace=True``."""
         write_report(path, self.opened, self.runs, self.bounds)
 
 
@@ -102,7 +102,7 @@ class ComparisonSeries(Tables):
     """Several workloads under the same policies.
 
     ``series[0]`` is the comparison on the first workload. Tables: ``runs`` (one row for each workload and policy),
-    ``summary`` (one row a policy: mean, standard deviation, standard error and count over the workloads) and
+    ``summary`` (one row per policy: mean, standard deviation, standard error and count over the workloads) and
     ``applications``.
     """
 

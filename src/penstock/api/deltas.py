@@ -90,7 +90,7 @@ class DeltaResult(Tables):
         return tables if self.live is None else {**tables, "live": _live_rows(self.live)}
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw I/O times and interference factors into an SVG, PNG or HTML file."""
+        """Draw I/O times and interference factors into the file `path`, which ends in .svg, .png or .html."""
         from penstock.report.plot import write_delta
 
         write_delta(Path(path), self.drawn(), self.title, self.live)

@@ -44,7 +44,7 @@ class Opened:
 
 
 def opened(given: WorkloadLike) -> Opened:
-    """The workload, read if it is the name of a file."""
+    """The workload that is `given`, read if that is the name of a file. Raises InputError for a wrong file."""
     if isinstance(given, Workload):
         return Opened(given)
     return Opened(read(given), os.fspath(given))
@@ -57,7 +57,7 @@ class Watcher(Protocol):
         """The next step begins; `name` says what it is."""
 
     def at(self, part: float) -> None:
-        """So much of the step is done, from 0 to 1."""
+        """The part `part` of the step is done, from 0 to 1."""
 
     def end(self) -> None:
         """The step is done."""
@@ -80,7 +80,7 @@ class _Nobody:
 
 @contextmanager
 def nobody(steps: int) -> Iterator[Watcher]:  # noqa: ARG001  (the signature of a Watch)
-    """Nobody watches."""
+    """A `Watch` whose watcher of `steps` steps does nothing."""
     yield _Nobody()
 
 
@@ -108,7 +108,7 @@ def check_output(path: str | os.PathLike[str] | None, suffixes: Sequence[str] = 
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:
-    """The same for a drawing."""
+    """Refuse a file `path` for a drawing as `check_output` does, and one that ends in neither .svg, .png nor .html."""
     from penstock.report.figures import SUFFIXES
 
     check_output(path, SUFFIXES)

@@ -25,7 +25,7 @@ MOST_TRACED: Final = 500_000
 class PackResult(Tables):
     """The schedule of one strategy, or the schedules of all that were compared.
 
-    Tables: ``jobs`` (one row each) and ``packs`` of one strategy; ``strategies`` (one row each) of a comparison.
+    Tables: ``jobs`` (one row per job) and ``packs`` of one strategy; ``strategies`` (one row per strategy) of a comparison.
     """
 
     _brief: ClassVar[tuple[str, ...]] = (
@@ -91,7 +91,7 @@ class PackResult(Tables):
             yield "list scheduling is left out: it is for one I/O node"
 
     def write_gantt(self, path: str | os.PathLike[str]) -> None:
-        """Draw the schedule into an SVG, PNG or HTML file."""
+        """Draw the schedule into the file `path`, which ends in .svg, .png or .html."""
         from penstock.report.gantt import write_gantt
 
         write_gantt(Path(path), self.schedule, self.opened.title)
@@ -133,6 +133,14 @@ def pack(
 
     Raises:
         InputError: for what does not go together, and for what cannot be scheduled.
+
+    Example:
+        >>> import penstock
+        >>> chain = [("work", 8.0), ("write", 2.0)]
+        >>> jobs = tuple(penstock.Application.of(name, chain, nodes=nodes) for name, nodes in (("a", 3), ("b", 2), ("c", 1)))
+        >>> packed = penstock.pack(penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=4), jobs))
+        >>> [(row["name"], row["pack"]) for row in packed.tables()["jobs"]]
+        [('a', 1), ('b', 2), ('c', 1)]
     """
     settings = {"mapping": mapping, "sensibility": sensibility, "order": order, "backfill": backfill}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
@@ -157,7 +165,16 @@ def pack(
 
 
 def refuse_contradictions(given: dict[str, Any], depth: int | None, compare: bool) -> None:
-    """Refuse settings that would have no effect."""
+    """Refuse settings that would have no effect.
+
+    Args:
+        given: the settings of a strategy that the caller gave, by name.
+        depth: how many waiting jobs backfilling looks at; None if not given.
+        compare: whether all strategies are run.
+
+    Raises:
+        InputError: with the setting and what to leave out.
+    """
     if compare and given:
         raise InputError(next(iter(given)), "is for one strategy, and compare runs all of them; leave one out")
     if not compare and depth is not None and not given.get("backfill"):

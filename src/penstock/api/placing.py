@@ -40,8 +40,8 @@ _WORTH = (
 class PlaceResult(Tables):
     """The proposals of the heuristics, and the one to take.
 
-    Tables: ``heuristics`` (one row each), ``applications`` (who gets what in the chosen proposal) and ``resources`` (how
-    busy each is there).
+    Tables: ``heuristics`` (one row per heuristic), ``applications`` (what each gets in the chosen proposal) and
+    ``resources`` (how busy each is there).
     """
 
     _brief: ClassVar[tuple[str, ...]] = ("heuristic", "chosen", "io_load", *_WORTH[:6])
@@ -73,7 +73,7 @@ class PlaceResult(Tables):
         return setstripe_lines(self.plan.workload, self.chosen.placement)
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the occupancy of the I/O resources into an SVG, PNG or HTML file."""
+        """Draw the occupancy of the I/O resources into the file `path`, which ends in .svg, .png or .html."""
         from penstock.report.plot import write_occupancy
 
         write_occupancy(Path(path), self.chosen, self.plan.workload, self.opened.title)
@@ -171,6 +171,13 @@ def place(
 
     Raises:
         InputError: for an unknown name, and for a workload that lacks what a heuristic must know.
+
+    Example:
+        >>> import penstock
+        >>> workload = penstock.generate("distributed", load=0.5, applications=6, resources=4)
+        >>> found = penstock.place(workload, allocation="static", horizon=3600.0)
+        >>> [len(used) for used in found.chosen.placement]
+        [1, 3, 1, 1, 1, 1]
     """
     if knows is not None and knows not in LEVELS:
         raise InputError("knows", f"{knows!r} is unknown; expected one of {', '.join(LEVELS)}")

@@ -63,7 +63,7 @@ class Tables(ABC):
 
 
 def data_frame(rows: Sequence[Row]) -> DataFrame:
-    """The rows as a data frame; ImportError in one line without pandas."""
+    """The `rows` as a data frame. Raises ImportError, in one line, if pandas is not installed."""
     require_pandas()
     import pandas as pd
 
@@ -79,7 +79,7 @@ def require_pandas() -> None:
 
 
 def html_table(rows: Sequence[Row], caption: str, brief: Sequence[str] = ()) -> str:
-    """The rows as an HTML table; only the `brief` columns if some are named."""
+    """The `rows` as an HTML table with a `caption`; only the `brief` columns if some are named."""
     all_columns = list(dict.fromkeys(name for row in rows for name in row))
     columns = [name for name in brief if name in all_columns] or all_columns
     head = "".join(f'<th style="{_STYLE}">{html.escape(name)}</th>' for name in columns)

@@ -41,7 +41,7 @@ class ListedPlacement(ChosenPlacement):
 class SimulationResult(Result, Tables):
     """A `Result` of `penstock.simulate`, with the workload and its placement.
 
-    Tables: ``applications`` (one row each) and ``run`` (one row with the measures of the run).
+    Tables: ``applications`` (one row per application) and ``run`` (one row with the measures of the run).
     """
 
     _brief: ClassVar[tuple[str, ...]] = (
@@ -80,7 +80,7 @@ class SimulationResult(Result, Tables):
         return {"applications": [flat(one) for one in applications], "run": [flat(document)]}
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report that ``--html`` writes: one HTML file that works offline. The run must have ``trace=True``."""
+        """Write the report of ``--html`` to the file `path`; it works offline. The run must have ``trace=True``."""
         write_report(path, self.opened, [self])
 
 
@@ -176,6 +176,13 @@ def bounds(
 
     Raises:
         InputError: for what cannot be run so.
+
+    Example:
+        >>> import penstock
+        >>> applications = [penstock.Application.of(name, [("work", 6.0), ("io", 4.0)]) for name in "ab"]
+        >>> workload = penstock.Workload(penstock.Platform(bandwidth=1.0), tuple(applications))
+        >>> round(penstock.bounds(workload).min_yield, 3)  # both post at 6 s; one ends at 14 s instead of 10 s
+        0.714
     """
     source = opened(workload)
     with source.located():
@@ -185,7 +192,19 @@ def bounds(
 def found_placement(
     workload: Workload, allocation: str | None, placement: PlacementLike
 ) -> ChosenPlacement | Literal[False] | None:
-    """Where the applications are: None on one link, False where one link is asked for in place of the resources."""
+    """The I/O resources that the applications use.
+
+    Args:
+        workload: what runs.
+        allocation: how many resources each application gets, by name; None for the default.
+        placement: which ones, as `simulate` takes it.
+
+    Returns:
+        The placement; None on one link, and False where `placement` asks for one link in place of the resources.
+
+    Raises:
+        InputError: for an unknown name, and for an allocation beside a listed placement.
+    """
     if placement is None or isinstance(placement, str):
         return choose_placement(workload, allocation, placement)
     if allocation is not None:
@@ -194,14 +213,29 @@ def found_placement(
 
 
 def resources_of(where: ChosenPlacement | Literal[False] | None) -> Placement | Literal[False]:
-    """The same as the engine takes it."""
+    """The placement `where`, of `found_placement`, as the engine takes it: resources for each application, or False."""
     return where.resources if where else False
 
 
 def watched_run(
     source: Opened, policy: Policy, where: ChosenPlacement | Literal[False] | None, watcher: Any, options: dict[str, Any]
 ) -> SimulationResult:
-    """Run the workload; the watcher is told how far it is about ten times a second."""
+    """Run a workload, and tell a watcher how far the run is about ten times a second.
+
+    Args:
+        source: the workload.
+        policy: what shares the bandwidth.
+        where: its placement, of `found_placement`.
+        watcher: is told the start, the part done and the end.
+        options: those of `penstock.Run`, by name.
+
+    Returns:
+        The result, with workload, placement and policy.
+
+    Raises:
+        InputError: for options that do not fit the workload.
+        PolicyFault: for a policy that breaks its contract.
+    """
     watcher.begin(policy.name)
     given: dict[str, Any] = {"progress": lambda _: watcher.at(part_done(run)), **options}
     run: Run = Run(source.workload, policy, placement=resources_of(where), **given)
@@ -214,7 +248,17 @@ def watched_run(
 def found_bounds(
     source: Opened, where: ChosenPlacement | Literal[False] | None, pieces: int = PIECES, watch: Watch = nobody
 ) -> BoundsResult:
-    """The bounds of the workload where it is."""
+    """Upper bounds of a workload on its placement.
+
+    Args:
+        source: the workload.
+        where: its placement, of `found_placement`.
+        pieces: as for `bounds`.
+        watch: makes a watcher that is told that the bounds are under way.
+
+    Returns:
+        The bounds, and the seconds it took to find them, compilation left out.
+    """
     with watch(0) as watcher:
         watcher.begin("bound")
         compile_bounds()
@@ -224,7 +268,7 @@ def found_bounds(
 
 
 def part_done(run: Run) -> float:
-    """How much of a run is done, from 0 to 1: of its window, or without one of what its applications do."""
+    """The part of a `run` that is done, from 0 to 1: of its window, or without one of what its applications do."""
     workload = run.workload
     if workload.window is not None:
         begin, end = workload.window
@@ -235,14 +279,25 @@ def part_done(run: Run) -> float:
 
 
 def placement_document(where: ChosenPlacement | None) -> dict[str, Any]:
-    """Where the placement comes from, as ``--json`` prints it: nothing on one link."""
+    """Where the placement `where` comes from, as ``--json`` prints it: nothing on one link."""
     return {"placement": where.to_dict()} if where else {}
 
 
 def write_report(
     path: str | os.PathLike[str], source: Opened, results: Sequence[Result], known: Bounds | None = None
 ) -> None:
-    """Write the HTML report of runs of a workload."""
+    """Write the HTML report of runs of a workload.
+
+    Args:
+        path: the file.
+        source: the workload.
+        results: its runs, each with a trace.
+        known: upper bounds for any schedule, if they are to be shown.
+
+    Raises:
+        InputError: if the file cannot be written.
+        ValueError: for a run without a trace.
+    """
     from penstock.report import write_report as write
 
     write(Path(path), source.workload, results, source.title, known)

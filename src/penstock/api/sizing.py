@@ -40,7 +40,8 @@ POINTS: Final = 13
 class SizingResult(Tables):
     """What is known of a workload's buffer.
 
-    Tables: ``plans`` (one row a mode), ``shares`` (who gets what of a static buffer) and ``found`` (what a search found).
+    Tables: ``plans`` (one row per mode), ``shares`` (what each application gets of a static buffer) and ``found`` (what a
+    search found).
     """
 
     _brief: ClassVar[tuple[str, ...]] = ("mode", "status", "size", "load", "events", "verified_holds", "verified_stretch")
@@ -87,7 +88,7 @@ class SizingResult(Tables):
         return stretch_by_size(self.workload, list(plans), tried, parts, capped=capped)
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
-        """Draw the filling and the stretch by size into an SVG, PNG or HTML file."""
+        """Draw the filling and the stretch by size into the file `path`, which ends in .svg, .png or .html."""
         from penstock.report.plot import write_filling
 
         write_filling(Path(path), self.advice.plans, self.stretch_curves(), self.opened.title)
@@ -163,6 +164,15 @@ def buffer(
 
     Raises:
         InputError: for what does not go together, and for a workload that no buffer is for.
+
+    Example:
+        10 s of work, then 40 bytes at 5 bytes/s on a file system of 2 bytes/s: in the 8 s of the write 16 bytes leave.
+
+        >>> import penstock
+        >>> writer = penstock.Application.of("a", [("work", 10.0), ("write", 40.0)], bandwidth=5.0)
+        >>> found = penstock.buffer(penstock.Workload(penstock.Platform(bandwidth=2.0), (writer,)))
+        >>> round(found.advice.plans["dynamic"].size, 6)
+        24.0
     """
     searching = size is not None or stretch is not None
     for name, value in (("policy", policy), ("threshold", threshold)):

@@ -35,7 +35,7 @@ class Excess:
 
 @dataclass(frozen=True)
 class PlanCheck:
-    """The result of a check: the excess of each constraint, and the `size` that flows and shares take, in bytes."""
+    """The result of a check: `excesses`, one per constraint, and the `size` that flows and shares take, in bytes."""
 
     size: float
     excesses: tuple[Excess, ...]

@@ -42,7 +42,10 @@ INFEASIBLE: Final = "infeasible"
 
 @dataclass(frozen=True)
 class Effort:
-    """The size of the linear program, its errors, and where the time went; no rows where nothing had to be decided."""
+    """The size of the linear program, its errors, and where the time went; no rows where nothing had to be decided.
+
+    `rows`, `columns` and `nonzeros` count those of its matrix.
+    """
 
     rows: int = 0
     columns: int = 0
@@ -74,7 +77,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why an application is slowed down with any buffer, however large.
+    """Why an application is slowed down with any buffer, however large; `message` says it in one line.
 
     From `date` on the data of `application` cannot be there in time, in its phase number `phase` (from 0), its read number
     `read` (from 1); at the worst moment `missing` bytes are not. Without an application the buffer's own bandwidth is too
@@ -92,7 +95,7 @@ class Obstacle:
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """The buffer over time, in bytes at each event.
+    """The buffer over time, in bytes at each event; `dates` are those of the events, in seconds.
 
     `content` is the data in it. `before` and `after` are the space that is taken just before and just after the event: the
     shares of the living and the contents of the others. In a dynamic buffer the content is all that is taken.
@@ -113,9 +116,10 @@ class Filling:
 class BufferPlan:
     """The smallest buffer with which no application is slowed down, or the reason why there is none.
 
-    `written` and `read` are the data of each application that have gone to and come from the file system. Between events
-    rates are constant; after the last event the rest drains evenly. An infeasible plan has no size, shares, filling or
-    flows.
+    `demand` is the workload at full speed, `effort` what it took to find the plan. `written` and `read` are the data of each
+    application that have gone to and come from the file system. Between events rates are constant; after the last event the
+    rest drains evenly. `filling` is the content over time, `warnings` are lines for a user. An infeasible plan has an
+    `obstacle` and no size, shares, filling or flows.
     """
 
     demand: FullSpeedTimeline
@@ -147,7 +151,7 @@ class BufferPlan:
         return np.unique(np.concatenate([self.demand.events, *(flow.dates for flow in self.written)]))
 
     def rates(self) -> tuple[Floats, Floats]:
-        """Bytes/s to and from the file system: a column an application, a row from each of the `dates` to the next."""
+        """Bytes/s to and from the file system: one column per application, one row from each of the `dates` to the next."""
         seconds = np.diff(self.dates)[:, None]
         write, read = (np.column_stack([flow.at(self.dates) for flow in flows]) for flows in (self.written, self.read))
         return np.diff(write, axis=0) / seconds, np.diff(read, axis=0) / seconds

@@ -186,7 +186,10 @@ class Operations:
 
 @dataclass(frozen=True, eq=False)
 class FullSpeedTimeline:
-    """A workload at full speed; arrays have one entry per application unless said otherwise."""
+    """A workload at full speed; arrays have one entry per application unless said otherwise.
+
+    `reads` and `writes` are its operations.
+    """
 
     workload: Workload
     capped: bool

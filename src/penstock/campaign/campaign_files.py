@@ -30,9 +30,23 @@ _NEEDED: Final = ("campaign", "workload")
 
 
 def read(path: str | os.PathLike[str], *, allocation: str | None = None, placement: str | None = None) -> Campaign:
-    """The campaign in the file; `allocation` and `placement` replace those that it names.
+    """The campaign in a file.
 
-    Raises InputError with one line that names the file, the place in it, the value and what is expected.
+    Args:
+        path: the YAML file.
+        allocation: on I/O resources, how many for each application, in place of what the file says.
+        placement: likewise, which ones.
+
+    Raises:
+        InputError: with one line that names the file, the place in it, the value and what is expected.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        ...     print("{campaign: demo, workload: demo, seeds: [1, 2], policies: [fcfs]}", file=file, flush=True)
+        ...     campaign = read(file.name)
+        >>> campaign.name, len(campaign.cells)
+        ('demo', 2)
     """
     name = os.fspath(path)
     if allocation is not None or placement is not None:
@@ -47,9 +61,12 @@ def read(path: str | os.PathLike[str], *, allocation: str | None = None, placeme
 
 
 def from_document(document: object) -> Campaign:
-    """The campaign that a parsed file describes, or a mapping with the same keys.
+    """The campaign of a `document`: a parsed file, or a mapping with the same keys.
 
     From Python the seeds may also be a range, and the policies functions and `Policy` objects.
+
+    Raises:
+        InputError: that names the key, the value and what is expected.
     """
     if not isinstance(document, dict):
         raise InputError("", f"{short(document)} is not a campaign; expected the keys {', '.join(_KEYS)}")

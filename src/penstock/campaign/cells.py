@@ -38,9 +38,21 @@ BOUND: Final = "bound"
 class Cell:
     """One policy on the workloads that a source makes of the parameters and the seed.
 
-    The parameters are kept as the source understands them, defaults included. The policy may also be BOUND: what no schedule
-    passes. `allocation` and `placement` name who uses which I/O resources; without them it is what `simulate` takes. `own`
-    is the text of a policy that no worker can find by its name, as it was defined in a notebook or a script.
+    Args:
+        kind: the kind of the source, as ``penstock generate`` names it, or ``file``.
+        parameters: those of the source by name. They are kept as it understands them, defaults included.
+        seed: a whole number, 0 or more.
+        policy: the name of a policy, or BOUND for upper bounds for any schedule.
+        allocation: on I/O resources, how many for each application, by name; by default as `simulate` does.
+        placement: likewise, which ones.
+        own: the text of a policy that no worker can find by its name, as it was defined in a notebook or a script.
+
+    Raises:
+        InputError: for a wrong parameter, seed, allocation or placement.
+
+    Example:
+        >>> Cell("demo", {}, seed=1, policy="fcfs").command()
+        'penstock generate demo --seed=1 -o w.json && penstock simulate w.json --policy fcfs'
     """
 
     kind: str
@@ -92,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Task:
-    """The cells of one workload: it is made once for all of their policies."""
+    """The cells of one workload, `cells`: it is made once for all of their policies."""
 
     cells: tuple[Cell, ...]
 
@@ -102,19 +114,32 @@ class Task:
         return digest([cell.key for cell in self.cells])
 
     def workloads(self) -> Sequence[Workload]:
-        """The workloads, one a window."""
+        """The workloads, one per window."""
         cell = self.cells[0]
         kind = source(cell.kind)
         return kind.make(kind.parse(cell.parameters), cell.seed)
 
     def placed(self, workload: Workload) -> ChosenPlacement | None:
-        """Who uses which I/O resources in one of them; None on one link."""
+        """Which I/O resources each application of the `workload` uses; None on one link."""
         return choose_placement(workload, self.cells[0].allocation, self.cells[0].placement)
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A name and the cells, each once; their order is the order of the results."""
+    """A campaign: what is to be computed.
+
+    Args:
+        name: its name.
+        cells: what is computed, each cell once; their order is the order of the results.
+
+    Raises:
+        InputError: for no or too many cells, a cell that stands twice, and a policy that cannot be found.
+
+    Example:
+        >>> campaign = Campaign("demo", [Cell("demo", {}, seed, "fcfs") for seed in (1, 2)])
+        >>> len(campaign.tasks), campaign.policies
+        (2, ('fcfs',))
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -207,13 +232,13 @@ def _short_seeds(seeds: list[int]) -> list[int] | dict[str, int]:
 
 
 def require_size(cells: int) -> None:
-    """Refuse a campaign that would not fit into memory."""
+    """Refuse a campaign of so many `cells` that it would not fit into memory."""
     if cells > MOST_CELLS:
         raise InputError("cells", f"{cells:,} are too many; expected at most {MOST_CELLS:,}, or several campaigns")
 
 
 def canonical(document: object) -> str:
-    """The one JSON text of the document: keys sorted, no spaces."""
+    """The one JSON text of the `document`: keys sorted, no spaces."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -223,7 +248,7 @@ def digest(document: object) -> str:
 
 
 def policy_file_digest(policy: str) -> str | None:
-    """The digest of the file that ``./file.py:name`` is read from; None for other policies and where it cannot be read."""
+    """The digest of the file of a `policy` ``./file.py:name``; None for others and where it cannot be read."""
     file = policy.partition(":")[0]
     if not file.endswith(".py"):
         return None
@@ -248,11 +273,23 @@ def grid(
 ) -> Campaign:
     """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
 
-    Policies are named as for `penstock compare`, families included; by default those that share the link. A function of
-    (view, rates) and a `Policy` of a notebook or a script are policies too: their source goes to the workers. `allocation`
-    and `placement` name who uses which I/O resources, as for `penstock place`.
-
     Parameters vary slowest, the last one first; policies fastest.
+
+    Args:
+        name: the name of the campaign.
+        kind: what makes the workloads: a kind of ``penstock generate``, or ``file``.
+        parameters: those of the kind by name; a list stands for several values.
+        seeds: whole numbers, 0 or more.
+        policies: policies or families as for `penstock.compare`; by default those that share the link. The source of a
+            function and of a `Policy` of a notebook or a script goes to the workers.
+        allocation: on I/O resources, how many for each application, as for `penstock.place`.
+        placement: likewise, which ones.
+
+    Returns:
+        The campaign.
+
+    Raises:
+        InputError: for an unknown or wrong name or value, one that stands twice, and too many cells.
 
     Example:
         >>> campaign = grid("pressure", "synthetic", {"pressure": [0.2, 0.8]}, range(3), ["fcfs", "fair-share"])

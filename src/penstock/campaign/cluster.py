@@ -47,7 +47,7 @@ _IDENTITY: Final = "__import__('penstock.campaign.store', fromlist=['identity'])
 
 
 class DaskPool:
-    """Runs tasks on the Dask cluster whose scheduler has this address, such as ``tcp://10.0.0.1:8786``."""
+    """Runs tasks on the Dask cluster whose scheduler has an `address` such as ``tcp://10.0.0.1:8786``."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -70,7 +70,7 @@ class DaskPool:
         self._close()
 
     def completed(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, bytes]]:
-        """Each task with its part, as they complete. Dask tries a task whose worker dies again, a few times."""
+        """Each of the `tasks` with its part, as they complete. Dask tries a task whose worker dies again, a few times."""
         from distributed import as_completed
 
         rest = iter(tasks)
@@ -177,7 +177,7 @@ class SlurmSettings:
         return cls(settings.pop("jobs", DEFAULT_JOBS), settings.pop("wait", DEFAULT_WAIT), settings)
 
     def options(self, site: Mapping[str, Any]) -> dict[str, Any]:
-        """What a job is, where the site has these settings: one process a core, for Python keeps one core busy."""
+        """What a job is, where the site has these settings: one process per core, for Python keeps one core busy."""
         cores = self.job.get("cores") or site.get("cores") or 1
         memory = self.job.get("memory") or site.get("memory") or cores * DEFAULT_MEMORY
         return {**self.job, "cores": cores, "processes": cores, "memory": memory}
@@ -241,7 +241,7 @@ _PRELOAD: Final = ("--preload", "penstock.campaign.workers")
 
 @contextmanager
 def slurm_pool(text: str) -> Iterator[DaskPool]:
-    """Workers in Slurm jobs, which are there while the block runs; `text` as `Settings.of` reads it.
+    """Workers in Slurm jobs, which are there while the block runs; `text` as `SlurmSettings.of` reads it.
 
     A job that ends before the campaign does, say at its walltime, is submitted again. Raises InputError for a wrong setting,
     PenstockError where Slurm or dask-jobqueue is missing, a job is refused, or there is no worker for as long as `wait`.

@@ -23,7 +23,17 @@ Report = Callable[[int], None]
 
 @contextmanager
 def bar(name: str, done: int, total: int, wanted: bool | None) -> Iterator[Report]:
-    """A bar on standard error if wanted; by default, on a terminal only. The time left is told by the pace since now."""
+    """A progress bar on standard error while the block runs.
+
+    Args:
+        name: what it is called.
+        done: cells that are done already. The time left is told by the pace since now.
+        total: all cells.
+        wanted: whether there is a bar; None: on a terminal only.
+
+    Yields:
+        What is to be called with the number of cells done.
+    """
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield _silent
         return
@@ -45,7 +55,7 @@ class Pool(Protocol):
     """Workers that call `penstock.campaign.workers.compute`."""
 
     def completed(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, bytes]]:
-        """Each task with its part, as they complete."""
+        """Each of the `tasks` with its part, the bytes of its Parquet file, as they complete."""
 
 
 def run(
@@ -57,13 +67,33 @@ def run(
     retry: bool = False,
     progress: bool | None = None,
 ) -> pa.Table:
-    """Compute the cells that the folder does not hold yet; returns all rows, ordered by workload, window and policy.
+    """Compute the cells that a folder does not hold yet.
 
-    Runs on `workers` processes of this machine (default: one a core), on the Dask cluster whose scheduler has the address
-    `dask`, or in Slurm jobs if that is ``slurm`` or ``slurm:jobs=4:walltime=1h`` (see `penstock.campaign.cluster`).
-    A run that was cut short, even killed, goes on where it was. `retry` also computes the cells again that have failed.
-    `progress` shows a bar on standard error (default: on a terminal only). Raises InputError for a folder that holds
-    something else or cannot be written to, PenstockError for a cluster that cannot be reached or runs another version.
+    A run that was cut short, even killed, goes on where it was.
+
+    Args:
+        campaign: what to compute.
+        folder: where the rows go. It is made if need be.
+        workers: how many processes of this machine; by default one per core.
+        dask: the scheduler of a Dask cluster, tcp://HOST:PORT, in place of local processes; or Slurm jobs, ``slurm`` or
+            ``slurm:jobs=4:walltime=1h`` (see `penstock.campaign.cluster`).
+        retry: whether cells that have failed are computed again.
+        progress: whether a bar is shown on standard error; by default on a terminal only.
+
+    Returns:
+        All rows, ordered by workload, window and policy; docs/campaigns.md explains the columns.
+
+    Raises:
+        InputError: for a folder that holds something else or cannot be written to.
+        PenstockError: for a cluster that cannot be reached or runs another version.
+
+    Example:
+        >>> import tempfile
+        >>> from penstock.campaign.cells import grid
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     table = run(grid("two", "demo", {}, policies=["fcfs", "fair-share"]), folder, workers=1)
+        >>> table["policy"].to_pylist()
+        ['fcfs', 'fair-share']
     """
     with opened(folder, campaign) as store:
         pending = store.pending() + (store.failed() if retry else [])

@@ -96,7 +96,15 @@ class Shape:
 
 
 def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: ChosenPlacement | None) -> dict[str, Any]:
-    """The row of a cell that was computed."""
+    """The row of a cell that was computed.
+
+    Args:
+        cell: the cell.
+        window: the number of its workload, from 0.
+        result: the run.
+        shape: the size of the run.
+        placed: where the I/O resources of the applications come from; None on one link.
+    """
     return {
         **_heading(cell, window),
         **{name: getattr(result, name) for name in _MEASURES},
@@ -111,7 +119,15 @@ def computed(cell: Cell, window: int, result: Result, shape: Shape, placed: Chos
 
 
 def bounded(cell: Cell, window: int, workload: Workload, found: Bounds, placed: ChosenPlacement | None) -> dict[str, Any]:
-    """The row of a cell that asks for the bounds: what no schedule passes, and null for all that a schedule only has."""
+    """The row of a cell that asks for upper bounds; null for all that only a schedule has.
+
+    Args:
+        cell: the cell.
+        window: the number of its workload, from 0.
+        workload: what is bounded.
+        found: the bounds.
+        placed: where the I/O resources of the applications come from; None on one link.
+    """
     return {
         **_heading(cell, window),
         "min_yield": found.min_yield,
@@ -125,7 +141,7 @@ def bounded(cell: Cell, window: int, workload: Workload, found: Bounds, placed: 
 
 
 def failed(cell: Cell, window: int | None, error: Exception) -> dict[str, Any]:
-    """The row of a cell that failed, with the error in one line."""
+    """The row of a `cell` that failed, in its `window` or (None) before there were any, with the `error` in one line."""
     text = str(error) if isinstance(error, PenstockError) else f"{type(error).__name__}: {error}"
     return {**_heading(cell, window), "error": " ".join(text.split())[:_LONGEST_ERROR]}
 
@@ -138,9 +154,10 @@ def to_part(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def with_all_columns(table: pa.Table) -> pa.Table:
-    """The rows with every column of SCHEMA in its order; null where the file was written before there was such a column.
+    """The `table` with every column of SCHEMA in its order; null where the file was written before there was such a column.
 
-    Raises pa.ArrowInvalid for what are no rows of a campaign.
+    Raises:
+        pa.ArrowInvalid: for what are no rows of a campaign.
     """
     if "key" not in table.column_names:
         raise pa.ArrowInvalid("there is no column 'key'; expected rows of a campaign")
@@ -196,7 +213,19 @@ _COLUMNS: Final = ("policy", "seed", "window", "kind", "placement", "application
 
 
 def by_policy(table: pa.Table) -> list[dict[str, Any]]:
-    """For each policy, in the table's order: rows, how many failed, and the means of the objectives over the others."""
+    """Rows, failures and means of the objectives, for each policy.
+
+    Args:
+        table: the rows of a campaign.
+
+    Returns:
+        One row per policy, in the table's order: ``rows``, ``failed``, and the means over the rows that did not fail.
+
+    Example:
+        >>> rows = [{"policy": "fcfs", "key": "a", "min_yield": 0.5}, {"policy": "fcfs", "key": "b", "error": "no file"}]
+        >>> by_policy(pa.Table.from_pylist(rows, schema=SCHEMA))[0]
+        {'policy': 'fcfs', 'rows': 2, 'failed': 1, 'min_yield': 0.5, 'efficiency': None, 'utilization': None}
+    """
     totals = table.group_by("policy", use_threads=False).aggregate(
         [("key", "count"), ("error", "count"), *((name, "mean") for name in OBJECTIVES)]
     )
@@ -220,7 +249,7 @@ def summarise(
         table: the rows of a campaign.
         by: names of parameters, or ``policy``, ``seed``, ``window``, ``kind``, ``placement``, ``applications``. By default
             the parameters that have more than one value, and the policy.
-        measures: columns of the table with one number a row.
+        measures: columns of the table with one number per row.
 
     Returns:
         A row for each combination, in the table's order: the values of `by`; ``rows`` and ``failed``; and for each measure
@@ -229,6 +258,13 @@ def summarise(
 
     Raises:
         InputError: for an unknown name.
+
+    Example:
+        >>> same = {"policy": "fcfs", "parameters": "{}"}
+        >>> rows = [{**same, "key": "a", "min_yield": 1.0}, {**same, "key": "b", "min_yield": 3.0}]
+        >>> (found,) = summarise(pa.Table.from_pylist(rows, schema=SCHEMA), measures=["min_yield"])
+        >>> found["rows"], found["min_yield_mean"], found["min_yield_se"]
+        (2, 2.0, 1.0)
     """
     parameters = parameters_of(table)
     keys = default_by(parameters) if by is None else list(by)
@@ -271,7 +307,7 @@ def statistics(values: Iterable[float | None]) -> dict[str, float | None]:
 
 
 def parameters_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The parameters of each row; rows with the same ones share an object."""
+    """The parameters of each row of the `table`; rows with the same ones share an object."""
     texts = table["parameters"].to_pylist()
     parsed = {text: json.loads(text) for text in set(texts)}
     return [parsed[text] for text in texts]
@@ -285,13 +321,37 @@ def default_by(parameters: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def failures(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows that failed: what they are, the error, and the command that reproduces it."""
+    """The rows of a campaign that failed.
+
+    Args:
+        table: the rows of a campaign.
+
+    Returns:
+        For each of them what it is, the error, and the command that reproduces it.
+
+    Example:
+        >>> rows = [{"key": "a", "min_yield": 0.5}, {"key": "b", "error": "no file"}]
+        >>> [(row["key"], row["error"]) for row in failures(pa.Table.from_pylist(rows, schema=SCHEMA))]
+        [('b', 'no file')]
+    """
     names = ["key", "parameters", "seed", "window", "policy", "error", "command"]
     return list(table.filter(pc.is_valid(table["error"])).select(names).to_pylist())
 
 
 def placements(table: pa.Table) -> dict[str, int]:
-    """Where the I/O resources of the applications come from, as the column says it, and in how many rows; none on links."""
+    """Where the I/O resources of the applications come from.
+
+    Args:
+        table: the rows of a campaign.
+
+    Returns:
+        The number of rows by what the column ``placement`` says; rows on one link are left out.
+
+    Example:
+        >>> rows = [{"key": "a", "placement": "file"}, {"key": "b", "placement": "file"}, {"key": "c"}]
+        >>> placements(pa.Table.from_pylist(rows, schema=SCHEMA))
+        {'file': 2}
+    """
     known = table.filter(pc.is_valid(table["placement"]))
     counts = known.group_by("placement", use_threads=False).aggregate([("key", "count")])
     return {row["placement"]: row["key_count"] for row in counts.to_pylist()}

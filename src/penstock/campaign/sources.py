@@ -26,8 +26,11 @@ from penstock.workloads.parameters import parameter, parameters_of, parse
 class Source:
     """How one kind of workload is made.
 
-    `make(parameters, seed)` gives the workloads, one a window. `recipe(parameters, seed, window)` gives the shell command
-    that writes the workload of that window, or nothing if it is there already, and the name of the file.
+    Args:
+        parameters: the dataclass of its parameters.
+        make: makes the workloads, one per window, from parameters and a seed.
+        recipe: from parameters, a seed and the number of a window, the shell command that writes the workload of that
+            window, or nothing if it is there already, and the name of the file.
     """
 
     parameters: type[Any]
@@ -101,9 +104,17 @@ def _pin(parameters: Any, name: str) -> None:
 
 
 def normal_parameters(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as the source understands them, defaults included: the same dictionary, however they were written.
+    """The parameters as the source of a kind understands them, defaults included.
 
-    A parameter that a kind got later is left out at its default, so that older cells keep their keys.
+    The same values give the same dictionary, however they were written. A parameter that a kind got later is left out at
+    its default, so that older cells keep their keys.
+
+    Args:
+        kind: the kind of the source.
+        given: values by name.
+
+    Raises:
+        InputError: for an unknown kind or parameter, and a value that is out of range.
     """
     return stated(source(kind).parse(given))
 
@@ -118,7 +129,7 @@ def stated(parameters: Any) -> dict[str, Any]:
 
 
 def source(kind: str) -> Source:
-    """The source of that kind; raises InputError with the known ones if there is none."""
+    """The source of a `kind`. Raises InputError with the known ones if there is none."""
     if kind not in SOURCES:
         raise InputError("workload", f"{short(kind)} is unknown; {expected(kind, SOURCES)}")
     return SOURCES[kind]
@@ -127,7 +138,11 @@ def source(kind: str) -> Source:
 def generate_command(kind: str, parameters: Any, seed: int | None, output: str) -> str:
     """``penstock generate KIND`` with each parameter as the option of its name, and a path as what it reads.
 
-    A default of 0 or "" stands for what is not given and is left out; so is the seed where nothing is drawn.
+    Args:
+        kind: the kind.
+        parameters: the object of its parameters. A default of 0 or "" stands for what is not given and is left out.
+        seed: the seed; None where nothing is drawn.
+        output: the file to write.
     """
     defaults = {each.name: each.default for each in fields(parameters)}
     given = stated(parameters)
@@ -139,7 +154,7 @@ def generate_command(kind: str, parameters: Any, seed: int | None, output: str) 
 
 
 def digest_of_file(path: str) -> str:
-    """The first 16 digits of the SHA-256 of the file's content."""
+    """The first 16 digits of the SHA-256 of the content of the file `path`. Raises InputError if it cannot be read."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
     except OSError as error:

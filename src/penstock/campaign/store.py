@@ -76,7 +76,7 @@ def identity(*more: str) -> dict[str, str]:
 
 
 def differences(theirs: Identity, ours: Identity) -> tuple[str, str] | None:
-    """What differs, once as they have it and once as we do; None if nothing does."""
+    """What differs between two identities, `theirs` and `ours`, as a text of each; None if nothing does."""
     names = [name for name in ours if theirs.get(name) != ours[name]]
     if not names:
         return None
@@ -84,7 +84,7 @@ def differences(theirs: Identity, ours: Identity) -> tuple[str, str] | None:
 
 
 def require(theirs: Identity, ours: Identity, who: str) -> None:
-    """Refuse a worker `who` that has another identity than the campaign."""
+    """Refuse a worker `who` whose identity, `theirs`, is another than that of the campaign, `ours`."""
     different = differences(theirs, ours)
     if different is not None:
         raise OtherVersion(f"{who} has {different[0]}, the campaign {different[1]}; expected the same on all workers")
@@ -124,7 +124,7 @@ class Store:
         return tasks
 
     def put(self, task: Task, part: bytes) -> None:
-        """Keep the rows of a finished task, come what may, in place of those that its cells had."""
+        """Keep the rows of a finished `task`, its Parquet file `part`, in place of those that its cells had."""
         whole = self._wholes.get(task.key, task)
         if whole.cells != task.cells:
             part = _merged(whole, task, part, _read(self._part(whole)))

@@ -51,13 +51,13 @@ def compute(task: Task, campaign: Identity) -> bytes:
 
 
 def lost(task: Task, deaths: int) -> bytes:
-    """The rows of a task that was given up because its workers died."""
+    """The rows of a `task` that was given up after `deaths` deaths of workers that had it."""
     error = PenstockError(f"the worker died while it computed this, in {deaths} of {deaths} attempts; expected it to go on")
     return to_part(failed(cell, None, error) for cell in task.cells)
 
 
 def warm_up(campaign: Campaign) -> None:
-    """Compile the engine and the built-in policies once, so that the workers find them in the cache on disk.
+    """Compile the engine and the built-in policies of a `campaign` once, so that the workers find them in the cache on disk.
 
     The first workload of each kind shows what is needed. Errors are ignored here; they show up in the rows of the task.
     """
@@ -126,7 +126,7 @@ def _ready(name: str, _file_digest: str | None) -> Policy:
 
 
 def serve(connection: Connection) -> None:
-    """Send READY, then answer each task with its part, or with OtherVersion if this worker runs another program version."""
+    """Send READY over the `connection`, then answer each task with its part, or with OtherVersion in another program."""
     with suppress(EOFError, ConnectionError):
         connection.send(READY)
         while True:
@@ -175,7 +175,7 @@ class LocalPool:
             self._end(connection)
 
     def completed(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, bytes]]:
-        """Each task with its part, as they complete. A task whose worker dies is tried again, a few times."""
+        """Each of the `tasks` with its part, as they complete. A task whose worker dies is tried again, a few times."""
         waiting = deque(tasks)
         while waiting or any(worker.task for worker in self._workers.values()):
             self._start(min(self._count, len(waiting)))

@@ -101,7 +101,7 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 
 
 def _print(result: PackResult) -> None:
-    """Print the packs, or the jobs of a list, and the measures; of a comparison one row a strategy."""
+    """Print the packs, or the jobs of a list, and the measures; of a comparison one row per strategy."""
     if result.compared:
         _print_comparison(result.schedules)
     else:

@@ -152,7 +152,10 @@ class ApplicationResult:
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of a run under a policy between the dates `begin` and `end`; seconds and bytes."""
+    """The outcome of a run under a policy between the dates `begin` and `end`; seconds and bytes.
+
+    `applications` has one entry per application, in the order of the workload.
+    """
 
     policy: str
     begin: float

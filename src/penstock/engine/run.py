@@ -252,7 +252,7 @@ class Run:
         return self.result()
 
     def start(self, index: int) -> None:
-        """Start a held application now; this date becomes its release.
+        """Start the held application at position `index` now; this date becomes its release.
 
         Args:
             index: its position in the workload.

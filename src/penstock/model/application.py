@@ -48,7 +48,7 @@ class Phases:
         kinds = _frozen(self.kinds, np.uint8)
         amounts = _frozen(self.amounts, np.float64)
         if kinds.ndim != 1 or kinds.shape != amounts.shape:
-            raise InputError("phases", f"{kinds.shape} kinds for {amounts.shape} amounts; expected one of each a phase")
+            raise InputError("phases", f"{kinds.shape} kinds for {amounts.shape} amounts; expected one of each per phase")
         if len(kinds) == 0:
             raise InputError("phases", "the chain is empty; expected at least one phase")
         _refuse_first(kinds >= len(KINDS), kinds, "kind {} is unknown; expected 0 (work), 1 (io), 2 (read) or 3 (write)")
@@ -261,11 +261,11 @@ class Application:
         return platform.cap(self.nodes)
 
     def read_speed(self, platform: Platform) -> float:
-        """b_r, how fast it can read from a buffer, in bytes/s; it may be more than the I/O system gives (004 §3.2)."""
+        """b_r: how fast it can read from a buffer of the `platform`, in bytes/s, which may be more than B (004 §3.2)."""
         return self.read_bandwidth or self.bandwidth or self.cap(platform)
 
     def write_speed(self, platform: Platform) -> float:
-        """b_w, how fast it can write to a buffer, in bytes/s; it may be more than the I/O system takes (004 §3.2)."""
+        """b_w: how fast it can write to a buffer of the `platform`, in bytes/s, which may be more than B (004 §3.2)."""
         return self.write_bandwidth or self.bandwidth or self.cap(platform)
 
     def seconds_alone(self, bandwidth: float) -> float:

@@ -31,6 +31,10 @@ class InputError(PenstockError):
     Args:
         place: the path of the value inside the file or object, such as ``applications[3].phases[17]``.
         message: the value, what is wrong with it, and what is expected.
+
+    Example:
+        >>> print(InputError("nodes", "0 is not a number of nodes; expected 1 or more").within("applications[3]"))
+        applications[3].nodes: 0 is not a number of nodes; expected 1 or more
     """
 
     def __init__(self, place: str, message: str) -> None:
@@ -39,15 +43,15 @@ class InputError(PenstockError):
         super().__init__(f"{place}: {message}" if place else message)
 
     def within(self, outer: str) -> InputError:
-        """The same error seen from the object that contains the place."""
+        """The same error seen from the object `outer` that contains the place: its place is ``outer.place``."""
         return InputError(f"{outer}.{self.place}" if self.place else outer, self.message)
 
     def in_file(self, path: str) -> InputError:
-        """The same error with the name of the file in front."""
+        """The same error with the name `path` of the file in front."""
         return InputError(path, str(self))
 
     def of_workload(self, path: str) -> InputError:
-        """The same error with the name of the file in front, if it is about a workload and does not have that yet.
+        """The same error with the name `path` of the file in front, if it is about a workload and does not have that yet.
 
         Errors found after a file was read know only the place in it.
         """

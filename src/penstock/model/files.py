@@ -104,6 +104,14 @@ def write(workload: Workload, path: str | os.PathLike[str]) -> None:
 
     Raises:
         InputError: if the suffix is unknown or the file cannot be written.
+
+    Example:
+        >>> import penstock
+        >>> workload = penstock.Workload(penstock.Platform(1.0), (penstock.Application.of("a", [("io", 2.0)]),))
+        >>> penstock.write(workload, "-")
+        {"penstock": 1, "platform": {"bandwidth": 1.0},
+         "applications": [
+          {"name": "a", "nodes": 1, "release": 0.0, "lead": 0.0, "phases": [["io", 2.0]]}]}
     """
     name = os.fspath(path)
     if name == "-":
@@ -147,7 +155,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def from_document(document: object) -> Workload:
-    """The workload that a parsed file describes."""
+    """The workload that a `document`, a parsed file, describes. Raises InputError that names the wrong place in it."""
     fields = _object(document, "", ("penstock", "platform", "window", "applications"), needed=("penstock", "platform"))
     if fields["penstock"] != FORMAT or isinstance(fields["penstock"], bool):
         raise InputError("penstock", f"format {fields['penstock']!r} is unknown; expected {FORMAT}")
@@ -163,8 +171,13 @@ def from_document(document: object) -> Workload:
 def read_platform(document: object, applications: tuple[Application, ...] = ()) -> Platform:
     """The platform that a parsed object describes.
 
-    A platform of I/O resources may omit its `bandwidth` if all `applications` have a curve. It is then what they can use at
-    once, so that only the resources limit them.
+    Args:
+        document: the object.
+        applications: those of the workload. A platform of I/O resources may omit its `bandwidth` if all of them have a
+            curve. It is then what they can use at once, so that only the resources limit them.
+
+    Raises:
+        InputError: for an unknown key or a wrong value; the text names its place.
     """
     fields = dict(_object(document, "platform", PLATFORM_KEYS, needed=()))
     curves = [application.curve for application in applications if application.curve is not None]
@@ -180,7 +193,17 @@ def read_platform(document: object, applications: tuple[Application, ...] = ()) 
 
 
 def application_options(document: object, place: str, index: int, *, phases: bool) -> dict[str, Any]:
-    """The fields of one application without its chain; `phases` tells whether the object must have that too."""
+    """The fields of one application, without its chain.
+
+    Args:
+        document: the parsed object.
+        place: where it stands in the file, for the error.
+        index: its position among the applications; without a name it is called ``a0``, ``a1`` and so on.
+        phases: whether the object must have a chain too.
+
+    Raises:
+        InputError: for an unknown key, and for a chain that is missing.
+    """
     keys = (*APPLICATION_KEYS, "phases") if phases else APPLICATION_KEYS
     fields = dict(_object(document, place, keys, needed=("phases",) if phases else ()))
     fields.setdefault("name", f"a{index}")
@@ -188,7 +211,7 @@ def application_options(document: object, place: str, index: int, *, phases: boo
 
 
 def header(workload: Workload) -> dict[str, Any]:
-    """The document of a workload without its applications."""
+    """The document of a `workload` without its applications."""
     document: dict[str, Any] = {"penstock": FORMAT, "platform": _given(workload.platform, PLATFORM_KEYS)}
     if workload.window is not None:
         document["window"] = list(workload.window)
@@ -201,7 +224,7 @@ def application_fields(application: Application) -> dict[str, Any]:
 
 
 def to_json(workload: Workload) -> str:
-    """The JSON text, one application a line."""
+    """The `workload` as JSON text, with one line per application."""
     lines = [
         json.dumps({**application_fields(application), "phases": [list(phase) for phase in application.phases]})
         for application in workload.applications
@@ -300,7 +323,15 @@ def _parse(text: str, suffix: str) -> object:
 
 
 def parse_yaml(text: str, expected: str) -> object:
-    """The YAML document; InputError with the line and what was `expected` if it is not YAML or repeats a key."""
+    """The YAML document of a text.
+
+    Args:
+        text: the content of a file.
+        expected: what the file should be, for the error: "a workload".
+
+    Raises:
+        InputError: with the line, if it is not YAML or repeats a key.
+    """
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Workloads in Parquet: one row a phase, for chains of millions.
+"""Workloads in Parquet: one row per phase, for chains of millions.
 
 Columns: `application` (int32, the index, ascending), `kind` (uint8: 0 work, 1 io, 2 read, 3 write), `amount` (float64). The
 schema's metadata holds, under the key ``penstock``, the JSON document of the text format without the chains.
@@ -25,7 +25,7 @@ _KEY: Final = b"penstock"
 
 
 def write(workload: Workload, path: Path) -> None:
-    """Write the workload to the file."""
+    """Write the `workload` to the Parquet file `path`."""
     document = header(workload)
     document["applications"] = [application_fields(application) for application in workload.applications]
     lengths = [len(application.phases) for application in workload.applications]
@@ -39,7 +39,7 @@ def write(workload: Workload, path: Path) -> None:
 
 
 def read(path: Path) -> Workload:
-    """The workload in the file; the chains are views of one array."""
+    """The workload in the Parquet file `path`; the chains are views of one array. Raises InputError for a wrong file."""
     try:
         table = pq.read_table(path, memory_map=True)
     except (pa.ArrowException, OSError) as error:

@@ -45,12 +45,12 @@ def seconds(value: object, place: str) -> float:
 
 
 def volume(value: object, place: str) -> float:
-    """Parse an amount of data of 0 bytes or more, such as "3.2 TB"; arguments and errors as for `seconds`."""
+    """Parse a `value` of 0 bytes or more, such as "3.2 TB"; `place` and errors as for `seconds`."""
     return not_negative(value, place, "bytes", _BYTES)
 
 
 def bandwidth(value: object, place: str) -> float:
-    """Parse a bandwidth above 0 bytes/s, such as "200 GiB/s"; arguments and errors as for `seconds`."""
+    """Parse a `value` above 0 bytes/s, such as "200 GiB/s"; `place` and errors as for `seconds`."""
     rate = amount(value, place, "bytes/s", _RATE)
     if not rate > 0.0:
         raise InputError(place, f"{value!r} is not a bandwidth; expected a finite number of bytes/s above 0")
@@ -58,12 +58,12 @@ def bandwidth(value: object, place: str) -> float:
 
 
 def instant(value: object, place: str) -> float:
-    """Parse a date in seconds, of either sign; arguments and errors as for `seconds`."""
+    """Parse a `value` that is a date in seconds, of either sign; `place` and errors as for `seconds`."""
     return amount(value, place, "seconds", _TIME)
 
 
 def not_negative(value: object, place: str, what: str, units: Mapping[str, float]) -> float:
-    """Parse an amount as `amount` does, and refuse one below 0."""
+    """Parse a `value` as `amount` does, with its `place`, base unit `what` and `units`, and refuse one below 0."""
     number = amount(value, place, what, units)
     if number < 0.0:
         raise InputError(place, f"{value!r} is negative; expected a finite number of {what}, 0 or more")
@@ -98,14 +98,14 @@ def amount(value: object, place: str, what: str, units: Mapping[str, float]) -> 
 
 
 def count(value: object, place: str, what: str) -> int:
-    """Check a whole number of `what`, 1 or more."""
+    """Check a `value` that is a whole number of `what`, 1 or more. Raises InputError with the `place`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
         raise InputError(place, f"{value!r} is not a number of {what}; expected a whole number, 1 or more")
     return value
 
 
 def positions(value: object, place: str, what: str) -> tuple[int, ...]:
-    """Check positions of `what`: different whole numbers from 0 on, at least one."""
+    """Check a `value` that lists positions of `what`: different whole numbers from 0 on. An error has the `place`."""
     given = tuple(value) if isinstance(value, list | tuple) else ()
     whole = all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < 2**53 for one in given)
     if not given or not whole or len(set(given)) != len(given):

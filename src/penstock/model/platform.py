@@ -58,6 +58,12 @@ class Curve:
     def of(cls, points: object) -> Curve:
         """Make a curve from a mapping of counts to bandwidths.
 
+        Args:
+            points: bytes/s, or a text with a unit, by number of I/O resources; a `Curve` stays as it is.
+
+        Raises:
+            InputError: for what is no such mapping.
+
         Example:
             >>> from penstock.model.platform import Curve
             >>> Curve.of({1: "1 GB/s", 3: "2 GB/s"}).upto(4)
@@ -94,7 +100,16 @@ def _count(key: object) -> int:
 
 
 def by_count(points: object, refusal: str, count: Callable[[object], int]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """The counts of a mapping, ascending, and the value at each; anything but a mapping gets the error text `refusal`."""
+    """The counts of a mapping, ascending, and the value at each.
+
+    Args:
+        points: the mapping.
+        refusal: the text of the error about anything else.
+        count: turns a key into a count, or refuses it.
+
+    Raises:
+        InputError: for what is no mapping, and for a wrong key.
+    """
     if not isinstance(points, Mapping):
         raise InputError("", f"{short(points)} {refusal}")
     measured = {count(key): value for key, value in points.items()}
@@ -110,12 +125,12 @@ def count_of_key(key: object) -> object:
 
 
 def as_count(key: object, what: str) -> int:
-    """A count of `what`, 1 or more."""
+    """The `key` of a mapping as a count of `what`, 1 or more. Raises InputError for anything else."""
     return parse_units.count(count_of_key(key), str(count_of_key(key)), what)
 
 
 def document(counts: tuple[int, ...], values: tuple[float, ...]) -> dict[str, float]:
-    """The points as a workload file has them."""
+    """The points as a workload file has them: each of the `values` by its entry of `counts`, as text."""
     return {str(count): value for count, value in zip(counts, values, strict=True)}
 
 
@@ -149,6 +164,12 @@ class Degradation:
     @classmethod
     def of(cls, points: object) -> Degradation:
         """Make a degradation from a mapping of counts to parts.
+
+        Args:
+            points: the part of the bandwidth, above 0 to 1, by number of transfers; a `Degradation` stays as it is.
+
+        Raises:
+            InputError: for what is no such mapping.
 
         Example:
             >>> from penstock.model import Degradation
@@ -196,7 +217,18 @@ class Buffer:
 
     @classmethod
     def of(cls, fields: object) -> Buffer:
-        """Make a buffer from a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``."""
+        """Make a buffer.
+
+        Args:
+            fields: a mapping such as ``{"size": "100 TB", "bandwidth": "1 TB/s"}``; a `Buffer` stays as it is.
+
+        Raises:
+            InputError: for what is no such mapping.
+
+        Example:
+            >>> Buffer.of({"size": "100 TB"}).size
+            100000000000000.0
+        """
         if isinstance(fields, Buffer):
             return fields
         if not isinstance(fields, dict) or not set(fields) <= set(_BUFFER_KEYS):

@@ -59,11 +59,11 @@ class Workload:
         return self.window[0] if self.window else min(a.release for a in self.applications)
 
     def start(self, application: Application) -> float:
-        """The date, in seconds, at which its listed phases begin: its release, or T_begin if it was released earlier."""
+        """The date, in seconds, at which the phases of an `application` begin: its release, or T_begin if that is later."""
         return max(application.release, self.begin)
 
     def history(self, application: Application) -> float:
-        """Its progress, in seconds, when its listed phases begin."""
+        """The progress, in seconds, that an `application` has when its listed phases begin."""
         if application.progress is not None:
             return application.progress
         return self.start(application) - application.release

@@ -64,10 +64,14 @@ class Parameter:
     """The number that a policy can be tuned by: ``name:key=value`` sets it, the view shows it to the function.
 
     Args:
-        key: its name in ``name:key=value``.
-        default: its value where none is given.
-        meaning: what it does, for the list of policies.
-        choices: names of its values; the function sees the position of the chosen name. Without choices, it is a number.
+        key: its name.
+        default: its value unless set; with `choices` the position of the default.
+        meaning: what it does, in a few words.
+        choices: names that the value is one of. The function sees the position of the name.
+
+    Example:
+        >>> Parameter("tau", 1.0, "part of the link that is used").value_of("0.5", "policy mine: tau")
+        0.5
     """
 
     key: str
@@ -76,11 +80,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
     def value_of(self, text: str, place: str) -> float:
-        """The number that the `text` of ``key=text`` stands for.
-
-        Raises:
-            InputError: at `place`, if the text is no number from 0 on, or none of the choices.
-        """
+        """The number that the `text` of ``key=text`` stands for. Raises InputError, with its `place`, for anything else."""
         if not self.choices:
             return _number(text, place)
         if text not in self.choices:
@@ -119,26 +119,37 @@ class Order:
 
 @dataclass(frozen=True)
 class Policy:
-    """A bandwidth-sharing strategy.
+    """A bandwidth-sharing strategy: a function, and what it declares about itself.
 
     Args:
-        name: what it is called, in files and on the command line.
-        rates: the function of (view, rates), which defines the policy.
-        summary: one line for the list of policies.
-        needs: what it must know of applications.
+        name: what it is called by.
+        rates: the function of (view, rates).
+        summary: what it does, in a few words.
+        needs: what it must know of the applications.
         reference: paper and section.
         idles: whether it may leave bandwidth unused while some application could use it.
         proportional: whether everyone gets the fraction min(1, B / Σ b_j) of its cap, which lets the engine run in virtual
             time.
         periodic: whether it is also asked every `delta` seconds.
-        delta: seconds between periodic decisions; None for as many as the workload has I/O events (000 §3.2.2: E(+) = E).
-        parameter: the number that it can be tuned by.
-        setting: the value of the parameter, 0 or more, where that is not the default.
+        delta: seconds; by default as often as the workload has I/O events (000 §3.2.2: E(+) = E).
+        parameter: the number, 0 or more, that it can be tuned by.
+        setting: what that is set to where it is not the default.
         family: SHARING, EXCLUSIVE or STATIC.
         planner: makes the plan of a workload that the view then shows.
-        order: an order that the engine may keep from one event to the next, so that it need not ask.
+        order: an order that the engine may keep from one event to the next, which saves it from asking; `rates` remains what
+            the policy is.
         makes_arrays: whether the function does.
-        built_in: whether it is one of Penstock's own; a user's own is compiled with bounds checked.
+        built_in: whether it is one of Penstock's own; others are compiled with checks.
+
+    Example:
+        >>> import penstock
+        >>> def one_by_one(view, rates):
+        ...     rates[:] = 0.0
+        ...     rates[0] = view.cap[0]
+        >>> first = penstock.Policy("first", one_by_one, "the first in the workload, alone", idles=True)
+        >>> jobs = tuple(penstock.Application.of(name, [("io", 4.0)]) for name in "ab")
+        >>> penstock.simulate(penstock.Workload(penstock.Platform(1.0), jobs), first).makespan
+        8.0
     """
 
     name: str

@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal bins of time between two dates in seconds."""
+    """`count` equal bins of time between two dates in seconds, `begin` and `end`."""
 
     begin: float
     end: float
@@ -60,7 +60,17 @@ def cut(begin: Floats, end: Floats, bins: Bins) -> Pieces:
 
 
 def means(row: Ints, rows: int, trace: Trace, bins: Bins) -> tuple[Floats, Floats]:
-    """Mean rate in bytes/s and share of time spent waiting, both of shape (rows, bins); segment s belongs to row[s]."""
+    """Means over bins of time, by row.
+
+    Args:
+        row: the row of each segment.
+        rows: how many rows there are.
+        trace: the segments, with rates in bytes/s.
+        bins: the bins.
+
+    Returns:
+        The mean rate in bytes/s and the part of the time spent waiting, both of shape (rows, bins).
+    """
     pieces = cut(trace.begin, trace.end, bins)
     cell = row[pieces.segment] * bins.count + pieces.bin
     rate = trace.rate[pieces.segment]
@@ -101,7 +111,7 @@ def united(trace: Trace) -> Trace:
 
 
 def total(trace: Trace, begin: float, end: float) -> tuple[Floats, Floats]:
-    """The sum of the rates as a step function: dates from `begin` to `end`, and the bytes/s between each and the next."""
+    """The sum of the rates of a `trace`: dates from `begin` to `end`, and the bytes/s between each and the next."""
     dates, index = np.unique(np.concatenate([[begin, end], trace.begin, trace.end]), return_inverse=True)
     rises, falls = np.split(index[2:], 2)
     change = np.bincount(rises, trace.rate, len(dates)) - np.bincount(falls, trace.rate, len(dates))

@@ -48,14 +48,22 @@ _CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
 
 
 def write_page(path: Path, title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> None:
-    """Write the page; the file keeps its old content if anything fails."""
+    """Write a page of figures and claims. The file keeps its old content if anything fails.
+
+    Args:
+        path: the HTML file; its folder is made if need be.
+        title: the heading.
+        subtitle: the line below it.
+        pictures: the figures, in their order.
+        verdicts: the claims, each with its verdict.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(render_page(title, subtitle, pictures, verdicts), encoding="utf-8")
 
 
 def render_page(title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> str:
-    """The page as text."""
+    """The page as text; `title`, `subtitle`, `pictures` and `verdicts` as for `write_page`."""
     claims = (
         f"<h2>Claims</h2>\n<table>{''.join(_claim(verdict.to_dict()) for verdict in verdicts)}</table>" if verdicts else ""
     )
@@ -110,18 +118,18 @@ class Page(NamedTuple):
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file whose format is none of ours."""
+    """Refuse a file `path` that ends in none of `SUFFIXES`."""
     if path.suffix not in SUFFIXES:
         raise InputError(str(path), f"cannot tell the format from {path.suffix!r}; expected one of {', '.join(SUFFIXES)}")
 
 
 def kind_of(path: Path) -> str:
-    """How the drawing is encoded for the file; a page has SVG."""
+    """How a drawing is encoded for the file `path`: png, or svg also for a page."""
     return "png" if path.suffix == ".png" else "svg"
 
 
 def write_picture(path: Path, picture: bytes, page: Page) -> None:
-    """Write an encoded drawing to a file, with a page around it for HTML, by way of a temporary file."""
+    """Write an encoded drawing, `picture`, to the file `path`, for HTML inside a `page`, by way of a temporary file."""
     if path.suffix == ".html":
         write_page(path, page.title, page.subtitle, [Picture(page.item, page.caption, picture)], [])
         return
@@ -136,7 +144,7 @@ def printable(name: str) -> str:
 
 
 def encoded(figure: Figure, kind: str) -> bytes:
-    """The figure as the bytes of a PNG or SVG file, the same for the same data."""
+    """The `figure` as the bytes of a file of this `kind`, png or svg; the same bytes for the same data."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=130, metadata=metadata)

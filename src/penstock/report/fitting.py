@@ -71,7 +71,10 @@ def fitted(
 def print_fitting(
     out: Console, make: Callable[[Sequence[str]], Table], optional: Sequence[str] = (), *, wrap: bool = False
 ) -> None:
-    """Print the table that `fitted` makes, and which columns are left out. A name wider than the console stays whole."""
+    """Print the table that `fitted` makes, and which columns are left out. A name wider than the console stays whole.
+
+    `out`, `make`, `optional` and `wrap` are as for `fitted`.
+    """
     table, dropped = fitted(out, make, optional, wrap=wrap)
     width = out.width
     out.width = max(width, _most(out, table))  # rich would break a name that is wider

@@ -12,12 +12,11 @@ _SECONDS: Final = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600
 
 
 def number(value: float) -> str:
-    """A number with three significant digits, without an exponent; what is only rounding is 0.
+    """The `value` with three significant digits, without an exponent; what is only rounding is 0.
 
     Example:
         >>> number(0.0012345), number(12345.6), number(2.27e-13)
         ('0.00123', '12,346', '0')
-
     """
     if abs(value) <= SAME_TIME_S:
         return "0"
@@ -33,7 +32,7 @@ def volume(amount: float) -> str:
 
 
 def rate(bytes_per_s: float) -> str:
-    """A bandwidth in bytes per second: "3.4 GB/s"."""
+    """A bandwidth of `bytes_per_s` bytes per second: "3.4 GB/s"."""
     return f"{_scaled(bytes_per_s, _BYTES)}/s"
 
 

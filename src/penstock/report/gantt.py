@@ -47,7 +47,7 @@ class Box(NamedTuple):
 
 
 def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
-    """Draw the schedule into a file with a suffix of `report.figures.SUFFIXES`, by way of a temporary file."""
+    """Draw the `schedule` under a `title` into the file `path`, which ends in one of `report.figures.SUFFIXES`."""
     check_suffix(path)
     caption = "Jobs over nodes, use of bandwidth, utilization. Dotted: starts of packs. Hatched: backfilled."
     page = Page(printable(title), _subtitle(schedule), "gantt", caption)
@@ -55,14 +55,14 @@ def write_gantt(path: Path, schedule: Schedule, title: str) -> None:
 
 
 def draw(schedule: Schedule, title: str, kind: str) -> bytes:
-    """The drawing as the bytes of an SVG or PNG file, the same for the same schedule."""
+    """The `schedule` drawn under a `title`, as the bytes of an svg or png file (`kind`); the same for the same schedule."""
     with mpl.rc_context({**STYLE, "hatch.linewidth": 0.4}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # a name in a script the font lacks
         return encoded(_figure(schedule, title), kind)
 
 
 def boxes(schedule: Schedule, io_node: int) -> Iterator[Box]:
-    """The jobs of an I/O node as boxes over its nodes, a job in one or more pieces."""
+    """The jobs of the I/O node `io_node` of a `schedule` as boxes over its nodes, a job in one or more pieces."""
     outcome, sizes = schedule.outcome, schedule.jobs.nodes
     mine = np.flatnonzero(outcome.io_node == io_node)
     free = [(0, schedule.machine.nodes)]
@@ -133,7 +133,7 @@ def _figure(schedule: Schedule, title: str) -> Figure:
 
 
 def draw_nodes(axes: Axes, schedule: Schedule, io_node: int = 0) -> None:
-    """The jobs of an I/O node over its compute nodes and over time."""
+    """Draw on `axes` the jobs of the I/O node `io_node` of a `schedule` over its compute nodes and over time."""
     size, unit = _scale(schedule)
     _draw_nodes(axes, schedule, io_node, size)
     axes.set(

@@ -36,10 +36,22 @@ def write_report(
     Args:
         path: The HTML file.
         workload: The workload of all results.
-        results: One result a policy, each with a trace.
+        results: One result per policy, each with a trace.
         title: The title of the page.
         bounds: Upper bounds for any schedule of the workload.
 
+    Raises:
+        InputError: The file cannot be written.
+        ValueError: There is no result, or one is of another workload or has no trace.
+
+    Example:
+        >>> import tempfile
+        >>> from penstock.engine import simulate
+        >>> from penstock.workloads import demo
+        >>> with tempfile.NamedTemporaryFile(suffix=".html") as file:
+        ...     write_report(Path(file.name), demo(), [simulate(demo(), "fcfs", trace=True)], "demo")
+        ...     "fcfs" in Path(file.name).read_text()
+        True
     """
     page = render(workload, results, title, bounds)
     with replacing(path) as temporary:
@@ -48,13 +60,23 @@ def write_report(
 
 
 def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bounds | None = None) -> str:
-    """Render the page; arguments as for `write_report`.
+    """Render the page that `write_report` writes.
 
-    With bounds, the table has them and the gaps to them, and the plot of yields has a line at the bound on the lowest.
+    Args:
+        workload: The workload of all results.
+        results: One result per policy, each with a trace.
+        title: The title of the page.
+        bounds: Upper bounds for any schedule. The table then has them and the gaps to them, and the plot of yields has a
+            line at the bound on the lowest.
 
     Raises:
         ValueError: There is no result, or one is of another workload or has no trace.
 
+    Example:
+        >>> from penstock.engine import simulate
+        >>> from penstock.workloads import demo
+        >>> render(demo(), [simulate(demo(), "fcfs", trace=True)], "demo").startswith("<!DOCTYPE html>")
+        True
     """
     if not results:
         raise ValueError("there are no results; expected at least one")

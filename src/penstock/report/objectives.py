@@ -24,7 +24,7 @@ on its best number of them (002 eq. 4), with buffers the largest stretch from re
 
 
 def text(value: float) -> str:
-    """Write an objective, a yield or a gap with four decimals, and a zero without a sign."""
+    """Write a `value`, an objective, a yield or a gap, with four decimals, and a zero without a sign."""
     return f"{value:z.4f}"
 
 
@@ -37,7 +37,7 @@ def costs(results: Sequence[Result]) -> list[str]:
 
 
 def gaps(result: Result, bounds: Bounds | None) -> dict[str, float]:
-    """Bound − value for each objective that has a bound; empty without bounds."""
+    """Bound − value of a `result` for each objective that has a bound; empty without `bounds`."""
     if bounds is None:
         return {}
     return {objective: getattr(bounds, objective) - getattr(result, objective) for objective in BOUNDED}

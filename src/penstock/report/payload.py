@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 MOST_SEGMENTS: Final = 50_000
 """Segments of all policies together that are drawn one by one: 22 bytes each, 1.5 MB as base64."""
 MOST_BINS: Final = 1_200
-"""About one bin a pixel of the plot."""
+"""About one bin per pixel of the plot."""
 MOST_ROWS: Final = 100
 STEPS: Final = 255
 
 
 def payload(workload: Workload, results: Sequence[Result]) -> dict[str, Any]:
-    """Make the object: dates in seconds, rates in bytes/s, all of the same window."""
+    """Make the object from the `results` of a `workload`: dates in seconds, rates in bytes/s, all of the same window."""
     traces = [traced(workload, result) for result in results]
     begin = workload.begin
     # If nothing takes time, an empty second is drawn.
@@ -60,7 +60,7 @@ def payload(workload: Workload, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """Write JSON that can stand inside a script element: it has no "<" that could end the element."""
+    """Write the `document` as JSON that can stand inside a script element: no "<" in it could end the element."""
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -85,7 +85,7 @@ def _caps(workload: Workload, result: Result, traces: Sequence[Trace]) -> Floats
 
 
 def rows_to_draw(result: Result) -> Ints:
-    """Positions of the applications that get a row, in the order of the workload: those with the MOST_ROWS lowest yields."""
+    """Positions of the applications of a `result` that get a row, ascending: those with the MOST_ROWS lowest yields."""
     return np.sort(np.argsort(result.yields, kind="stable")[:MOST_ROWS])
 
 
@@ -132,12 +132,12 @@ def _add_bins(document: dict[str, Any], traces: Sequence[Trace], rows: Ints, cap
 
 
 def of_rows(trace: Trace, rows: Ints) -> tuple[Ints, Trace]:
-    """The segments of the applications at these positions, which are in order, and the row of each segment."""
+    """The segments of a `trace` that belong to `rows`, ascending positions of applications, and the row of each segment."""
     row = np.minimum(np.searchsorted(rows, trace.application), len(rows) - 1)
     shown = rows[row] == trace.application
     return row[shown], trace._replace(**{name: column[shown] for name, column in trace._asdict().items()})
 
 
 def packed(values: NDArray[Any], dtype: str) -> str:
-    """The numbers as base64."""
+    """The `values` as base64 of numbers of type `dtype`."""
     return base64.b64encode(np.ascontiguousarray(values, dtype).tobytes()).decode("ascii")

@@ -49,7 +49,14 @@ BINS: Final = 600
 def draw_comparison(
     axes: Axes, results: Sequence[Result], bounds: Bounds | None, measures: Sequence[str] = tuple(OBJECTIVES)
 ) -> None:
-    """A group of bars for each policy, one bar a measure; dashed lines are upper bounds for any schedule."""
+    """Draw a group of bars for each policy, one bar per measure; dashed lines are upper bounds for any schedule.
+
+    Args:
+        axes: where to draw.
+        results: one run per policy.
+        bounds: the upper bounds, if they are known.
+        measures: attributes of a run.
+    """
     places = np.arange(len(results))
     width = 0.8 / len(measures)
     for index, measure in enumerate(measures):
@@ -64,7 +71,7 @@ def draw_comparison(
 
 
 def draw_yields(axes: Axes, results: Sequence[Result]) -> None:
-    """The yields of the applications under each policy, from the lowest to the highest."""
+    """Draw on `axes` the yields of the applications in each of the `results`, from the lowest to the highest."""
     for index, result in enumerate(results):
         ordered = np.sort(result.yields)
         parts = np.arange(1, len(ordered) + 1) / len(ordered)
@@ -75,7 +82,16 @@ def draw_yields(axes: Axes, results: Sequence[Result]) -> None:
 
 
 def draw_rates(axes: Axes, trace: Trace, names: Sequence[str], begin: float, end: float, bins: int = BINS) -> None:
-    """The mean rates of the applications over time, piled on each other."""
+    """Draw the mean rates of the applications over time, piled on each other.
+
+    Args:
+        axes: where to draw.
+        trace: the rates, in bytes/s.
+        names: those of the applications, by position.
+        begin: the first date, in seconds.
+        end: the last date, in seconds.
+        bins: over how many bins of time the means are taken.
+    """
     edges = Bins(begin, end, bins)
     moved = np.bincount(trace.application, trace.rate * (trace.end - trace.begin), minlength=len(names))
     own = np.sort(np.argsort(-moved, kind="stable")[:MOST_COLOURED])
@@ -91,7 +107,14 @@ def draw_rates(axes: Axes, trace: Trace, names: Sequence[str], begin: float, end
 
 
 def draw_summary(axes: Axes, rows: Sequence[Mapping[str, Any]], by: Sequence[str], measure: str) -> None:
-    """The mean of a measure with its standard error: a line for each combination of what is no number, else bars."""
+    """Draw the mean of a measure with its standard error: a line for each combination of what is no number, else bars.
+
+    Args:
+        axes: where to draw.
+        rows: those of a summary.
+        by: what they are grouped by. The first that is a number with several values is the axis of the lines.
+        measure: which one is drawn.
+    """
     x = next((name for name in by if _is_axis(rows, name)), None)
     if x is None:
         _draw_bars(axes, rows, by, measure)
@@ -121,7 +144,15 @@ def draw_summary(axes: Axes, rows: Sequence[Mapping[str, Any]], by: Sequence[str
 def write_summary(
     path: Path, rows: Sequence[Mapping[str, Any]], by: Sequence[str], measures: Sequence[str], title: str
 ) -> None:
-    """Draw each measure of a summary into a file with a suffix of `report.figures.SUFFIXES`."""
+    """Draw each measure of a summary into a file.
+
+    Args:
+        path: the file, which ends in one of `report.figures.SUFFIXES`.
+        rows: those of the summary.
+        by: what they are grouped by.
+        measures: which ones are drawn, beside each other.
+        title: the heading.
+    """
     check_suffix(path)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(max(6.0, 4.2 * len(measures)), 4.0), layout="constrained")
@@ -167,7 +198,7 @@ BARE_MARKS: Final = ("x", "+")
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each strategy, the same for the same one wherever it can be."""
+    """A colour for each strategy of these `names`, the same for the same one wherever it can be."""
     others = [colour for colour in COLOURS if colour not in NAMED.values()]
     found: dict[str, str] = {}
     for name in names:
@@ -178,7 +209,7 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = None) -> None:
-    """Draw the graph, and live points over it, into a file with a suffix of `report.figures.SUFFIXES`."""
+    """Draw a `graph` under a `title`, with `live` points over it, into the file `path` (see `report.figures.SUFFIXES`)."""
     check_suffix(path)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12.0, 4.2), layout="constrained")
@@ -201,7 +232,15 @@ def write_delta(path: Path, graph: Delta, title: str, live: LiveDelta | None = N
 
 
 def draw_delta(axes: Axes, dt: np.ndarray, values: Mapping[str, np.ndarray], label: str, members: str = "AB") -> None:
-    """Draw one value of A and B, or of one of them, by dt for each strategy."""
+    """Draw one value of A and B, or of one of them, by dt for each strategy.
+
+    Args:
+        axes: where to draw.
+        dt: seconds from A's posting to B's.
+        values: for each strategy a row for each dt, with the values of A and B.
+        label: what they are, for the axis.
+        members: ``A``, ``B`` or both.
+    """
     colours = colours_of(list(values))
     for name, rows in values.items():
         for index, member in enumerate("AB"):
@@ -212,7 +251,13 @@ def draw_delta(axes: Axes, dt: np.ndarray, values: Mapping[str, np.ndarray], lab
 
 
 def mark_live(axes: Axes, live: LiveDelta, values: Mapping[str, np.ndarray]) -> None:
-    """Mark measured values of A and B by dt, in the colour of the line they should be on."""
+    """Mark measured values of A and B by dt, in the colour of the line they should be on.
+
+    Args:
+        axes: where to draw.
+        live: the measured times, for their dt.
+        values: for each strategy a row for each dt, with what to mark of A and B.
+    """
     colours = colours_of([simulated_as(name) for name in values])
     named: set[str] = set()
     for name, rows in values.items():
@@ -239,7 +284,14 @@ MODES: Final = {"static": COLOURS[0], "dynamic": COLOURS[1]}
 def write_filling(
     path: Path, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]], title: str
 ) -> None:
-    """Draw the plans and the stretches by size, both by mode, into a file with a suffix of `report.figures.SUFFIXES`."""
+    """Draw the content of the buffer over time, and the stretch by its size, into a file.
+
+    Args:
+        path: the file, which ends in one of `report.figures.SUFFIXES`.
+        plans: the plans by mode.
+        curves: runs with buffers of several sizes, by mode.
+        title: the heading.
+    """
     check_suffix(path)
     with mpl.rc_context(STYLE):
         picture = encoded(_draw_filling_figure(plans, curves, printable(title)), kind_of(path))
@@ -259,7 +311,7 @@ def _draw_filling_figure(plans: Mapping[str, BufferPlan], curves: Mapping[str, S
 
 
 def draw_fillings(axes: Axes, plans: Mapping[str, BufferPlan]) -> None:
-    """The content of the buffer over time in each plan."""
+    """Draw on `axes` the content of the buffer over time in each of the `plans`, in TB."""
     for mode, plan in plans.items():
         draw_filling(axes, plan, MODES[mode])
     axes.set(xlabel="hours", ylabel="TB in the buffer")
@@ -267,7 +319,13 @@ def draw_fillings(axes: Axes, plans: Mapping[str, BufferPlan]) -> None:
 
 
 def draw_stretches(axes: Axes, plans: Mapping[str, BufferPlan], curves: Mapping[str, Sequence[BufferTrial]]) -> None:
-    """The largest and the mean stretch under fair sharing by size of the buffer; dashed lines are the sizes of the plans."""
+    """Draw the largest and the mean stretch under fair sharing by size of the buffer, in TB.
+
+    Args:
+        axes: where to draw.
+        plans: the plans by mode; dashed lines are their sizes.
+        curves: runs with buffers of several sizes, by mode.
+    """
     for mode, found in curves.items():
         sizes = [one.size / TB for one in found]
         axes.plot(sizes, [one.stretch for one in found], color=MODES[mode], marker=".", label=f"{mode}, largest")
@@ -281,7 +339,7 @@ def draw_stretches(axes: Axes, plans: Mapping[str, BufferPlan], curves: Mapping[
 
 
 def draw_filling(axes: Axes, plan: BufferPlan, colour: str) -> None:
-    """The content of the plan's buffer over time, its size, and for a static one what the shares take."""
+    """Draw on `axes`, in a `colour`, the content of a `plan`'s buffer over time, its size, and what its shares take."""
     if plan.filling is None or plan.size is None:
         return
     filling = plan.filling
@@ -300,7 +358,17 @@ MOST_NAMED: Final = 24
 
 
 def write_occupancy(path: Path, proposal: Proposal, workload: Workload, title: str) -> None:
-    """Draw the proposal into a file with a suffix of `report.figures.SUFFIXES`, by way of a temporary file."""
+    """Draw the occupancy of the I/O resources into a file.
+
+    Args:
+        path: the file, which ends in one of `report.figures.SUFFIXES`.
+        proposal: who uses which resources.
+        workload: the applications.
+        title: the heading.
+
+    Raises:
+        InputError: where applications have no curves.
+    """
     check_suffix(path)
     try:
         known = _known_curves(workload)
@@ -324,7 +392,16 @@ def _known_curves(workload: Workload) -> Characteristics:
 
 
 def draw_occupancy(axes: Axes, proposal: Proposal, workload: Workload) -> None:
-    """The I/O ratios of the applications on each resource, alone, and the occupancy of the resources in the run."""
+    """Draw the I/O ratios of the applications on each resource, alone, and the occupancy of the resources in the run.
+
+    Args:
+        axes: where to draw.
+        proposal: who uses which resources.
+        workload: the applications.
+
+    Raises:
+        InputError: where applications have no curves.
+    """
     known = _known_curves(workload)
     names = [printable(application.name) for application in workload.applications]
     counts = np.array([len(used) for used in proposal.placement])

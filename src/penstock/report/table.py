@@ -29,14 +29,21 @@ def comparison_table(
     """The policies with their objectives, the best of each in bold.
 
     Args:
-        results: One result a policy, of the same workload.
+        results: One result per policy, of the same workload.
         bounds: Upper bounds for any schedule. A last row has them, and a column beside each objective says how far below its
             bound a policy stays.
         costs: Whether the last two columns are there: events and time in the engine.
         without: Headings of columns to leave out.
 
     Returns:
-        One row a policy. On I/O resources and with buffers it also has slowdowns and stretches.
+        One row per policy. On I/O resources and with buffers it also has slowdowns and stretches.
+
+    Example:
+        >>> from penstock.engine import simulate
+        >>> from penstock.workloads import demo
+        >>> table = comparison_table([simulate(demo(), name) for name in ("fcfs", "fair-share")])
+        >>> [column.header for column in table.columns][:3], table.row_count
+        (['policy', 'min-yield', 'efficiency'], 2)
 
     """
     columns = _comparison(results, bounds)
@@ -53,7 +60,16 @@ def comparison_table(
 
 
 def bounds_table(bounds: Bounds) -> Table:
-    """The bounds and the time to compute them, in one row."""
+    """The bounds and the time to compute them, in one row.
+
+    Args:
+        bounds: upper bounds for any schedule.
+
+    Example:
+        >>> from penstock.theory import Bounds
+        >>> bounds_table(Bounds(0.9, 0.95, seconds=0.1)).row_count
+        1
+    """
     names = [objectives.OBJECTIVES[objective] for objective in objectives.BOUNDED]
     table = _table(*names, "time")
     table.columns[0].justify = "right"
@@ -71,8 +87,14 @@ def applications_table(result: Result, most: int = 20, without: Container[str] =
         without: Headings of columns to leave out.
 
     Returns:
-        One row an application, in the order of the workload. There are slowdowns if some application did I/O, and columns
+        One row per application, in the order of the workload. There are slowdowns if some application did I/O, and columns
         for I/O resources and the buffer if the machine has them.
+
+    Example:
+        >>> from penstock.engine import simulate
+        >>> from penstock.workloads import demo
+        >>> applications_table(simulate(demo(), "fcfs"), most=5).caption
+        '5 of 8 applications, those with the lowest yields'
 
     """
     shown = sorted(range(len(result.applications)), key=lambda index: result.applications[index].yield_)[:most]
@@ -87,7 +109,20 @@ def applications_table(result: Result, most: int = 20, without: Container[str] =
 
 
 def measures_table(result: Result) -> Table:
-    """The measures of a run beside the objectives: a name and a line of words each."""
+    """The measures of a run beside the objectives.
+
+    Args:
+        result: the run.
+
+    Returns:
+        One row per measure: its name and a line of words.
+
+    Example:
+        >>> from penstock.engine import simulate
+        >>> from penstock.workloads import demo
+        >>> measures_table(simulate(demo(), "fcfs")).row_count
+        3
+    """
     table = Table(show_header=False, show_edge=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

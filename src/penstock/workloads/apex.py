@@ -175,7 +175,7 @@ CHECKPOINT_PERIOD: Final = HOUR
 
 @dataclass(frozen=True)
 class ApexWindows:
-    """Which steady-state windows are taken (000 §6.3.1)."""
+    """Which steady-state windows are taken (000 §6.3.1): `count` windows of a `workload` on a `machine`."""
 
     workload: str = parameter("nersc or trilab")
     machine: str = parameter("cielo, or one of its scaled versions M_1 to M_10", "cielo")
@@ -226,6 +226,11 @@ def schedule(workload: str, machine: str | ApexMachine, seed: int) -> ApexSchedu
     Raises:
         InputError: A name is unknown, or the machine is too small for the jobs.
 
+    Example:
+        >>> made = schedule("trilab", "cielo", seed=1)
+        >>> made.days >= 90, {job.kind.name for job in made.jobs} == set(made.targets())
+        (True, True)
+
     """
     kinds = classes(workload)
     machine = find_machine(machine) if isinstance(machine, str) else machine
@@ -266,6 +271,14 @@ def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 2
     Returns:
         The windows, the longest first; of equal ones the earlier first.
 
+    Raises:
+        InputError: As for `schedule`.
+
+    Example:
+        >>> longest, second = windows("trilab", "cielo", seed=1, count=2)
+        >>> longest.window[1] - longest.window[0] >= second.window[1] - second.window[0]
+        True
+
     """
     parse_units.count(count, "count", "windows")
     plan = schedule(workload, machine, seed)
@@ -277,7 +290,17 @@ def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 2
 
 
 def chain(kind: JobClass, nodes: int, seconds: float, machine: ApexMachine) -> Phases:
-    """The phases of a job of `seconds` in dedicated mode: input, (an hour of work, checkpoint)…, work, output."""
+    """The phases of a job: input, (an hour of work, checkpoint)…, work, output.
+
+    Args:
+        kind: the class of the job, which says how much it reads and writes.
+        nodes: how many nodes it has.
+        seconds: how long it takes in dedicated mode.
+        machine: where it runs.
+
+    Raises:
+        InputError: if it cannot move its data in that time.
+    """
     memory = nodes * NODE_MEMORY
     cap = machine.platform.cap(nodes)
     between = seconds - (kind.input + kind.output) * memory / cap

@@ -98,7 +98,7 @@ def periodic(work: float, volume: float, iterations: int) -> Phases:
 
 
 def alternating(amounts: Floats) -> Phases:
-    """Phases that alternate work and I/O. The array is kept, not copied, and becomes read-only."""
+    """Phases that alternate work and I/O of these `amounts`. The array is kept, not copied, and becomes read-only."""
     kinds = np.tile(np.array([WORK, IO], np.uint8), len(amounts) // 2)
     kinds.flags.writeable = amounts.flags.writeable = False
     return Phases(kinds, amounts)
@@ -107,21 +107,30 @@ def alternating(amounts: Floats) -> Phases:
 def batch(
     platform: Platform, names: Sequence[str], works: Floats, volumes: Floats, iterations: Integers, nodes: Integers
 ) -> Workload:
-    """A workload of periodic applications; entry i of each sequence belongs to application i."""
+    """A workload of periodic applications; entry i of each sequence belongs to application i.
+
+    Args:
+        platform: their machine.
+        names: their names.
+        works: seconds of work in an iteration.
+        volumes: bytes of I/O in an iteration.
+        iterations: how many iterations.
+        nodes: how many nodes.
+    """
     rows = zip(names, works.tolist(), volumes.tolist(), iterations.tolist(), nodes.tolist(), strict=True)
     applications = (Application(name, periodic(work, volume, count), nodes=size) for name, work, volume, count, size in rows)
     return Workload(platform, tuple(applications))
 
 
 def low_ones(share: float, uniforms: Floats) -> NDArray[np.bool_]:
-    """Which applications have a low I/O load: `share` of them, rounded, chosen by the uniform numbers."""
+    """Which applications have a low I/O load: the part `share` of them, rounded, those with the lowest `uniforms`."""
     chosen = np.zeros(len(uniforms), np.bool_)
     chosen[np.argsort(uniforms)[: round(share * len(uniforms))]] = True
     return chosen
 
 
 def names_of(is_low: NDArray[np.bool_] | None, count: int) -> list[str]:
-    """A name for each application: low-0, high-1 … by its I/O load, or job-0, job-1 … where all are of one kind."""
+    """Names of `count` applications: low-0, high-1 … as `is_low` says, or job-0, job-1 … where that is None."""
     if is_low is None:
         return [f"job-{index}" for index in range(count)]
     return [f"{'low' if low else 'high'}-{index}" for index, low in enumerate(is_low.tolist())]
@@ -170,7 +179,20 @@ class Packs(Uniform):
 
 
 def uniform(parameters: Uniform, seed: int) -> Batch:
-    """Draw a batch of 001 §IV.B.4 or §III.D.2.b; the same seed gives the same batch."""
+    """Draw a batch of 001 §IV.B.4 or §III.D.2.b.
+
+    Args:
+        parameters: those of the batch.
+        seed: The same seed gives the same batch.
+
+    Returns:
+        The workload, and how it was drawn.
+
+    Example:
+        >>> drawn = uniform(Packs(load=2.0), seed=1)
+        >>> 25 <= len(drawn.workload.applications) <= 100
+        True
+    """
     random = np.random.default_rng(seed)
     low_share = float(random.random())
     count = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
@@ -241,7 +263,19 @@ class Mira:
 
 
 def mira(parameters: Mira, seed: int) -> Batch:
-    """Draw a batch of 001 §IV.B.3; the same seed gives the same batch."""
+    """Draw a batch of 001 §IV.B.3.
+
+    Args:
+        parameters: those of the batch.
+        seed: The same seed gives the same batch.
+
+    Returns:
+        The workload, and how it was drawn.
+
+    Example:
+        >>> mira(Mira(load=0.4), seed=1).workload.platform.bandwidth
+        240000000000.0
+    """
     random = np.random.default_rng(seed)
     count = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
     iterations = random.integers(parameters.shortest, parameters.longest, count, endpoint=True)
@@ -259,7 +293,7 @@ def mira(parameters: Mira, seed: int) -> Batch:
 
 
 def median_seconds(nodes: Integers) -> Floats:
-    """The median time of jobs of those sizes."""
+    """The median time, in seconds, of jobs of so many `nodes`."""
     return np.where(nodes < LONG_FROM, 1.0, np.where(nodes <= LONG_TO, 2.0, 0.5)) * HOUR
 
 

@@ -10,7 +10,7 @@ Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). 
 its number alone. So noise changes neither the couples nor the counts, and the draws are the same for every ν. Jobs carry
 their couple as `nominal`: orders that are fixed beforehand know it, and not the noise.
 
-The five Jacobi applications (§III.D.1, Table III.1) have the same total load, iterations · (work + I/O): 10,500 s a
+The five Jacobi applications (§III.D.1, Table III.1) have the same total load, iterations · (work + I/O): 10,500 s per
 batch of iterations.
 """
 
@@ -51,7 +51,20 @@ class Bicolored:
 
 
 def bicolored(parameters: Bicolored, seed: int) -> Workload:
-    """Draw an instance; the same seed gives the same jobs, with or without noise."""
+    """Draw an instance of 001 Table II.1.
+
+    Args:
+        parameters: those of the chains.
+        seed: The same seed gives the same jobs, with or without noise.
+
+    Returns:
+        Jobs of one node each on a link of bandwidth 1, so that volumes are seconds.
+
+    Example:
+        >>> workload = bicolored(Bicolored(fewest=3, most=3), seed=1)
+        >>> [application.name for application in workload.applications]
+        ['job-0', 'job-1', 'job-2']
+    """
     random = np.random.default_rng(seed)
     jobs = int(random.integers(parameters.fewest, parameters.most, endpoint=True))
     couples = 1 if parameters.case == "uniform" else jobs
@@ -71,7 +84,7 @@ def bicolored(parameters: Bicolored, seed: int) -> Workload:
 
 
 def _noise(noise: float, seed: int, job: int, iterations: int) -> Floats:
-    """The factors of the job's phases, one row an iteration: work, I/O."""
+    """The factors of the job's phases, one row per iteration: work, I/O."""
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(job,)))
     return 1.0 + noise * random.uniform(-1.0, 1.0, (iterations, 2))
 
@@ -92,7 +105,18 @@ class Jacobi:
 
 
 def jacobi(parameters: Jacobi) -> Workload:
-    """Make the workload; nothing in it is random."""
+    """Make the five Jacobi applications (001 Table III.1); nothing in them is random.
+
+    Args:
+        parameters: how many iterations.
+
+    Returns:
+        Jobs of one node each on a link of bandwidth 1, so that volumes are seconds.
+
+    Example:
+        >>> [application.phases.operations for application in jacobi(Jacobi(batches=0.1)).applications]
+        [25, 50, 100, 100, 50]
+    """
     works, volumes, iterations = np.array(TABLE).T
     counts = np.maximum(1, np.rint(iterations * parameters.batches)).astype(np.int64)
     names = [f"jacobi-{index}" for index in range(1, len(TABLE) + 1)]

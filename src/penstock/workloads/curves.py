@@ -41,9 +41,10 @@ b(1)·n^α with α ~ U[0.3, 0.95] and b(1) log-uniform on 0.1 to 2 GB/s, for n f
 
 Files of measured curves (002 §V.A) are CSV files of two kinds, told apart by their columns:
 
-- runs, a line each: `forwarders`, the number of I/O nodes, and `bandwidth`; the scenario is the column `scenario`, or else
-  the columns processes, clients, layout, spatiality, request and odirect, and its name their values with dashes between;
-- summaries, a line a scenario: `scenario`, and for each number of I/O nodes columns such as `mean_MBps_4ion`,
+- runs, one line per run: `forwarders`, the number of I/O nodes, and `bandwidth`; the scenario is the column `scenario`, or
+  else the columns processes, clients, layout, spatiality, request and odirect, and its name their values with dashes
+  between;
+- summaries, one line per scenario: `scenario`, and for each number of I/O nodes columns such as `mean_MBps_4ion`,
   `median_MBps_4ion` and `max_MBps_4ion`; an empty field says that this number was not measured.
 
 Fields are separated by ``;`` or, where the header has none, by ``,``. Bandwidths are in MB/s, 10⁶ bytes each. 0 I/O nodes is
@@ -110,6 +111,14 @@ def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict
     Raises:
         InputError: One line names the file, the place in it, the value and what is expected.
 
+    Example:
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     for line in ("scenario,forwarders,bandwidth", "shared,1,10", "shared,2,15", "shared,2,17"):
+        ...         print(line, file=file, flush=True)
+        ...     read_profiles(file.name, "best")
+        {'shared': Curve(counts=(1, 2), bandwidths=(10000000.0, 17000000.0))}
+
     """
     require_statistic(statistic)
     name = os.fspath(path)
@@ -122,7 +131,7 @@ def read_profiles(path: str | os.PathLike[str], statistic: str = "mean") -> dict
 
 
 def require_statistic(name: str) -> None:
-    """Refuse an unknown statistic."""
+    """Refuse a `name` that is none of `STATISTICS`."""
     require(name in STATISTICS, "statistic", repr(name), ", ".join(STATISTICS))
 
 
@@ -205,7 +214,7 @@ def _read(path: Path) -> _Table:
         raise InputError(f"line {reader.line_num}", f"{error}; expected a CSV file of profiles") from None
     if "forwarders" not in columns and not any(map(_SUMMARY.fullmatch, columns)):
         what = "there is neither a column 'forwarders' nor one such as 'mean_MBps_1ion'"
-        raise InputError("", f"{what}; expected measured profiles, a line a run or a line a scenario")
+        raise InputError("", f"{what}; expected measured profiles, one line per run or per scenario")
     for line, fields in rows:
         if len(fields) != len(columns):
             raise InputError(f"line {line}", f"{len(fields)} fields; expected {len(columns)}, one for each column")
@@ -222,12 +231,17 @@ DEGREE: Final = 3
 
 
 def best_count(curve: Curve) -> int:
-    """The measured count with the largest bandwidth; of several the smallest."""
+    """The measured count at which the `curve` is highest; of several the smallest."""
     return curve.counts[curve.bandwidths.index(curve.largest)]
 
 
 def class_of(curve: Curve) -> str:
-    """The class of the curve: ascent, descent, peak or neutral."""
+    """The class of the `curve`: ascent, descent, peak or neutral.
+
+    Example:
+        >>> class_of(Curve.of({1: 1.0, 2: 2.0, 4: 1.5}))
+        'peak'
+    """
     if curve.largest <= (1.0 + NEUTRAL) * min(curve.bandwidths):
         return "neutral"
     best = best_count(curve)
@@ -242,7 +256,23 @@ def normalised(curve: Curve) -> Curve:
 
 
 def class_curves(curves: Iterable[Curve], degree: int = DEGREE) -> dict[str, Curve]:
-    """The curve of each class that occurs among the curves; its bandwidths are relative, about 1 at most."""
+    """The curve of each class that occurs among some curves.
+
+    Args:
+        curves: measured curves.
+        degree: that of the polynomial which stands for a class, 0 or more.
+
+    Returns:
+        Curves by class. Their bandwidths are relative, about 1 at most.
+
+    Raises:
+        InputError: for a negative degree.
+
+    Example:
+        >>> found = class_curves([Curve.of({1: 1.0, 2: 2.0}), Curve.of({1: 2.0, 2: 8.0})])
+        >>> {name: [round(rate, 6) for rate in curve.bandwidths] for name, curve in found.items()}
+        {'ascent': [0.375, 1.0]}
+    """
     require(degree >= 0, "degree", degree, "0 or more")
     members: dict[str, list[Curve]] = {}
     for curve in curves:
@@ -251,7 +281,19 @@ def class_curves(curves: Iterable[Curve], degree: int = DEGREE) -> dict[str, Cur
 
 
 def believed(curve: Curve, classes: Mapping[str, Curve]) -> Curve:
-    """The curve that a scheduler assumes if it knows the class of `curve` and its bandwidth with 1 resource."""
+    """The curve that a scheduler assumes if it knows the class of an application and its bandwidth with 1 resource.
+
+    Args:
+        curve: the application's own.
+        classes: the curve of each class, as `class_curves` makes them.
+
+    Raises:
+        InputError: if no curve is known for the class.
+
+    Example:
+        >>> believed(Curve.of({1: 3.0, 2: 9.0}), {"ascent": Curve.of({1: 0.5, 2: 1.0})}).bandwidths
+        (3.0, 6.0)
+    """
     name = class_of(curve)
     if name not in classes:
         known = ", ".join(classes) or "none"
@@ -279,7 +321,7 @@ class CurveSource(Protocol):
         """What the curves are, in a few words."""
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """Draw `count` curves."""
+        """Draw `count` curves with the generator `random`."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +337,7 @@ class MeasuredCurves:
             raise InputError("curves", "there are no curves; expected at least one")
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """Draw `count` of the curves, with replacement."""
+        """Draw `count` of the curves, with replacement, with the generator `random`."""
         return tuple(self.curves[place] for place in random.integers(0, len(self.curves), count).tolist())
 
 
@@ -323,7 +365,7 @@ class IoNodes:
     label = "built-in family of I/O-node curves"
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """Draw `count` curves, each with 1, 2, 4 and 8 I/O nodes."""
+        """Draw `count` curves with the generator `random`, each with 1, 2, 4 and 8 I/O nodes."""
         shares = np.array([kind.profiles for kind in KINDS]) / sum(kind.profiles for kind in KINDS)
         return tuple(_of_kind(KINDS[place], random) for place in random.choice(len(KINDS), count, p=shares).tolist())
 
@@ -335,7 +377,7 @@ class Osts:
     label = "OST curves: a stand-in, b(n) = b(1)·n^α, not measured"
 
     def draw(self, count: int, random: np.random.Generator) -> tuple[Curve, ...]:
-        """Draw `count` curves, each with 1 to 8 OSTs."""
+        """Draw `count` curves with the generator `random`, each with 1 to 8 OSTs."""
         counts = np.arange(1, MOST_OSTS + 1)
         firsts = _log_uniform(*OST_BANDWIDTH, random.random(count))
         exponents = random.uniform(*OST_EXPONENT, count)
@@ -365,9 +407,18 @@ FAMILIES: Final[MappingProxyType[str, CurveSource]] = MappingProxyType({"io-node
 
 
 def curve_source(name: str, statistic: str = "mean") -> CurveSource:
-    """The built-in family of that name, or the measured curves in the file of that name.
+    """The source of curves of a name.
 
-    `statistic` says what stands for the runs in the file (`penstock.workloads.curves`); a family has no runs.
+    Args:
+        name: a built-in family, ``io-nodes`` or ``osts``, or a CSV file of measured curves.
+        statistic: what stands for several runs in the file: mean, median or best. A family has no runs.
+
+    Raises:
+        InputError: for an unknown name or statistic, and for a wrong file.
+
+    Example:
+        >>> curve_source("osts").label
+        'OST curves: a stand-in, b(n) = b(1)·n^α, not measured'
     """
     require_statistic(statistic)
     if name in FAMILIES:

@@ -85,6 +85,15 @@ def distributed(parameters: Distributed, curves: CurveSource, seed: int) -> Work
         seed: The same seed gives the same set. For another load only X differs; for another source of curves, sizes, numbers
             of phases and the place of X in its range stay the same.
 
+    Returns:
+        A workload on I/O resources, each application with its curve.
+
+    Example:
+        >>> from penstock.workloads.curves import FAMILIES
+        >>> workload = distributed(Distributed(load=0.5), FAMILIES["io-nodes"], seed=1)
+        >>> len(workload.applications), workload.platform.resources
+        (40, 20)
+
     """
     random = np.random.default_rng(seed)
     count = parameters.applications
@@ -122,7 +131,7 @@ def largest_ratio(mean_stress: float) -> float:
 
 
 def load_with_one(workload: Workload) -> float:
-    """I/O-load(π_1) = 1/N · Σ_j T_io(1) / (T_cpu + T_io(1)): how busy the resources are if each application has one."""
+    """I/O-load(π_1) of a `workload` = 1/N · Σ_j T_io(1) / (T_cpu + T_io(1)): how busy resources are if each job has one."""
     resources = workload.platform.resources
     if resources is None:
         raise InputError("platform.resources", "is not given; expected the number of I/O resources")

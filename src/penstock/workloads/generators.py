@@ -136,7 +136,7 @@ GENERATORS: Final = MappingProxyType(
             ApexWindows,
             lambda parameters, seed: Made(windows(parameters.workload, parameters.machine, seed, parameters.count)),
             "steady-state windows of the APEX workloads of 000 §6.3",
-            "The longest steady-state windows in three months of NERSC or TRILAB jobs (000 §6.3), a file each.",
+            "The longest steady-state windows in three months of NERSC or TRILAB jobs (000 §6.3), one file per window.",
             several=True,
         ),
         "bicolored": Generator(

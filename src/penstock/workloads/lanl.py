@@ -108,7 +108,20 @@ class _Checkpoints:
 
 
 def lanl(parameters: Lanl, seed: int) -> LanlDraw:
-    """Draw a set of applications; the same seed gives the same set."""
+    """Draw a set of applications (004 §7.1).
+
+    Args:
+        parameters: those of the set.
+        seed: The same seed gives the same set.
+
+    Returns:
+        The workload, and how its checkpoints were scaled.
+
+    Example:
+        >>> drawn = lanl(Lanl(load=0.5, applications=4), seed=1)
+        >>> len(drawn.workload.applications), drawn.load > 0.0
+        (4, True)
+    """
     kinds = np.random.default_rng(seed).choice(len(NAMES), parameters.applications, p=FREQUENCY).tolist()
     _, need = _scheduled(parameters, seed, kinds, 1.0)
     factor = (parameters.load / need) ** 2

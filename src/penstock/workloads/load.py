@@ -24,7 +24,14 @@ def volume(application: Application) -> float:
 
 
 def io_weight(workload: Workload) -> float:
-    """The I/O weight W of a workload, from 0 (no I/O) to the number of applications (only I/O)."""
+    """The I/O weight W of a `workload`, from 0 (no I/O) to the number of applications (only I/O).
+
+    Example:
+        >>> from penstock.model import Platform
+        >>> half = Application.of("a", [("work", 5.0), ("io", 5.0)])
+        >>> io_weight(Workload(Platform(1.0, nodes=1), (half,)))
+        0.5
+    """
     weight = 0.0
     for application in workload.applications:
         cap = application.cap(workload.platform)
@@ -34,11 +41,16 @@ def io_weight(workload: Workload) -> float:
 
 
 def io_load(workload: Workload) -> float:
-    """The I/O load α of a workload.
+    """The I/O load α of a `workload`.
 
     Raises:
         InputError: The platform does not say how many nodes it has, or the applications take no time.
 
+    Example:
+        >>> from penstock.model import Platform
+        >>> half = Application.of("a", [("work", 5.0), ("io", 5.0)])
+        >>> io_load(Workload(Platform(1.0, nodes=4), (half,)))
+        2.0
     """
     platform = workload.platform
     if platform.nodes is None:

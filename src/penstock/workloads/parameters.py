@@ -46,13 +46,13 @@ _LEAST, _MOST = sys.float_info.min, 1.0 - 2.0**-53
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
-    """Refuse a parameter that is out of range."""
+    """Refuse the `value` of the parameter `name`, unless the `condition` holds: an InputError says what is `expected`."""
     if not condition:
         raise InputError(name, f"{value} is out of range; expected {expected}")
 
 
 def require_range(low: int, high: int, names: tuple[str, str]) -> None:
-    """Refuse bounds of a draw that are below 1 or the wrong way round."""
+    """Refuse bounds `low` and `high` of a draw, of these `names`, that are below 1 or the wrong way round."""
     require(low >= 1, names[0], low, "1 or more")
     require(low <= high < 2**31, names[1], high, f"{low} or more, the value of {names[0]}")
 
@@ -65,9 +65,14 @@ def require_seed(value: object, place: str) -> int:
 
 
 def truncated_normal(uniforms: Floats, mean: float, sigma: float, low: float, high: float) -> Floats:
-    """N(mean, sigma²) truncated to [low, high], at the uniform numbers; sigma is a standard deviation.
+    """N(mean, sigma²) truncated to [low, high], at uniform numbers.
 
-    The mean must lie in [low, high]; then the probability kept is never too small to invert.
+    Args:
+        uniforms: numbers from 0 to 1, one for each draw.
+        mean: must lie in [low, high]; then the probability kept is never too small to invert.
+        sigma: standard deviation; 0 gives the mean.
+        low: smallest value.
+        high: largest value.
     """
     if sigma == 0.0:
         return np.full(len(uniforms), mean)
@@ -79,7 +84,10 @@ def truncated_normal(uniforms: Floats, mean: float, sigma: float, low: float, hi
 
 
 def truncated_normal_mean(mean: float, sigma: float, low: float, high: float) -> float:
-    """The mean of that distribution: mean + sigma · (ϕ(α) − ϕ(β)) / (Φ(β) − Φ(α)), α and β the bounds in units of sigma."""
+    """The mean of a normal distribution that is truncated.
+
+    It is mean + sigma · (ϕ(α) − ϕ(β)) / (Φ(β) − Φ(α)), α and β the bounds `low` and `high` in units of sigma.
+    """
     if sigma == 0.0:
         return mean
     law = NormalDist(mean, sigma)
@@ -89,7 +97,7 @@ def truncated_normal_mean(mean: float, sigma: float, low: float, high: float) ->
 def powers_of_two(mean: float, count: int, random: np.random.Generator) -> Integers:
     """`count` sizes 2^j, j ~ Binomial(11, p): E 2^j = (1 + p)^11 is the `mean` for p = mean^(1/11) − 1.
 
-    Means below 1 or above 2^11 are impossible; the nearest possible mean is taken.
+    Means below 1 or above 2^11 are impossible; the nearest possible mean is taken. `random` is the generator that draws.
     """
     chance = min(max(mean ** (1.0 / LARGEST_POWER) - 1.0, 0.0), 1.0)
     exponents: Integers = random.binomial(LARGEST_POWER, chance, count)
@@ -97,7 +105,14 @@ def powers_of_two(mean: float, count: int, random: np.random.Generator) -> Integ
 
 
 def discrete_exponential(uniforms: Floats, rate: float, low: int, high: int) -> Integers:
-    """Whole numbers q from low to high with chances in proportion to exp(−rate · q), at the uniform numbers."""
+    """Whole numbers q with chances in proportion to exp(−rate · q), at uniform numbers.
+
+    Args:
+        uniforms: numbers from 0 to 1, one for each draw.
+        rate: how fast the chances fall.
+        low: smallest q.
+        high: largest q.
+    """
     whole = -math.expm1(-rate * (high - low + 1))
     steps = np.floor(-np.log1p(-whole * uniforms) / rate).astype(np.int64)
     return np.minimum(low + steps, high)
@@ -178,7 +193,7 @@ class GeneratorParameter:
         return _CONVERTERS[self.type](value, place) if units is None else parse_units.amount(value, place, self.unit, units)
 
     def convert_text(self, text: str) -> Any:
-        """Convert a word of a command line; raises InputError without a place."""
+        """Convert a word of a command line, `text`. Raises InputError without a place."""
         try:
             return self.convert(int(text) if self.type is int else text, "")
         except ValueError:
@@ -198,7 +213,7 @@ def parameter(help_: str, default: Any = MISSING, **about: Any) -> Any:
 
 
 def parameters_of(kind: type[Any]) -> tuple[GeneratorParameter, ...]:
-    """The parameters of a dataclass whose fields are all made by `parameter`, in their order."""
+    """The parameters of `kind`, a dataclass whose fields are all made by `parameter`, in their order."""
     return _parameters_of(cast(Hashable, kind))
 
 
@@ -218,7 +233,18 @@ def _completed(about: GeneratorParameter, name: str, annotation: Any, default: A
 
 
 def parse(kind: type[Any], given: dict[str, Any]) -> Any:
-    """Make the parameters from the values of a document; raises InputError that names the wrong one."""
+    """Make the parameters of a generator.
+
+    Args:
+        kind: their dataclass.
+        given: values by name. Times and bandwidths may carry a unit.
+
+    Returns:
+        An object of the class.
+
+    Raises:
+        InputError: for a parameter that is unknown, missing or out of range; the error names it.
+    """
     known = {each.name: each for each in parameters_of(kind)}
     for name in given:
         if name not in known:

@@ -1,7 +1,7 @@
 """Job traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2, and the jobs of a trace
 that ran: when, for how long and on how many nodes.
 
-A trace has a line a job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and
+A trace has one line per job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and
 the header is made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds
 since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 10 status (0
 failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole).
@@ -71,13 +71,13 @@ class SwfTrace:
 
 
 def read_swf(path: str) -> SwfTrace:
-    """Read a trace, plain or compressed by gzip (``.gz``), at about 100,000 lines a second.
+    """Read a trace at about 100,000 lines per second. Wrong lines are noted in the result.
 
-    Wrong lines are noted in the result.
+    Args:
+        path: the file, plain or compressed by gzip (``.gz``).
 
     Raises:
         InputError: The file cannot be read, or no line has 18 numbers.
-
     """
     header: dict[str, str] = {}
     lines: list[int] = []
@@ -221,7 +221,7 @@ def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
 
 
 def moment(text: str) -> float | datetime:
-    """Parse a time in seconds ("10 d") or a date, in UTC unless it says otherwise ("2022-03-01")."""
+    """Parse a `text` that is a time in seconds ("10 d") or a date, in UTC unless it says otherwise ("2022-03-01")."""
     try:
         return parse_units.seconds(text, "since")
     except InputError:
@@ -384,6 +384,16 @@ def stream(path: str, parameters: Swf, seed: int) -> Stream:
 
     Raises:
         InputError: The trace cannot be read, no job is left, or there are too many phases.
+
+    Example:
+        >>> import tempfile
+        >>> job = "1 0 5 3600 16 -1 -1 16 7200 -1 1 1 1 -1 -1 -1 -1 -1"  # 16 processors for an hour
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".swf") as file:
+        ...     for line in ("; MaxNodes: 64", job):
+        ...         print(line, file=file, flush=True)
+        ...     made = stream(file.name, Swf(iterations=10), seed=1)
+        >>> made.workload.applications[0].nodes, round(made.workload.applications[0].seconds_alone(1.0))
+        (16, 3600)
 
     """
     trace = read_swf(path)

@@ -20,7 +20,22 @@ from penstock.live.client.transfer import LONGEST_WAIT, check_integer, rounds_of
 
 
 class AsyncJob(Member):
-    """An application whose I/O is coordinated, like `Job`; use it in one event loop. The arguments are those of `Job`."""
+    """An application whose I/O is coordinated, like `Job`; use it in one event loop.
+
+    Args:
+        name: The job, as the coordinator shows it. Default: name and number of the Slurm job, else of the program.
+        nodes: How many nodes it runs on. Default: those of the Slurm job, else 1.
+        bandwidth: The most that it can use, in bytes/s. Default: its nodes times the coordinator's bandwidth of one node.
+        lead: Seconds from now on that belong to no iteration, such as a start-up.
+        whole: Seconds of its complete run with the I/O system to itself, for policies that need it.
+        address: The coordinator's: a path, or host:port. Default: ``PENSTOCK_SOCKET``, else the default socket.
+        token_file: A file with the token that a coordinator over TCP asks for. Default: ``PENSTOCK_TOKEN_FILE``.
+        patience: Seconds to wait for a coordinator that does not answer. Default: ``PENSTOCK_PATIENCE``, else 5.
+
+    Raises:
+        UsageError: If an argument is out of range.
+        AddressError: If the address or the token cannot be used.
+    """
 
     async def __aenter__(self) -> AsyncJob:
         return self
@@ -93,7 +108,13 @@ async def _next(change: asyncio.Event, seconds: float) -> None:
 
 
 class AsyncIO:
-    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `AsyncJob.io`."""
+    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `AsyncJob.io`.
+
+    Args:
+        job: The job.
+        volume: Bytes that the operation moves.
+        rounds: Number of rounds, between which it can be paused.
+    """
 
     def __init__(self, job: AsyncJob, volume: int, rounds: int) -> None:
         self._job = job

@@ -92,7 +92,13 @@ class Job(Member):
 
 
 class IO:
-    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `Job.io`."""
+    """One operation of a job: reads and writes through it are paced, paused and counted. Made by `Job.io`.
+
+    Args:
+        job: The job.
+        volume: Bytes that the operation moves.
+        rounds: Number of rounds, between which it can be paused.
+    """
 
     def __init__(self, job: Job, volume: int, rounds: int) -> None:
         self._job = job

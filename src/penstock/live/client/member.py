@@ -43,7 +43,7 @@ SIX_CALLS: Final = object()
 
 @dataclass(frozen=True)
 class Membership:
-    """How a job is doing at one moment."""
+    """How a job is doing at one moment. `coordinated` says whether a coordinator paces it now."""
 
     coordinated: bool
     rate: float

@@ -111,13 +111,21 @@ class File(MPI.File):
         datarep: str = "native",
         info: MPI.Info = MPI.INFO_NULL,
     ) -> None:
-        """Set which part of the file this rank sees; positions count in etypes from now on."""
+        """Set which part of the file this rank sees; positions count in etypes from now on.
+
+        Args:
+            disp: Where the view begins, in bytes from the start of the file.
+            etype: The unit of positions.
+            filetype: The pattern of what the rank sees, made of etypes; by default one etype.
+            datarep: How data are represented in the file: ``native``, ``internal`` or ``external32``.
+            info: Hints for the MPI library.
+        """
         call = partial(super().Set_view, disp, etype, filetype, datarep, info)
         self._alike("Set_view", call, lambda: _check_view(disp, etype, filetype, datarep))
         self._etype, self._native = etype.Get_size(), datarep == "native"
 
     def Set_size(self, size: int) -> None:
-        """Set the length of the file, in bytes."""
+        """Set the length of the file to `size` bytes."""
         self._alike("Set_size", partial(super().Set_size, size), lambda: _check_size(size))
 
     def Preallocate(self, size: int) -> None:
@@ -138,37 +146,37 @@ class File(MPI.File):
     # Collective transfers
 
     def Write_at_all(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Write on all ranks, each at its offset."""
+        """Write `buf` on all ranks, each at its `offset` in etypes; `status` gets what was moved."""
         self._together("Write_at_all", offset, buf, status, super().Write_at_all, super().Write_at)
 
     def Read_at_all(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Read on all ranks, each from its offset."""
+        """Read into `buf` on all ranks, each from its `offset` in etypes; `status` gets what was moved."""
         self._together("Read_at_all", offset, buf, status, super().Read_at_all, super().Read_at)
 
     def Write_all(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Write on all ranks, each at its file pointer."""
+        """Write `buf` on all ranks, each at its file pointer; `status` gets what was moved."""
         self._together("Write_all", None, buf, status, super().Write_all, super().Write)
 
     def Read_all(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Read on all ranks, each from its file pointer."""
+        """Read into `buf` on all ranks, each from its file pointer; `status` gets what was moved."""
         self._together("Read_all", None, buf, status, super().Read_all, super().Read)
 
     # Independent transfers
 
     def Write_at(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Write on this rank alone, at its offset."""
+        """Write `buf` on this rank alone, at `offset` in etypes; `status` gets what was moved."""
         self._alone("Write_at", offset, buf, status, super().Write_at)
 
     def Read_at(self, offset: int, buf: Any, status: MPI.Status | None = None) -> None:
-        """Read on this rank alone, from its offset."""
+        """Read into `buf` on this rank alone, from `offset` in etypes; `status` gets what was moved."""
         self._alone("Read_at", offset, buf, status, super().Read_at)
 
     def Write(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Write on this rank alone, at its file pointer."""
+        """Write `buf` on this rank alone, at its file pointer; `status` gets what was moved."""
         self._alone("Write", None, buf, status, super().Write)
 
     def Read(self, buf: Any, status: MPI.Status | None = None) -> None:
-        """Read on this rank alone, from its file pointer."""
+        """Read into `buf` on this rank alone, from its file pointer; `status` gets what was moved."""
         self._alone("Read", None, buf, status, super().Read)
 
     def _together(
