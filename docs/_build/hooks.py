@@ -96,7 +96,7 @@ def renamed_names() -> dict[str, str]:
     """Old names of classes and functions and their new ones, in modules that moved and in those that stayed."""
     tables = tables_of_renamed()
     names = {
-        f"{module}.{old}": f"{tables['MODULES'][module]}.{new}"
+        f"{module}.{old}": new if "." in new else f"{tables['MODULES'][module]}.{new}"
         for module, renamed in tables["NAMES"].items()
         for old, new in renamed.items()
     }

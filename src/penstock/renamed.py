@@ -93,23 +93,26 @@ MODULES: Final = {
     "mpi.ranks": "live.mpi.ranks",
     "mpi.rounds": "live.mpi.ranks",
     "papers.beyond.campaigns": "papers.beyond.experiments",
-    "papers.beyond.claims": "papers.beyond.reproduction",
-    "papers.beyond.figures": "papers.beyond.reproduction",
     "papers.beyond.means": "papers.beyond.experiments",
     "papers.buffers.rows": "papers.buffers.experiments",
     "papers.buffers.theorem_claims": "papers.buffers.claims",
     "papers.calciom.crowds": "papers.calciom.claims",
-    "papers.calciom.live": "papers.calciom.six_calls",
-    "papers.calciom.stores": "papers.calciom.test_bed",
+    "papers.calciom.scenarios": "papers.calciom.experiments",
+    "papers.calciom.stores": "papers.calciom.live",
     "papers.claims": "papers.reproducing",
     "papers.dash.batch_claims": "papers.dash.claims",
     "papers.dash.batch_experiments": "papers.dash.experiments",
+    "papers.dash.batch_figures": "papers.dash.figures",
     "papers.dash.chain_campaigns": "papers.dash.experiments",
     "papers.dash.chain_claims": "papers.dash.claims",
+    "papers.dash.chain_figures": "papers.dash.figures",
+    "papers.dash.theory_claims": "papers.dash.claims",
     "papers.distributed.rows": "papers.distributed.experiments",
     "papers.results": "papers.reproducing",
     "papers.revisiting.apex_claims": "papers.revisiting.claims",
+    "papers.revisiting.campaigns": "papers.revisiting.experiments",
     "papers.revisiting.synthetic_claims": "papers.revisiting.claims",
+    "papers.revisiting.table2": "papers.revisiting.experiments",
     "planning.buffers": "buffers",
     "planning.buffers.advice": "buffers.advice",
     "planning.buffers.assembly": "buffers.solve",
@@ -206,7 +209,25 @@ NAMES: Final = {
     "mpi.part": {"Part": "BufferPart"},
     "papers.beyond.campaigns": {"Scale": "BeyondScale"},
     "papers.buffers.rows": {"Rows": "BufferRows"},
+    "papers.buffers.theorem_claims": {"EQUAL": "numeric.tolerances.CLAIM_CLOSE"},
+    "papers.calciom.scenarios": {"Scale": "CalciomScale"},
+    "papers.calciom.stores": {"ROUNDS": "BED_ROUNDS", "SECONDS": "BED_SECONDS"},
+    "papers.claims": {"Check": "ClaimCheck"},
     "papers.dash.batch_experiments": {"Scale": "DashScale", "Trial": "BatchTrial"},
+    "papers.dash.batch_figures": {"COLOURS": "MAPPING_COLOURS", "FIGURES": "BATCH_FIGURES"},
+    "papers.dash.chain_figures": {"FIGURES": "CHAIN_FIGURES"},
+    "papers.dash.theory_claims": {
+        "CLOSE": "numeric.tolerances.CLAIM_SAME",
+        "INSTANCES": "papers.dash.experiments.THEOREM_INSTANCES",
+        "figure_v_3": "papers.dash.figures.figure_v_3",
+    },
+    "papers.revisiting.campaigns": {"Scale": "RevisitingScale"},
+    "papers.revisiting.table2": {
+        "Entry": "RatioEntry",
+        "claim": "papers.revisiting.claims.r12",
+        "draw": "papers.revisiting.figures.figure_table_2",
+        "measure": "competitive_ratios",
+    },
     "planning.buffers.checking": {"Check": "PlanCheck", "check": "check_plan"},
     "planning.buffers.demand": {"Demand": "FullSpeedTimeline", "demand": "full_speed_timeline"},
     "planning.buffers.plan": {"Plan": "BufferPlan"},
@@ -243,7 +264,13 @@ NAMES: Final = {
     "workloads.curve_families": {"Measured": "MeasuredCurves"},
     "workloads.swf_jobs": {"Jobs": "SwfJobs"},
 }
-"""Old names to new names, by old module."""
+"""Old names to new names, by old module. A new name with dots is in another module than the rest of the old one."""
+
+
+def new_place(module: str, name: str) -> str:
+    """The module and name, without ``penstock.``, under which a `name` of the old `module` is found now."""
+    now: str = NAMES.get(module, {}).get(name, name)
+    return now if "." in now else f"{MODULES[module]}.{now}"
 
 
 class OldModule(ModuleType):
@@ -252,13 +279,13 @@ class OldModule(ModuleType):
     def __init__(self, old: str) -> None:
         super().__init__(f"penstock.{old}", f"Now `penstock.{MODULES[old]}`.")
         self.__path__: list[str] = []
-        self._now = f"penstock.{MODULES[old]}"
-        self._names = NAMES.get(old, {})
+        self._old = old
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(import_module(self._now), self._names.get(name, name))
+        module, _, now = new_place(self._old, name).rpartition(".")
+        return getattr(import_module(f"penstock.{module}"), now)
 
 
 class OldModules(MetaPathFinder, Loader):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.renamed import MODULES, NAMES
+from penstock.renamed import MODULES, NAMES, new_place
 
 
 def rows(site: Path) -> list[tuple[str, str]]:
@@ -16,7 +16,7 @@ def rows(site: Path) -> list[tuple[str, str]]:
 
 def test_the_page_lists_what_was_renamed(site: Path) -> None:
     modules = list(MODULES.items())
-    names = [(f"{old}.{a}", f"{MODULES[old]}.{b}") for old, renamed in NAMES.items() for a, b in renamed.items()]
+    names = [(f"{old}.{name}", new_place(old, name)) for old, renamed in NAMES.items() for name in renamed]
     found = rows(site)
     assert set(modules + names) <= set(found)
     assert len(found) == len(set(found))

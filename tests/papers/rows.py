@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.campaign import SCHEMA
 from penstock.papers.reproducing import Results
-from penstock.papers.revisiting.campaigns import (
+from penstock.papers.revisiting.experiments import (
     MACHINES,
     OTHER_PARAMETERS,
     POLICIES,

@@ -7,6 +7,7 @@ import pytest
 
 from penstock.campaign import BOUND
 from penstock.papers.beyond import experiments, reproduction
+from penstock.papers.beyond.claims import claims
 from penstock.papers.beyond.experiments import POLICIES, THEIRS
 from penstock.theory import bounds
 from penstock.workloads import Synthetic, synthetic
@@ -64,13 +65,13 @@ def fake(**changed):
 
 
 def test_a_better_rival_and_a_passed_bound_are_seen():
-    fine = {verdict.id: verdict for verdict in reproduction.claims(fake())}
+    fine = {verdict.id: verdict for verdict in claims(fake())}
     assert fine["P2"].holds
     assert fine["P4"].holds
-    beaten = {verdict.id: verdict for verdict in reproduction.claims(fake(**{THEIRS[2]: 0.01}))}
+    beaten = {verdict.id: verdict for verdict in claims(fake(**{THEIRS[2]: 0.01}))}
     assert not beaten["P2"].holds
     assert THEIRS[2] in beaten["P2"].checks[0].measured
-    passed = {verdict.id: verdict for verdict in reproduction.claims(fake(balance=0.06))}
+    passed = {verdict.id: verdict for verdict in claims(fake(balance=0.06))}
     assert not passed["P4"].holds
 
 

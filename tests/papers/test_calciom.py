@@ -7,10 +7,19 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.papers.calciom import claims, reproduction, six_calls, test_bed
+from penstock.papers.calciom import claims, live, reproduction
+from penstock.papers.calciom.experiments import (
+    BANDWIDTH,
+    COMMUNICATION,
+    SCALES,
+    CalciomScale,
+    Collective,
+    files,
+    small,
+    split,
+)
 from penstock.papers.calciom.figures import delayed
 from penstock.papers.calciom.reproduction import ITEMS, reproduce
-from penstock.papers.calciom.scenarios import BANDWIDTH, COMMUNICATION, SCALES, CalciomScale, Collective, files, small, split
 from penstock.testbed.live_pairs import LiveDelta
 from penstock.theory.interference import Pair, Times, Writer
 from tests.workloads.traces import line, write
@@ -149,14 +158,14 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_six_calls_work_between_processes() -> None:
     """A claim about real processes: it can fail only with them."""
-    verdict = six_calls.c7()
+    verdict = live.c7()
     assert verdict.holds, [check.measured for check in verdict.checks]
 
 
 def test_accesses_at_the_same_time_are_seen() -> None:
-    one = six_calls.Calls(0.0, ((0.0, 1.0), (2.0, 3.0)), 0, True)
-    other = six_calls.Calls(0.0, ((0.5, 2.25),), 0, True)
-    assert six_calls._overlap(one, other) == pytest.approx(0.75)
+    one = live.Calls(0.0, ((0.0, 1.0), (2.0, 3.0)), 0, True)
+    other = live.Calls(0.0, ((0.5, 2.25),), 0, True)
+    assert live._overlap(one, other) == pytest.approx(0.75)
 
 
 def test_live_runs_need_a_test_bed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,10 +186,10 @@ def test_live_runs_are_judged_by_their_geometric_mean() -> None:
         runs = simulated[:, None, :] * np.array(factors)[:, None, None]
         return LiveDelta(pair, np.array([0.0, 1.0]), {"interfering": runs}, {}, {"interfering": simulated})
 
-    (near,) = test_bed.as_simulated({"near": ran([0.8, 1.25])}).checks
+    (near,) = live.as_simulated({"near": ran([0.8, 1.25])}).checks
     assert near.holds
     assert near.measured == "1.000 (0.80 – 1.25)"
-    (far,) = test_bed.as_simulated({"far": ran([1.2, 1.2])}).checks
+    (far,) = live.as_simulated({"far": ran([1.2, 1.2])}).checks
     assert not far.holds
-    figure = test_bed.live_figure({"near": ran([0.8, 1.25]), "far": ran([1.2, 1.2])})
+    figure = live.live_figure({"near": ran([0.8, 1.25]), "far": ran([1.2, 1.2])})
     assert [axes.get_title() for axes in figure.axes] == ["near", "far"]

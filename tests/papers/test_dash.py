@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.papers.dash import claims, experiments, reproduction, theory_claims
+from penstock.papers.dash import claims, experiments, reproduction
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.dash.reproduction import ITEMS, reproduce
 from penstock.papers.trials import key_of
@@ -25,7 +25,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiments, "SCALES", {"smoke": TINY})
         patch.setattr("penstock.papers.dash.experiments.INSTANCES", {"smoke": 4})
-        patch.setattr(theory_claims, "INSTANCES", {"smoke": 5})
+        patch.setattr(experiments, "THEOREM_INSTANCES", {"smoke": 5})
         verdicts = reproduce(folder, [], "smoke", progress=False)
     return folder, verdicts
 
@@ -62,11 +62,9 @@ def test_an_unknown_item():
 
 def test_claims_can_fail(made, monkeypatch):
     folder, verdicts = made
-    monkeypatch.setattr(
-        theory_claims, "optimal_makespan", lambda jobs: 0.4 * max(sum(a + b for a, b in job) for job in jobs)
-    )
-    assert not theory_claims.d1(3).holds
-    assert not theory_claims.d3(3).holds
+    monkeypatch.setattr(claims, "optimal_makespan", lambda jobs: 0.4 * max(sum(a + b for a, b in job) for job in jobs))
+    assert not claims.d1(3).holds
+    assert not claims.d3(3).holds
     values = {policy: (np.array([1.0, 2.0]), np.array([[1.1, 1.2], [1.1, 1.2]])) for policy in EIGHT}
     monkeypatch.setattr(claims, "stretches", lambda _, policy: values[policy])
     assert not claims.d8(None).holds

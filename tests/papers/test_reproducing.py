@@ -13,7 +13,11 @@ drawn: list[tuple[int, bool]] = []
 
 
 def square(side: int, *, bold: bool = False) -> Figure:
-    """Figure 1: a square."""
+    """Figure 1: a
+    square.
+
+    `side` is a length.
+    """
     drawn.append((side, bold))
     figure = Figure()
     figure.subplots().plot([0, side, side, 0, 0], [0, 0, side, side, 0])
@@ -39,7 +43,8 @@ def test_wanted_figures_are_drawn_and_claims_judged(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     page = (tmp_path / "index.html").read_text()
     assert "<h1>A paper</h1>" in page
-    assert "Figure 1: a square." in page
+    assert "Figure 1: a square." in page  # the first paragraph of the docstring in one line, and no more
+    assert "is a length" not in page
     assert "it holds" in page
 
 

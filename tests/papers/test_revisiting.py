@@ -8,9 +8,9 @@ import pytest
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.reproducing import Verdict
-from penstock.papers.revisiting import campaigns, figures
-from penstock.papers.revisiting.campaigns import POLICIES, SCALES, RevisitingScale
+from penstock.papers.revisiting import experiments, figures
 from penstock.papers.revisiting.claims import apex_claims, synthetic_claims
+from penstock.papers.revisiting.experiments import POLICIES, SCALES, RevisitingScale
 from penstock.papers.revisiting.reproduction import reproduce
 from penstock.report.figures import encoded
 from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
@@ -54,10 +54,10 @@ def test_every_figure_is_drawn(name: str) -> None:
 
 
 def test_campaigns_have_the_size_of_the_paper() -> None:
-    assert len(campaigns.pressure(SCALES["paper"]).cells) == 200 * 6 * 8  # 9,600 runs for Figure 2
-    assert len(campaigns.apex(SCALES["paper"]).cells) == 2 * 11 * 100 * 8
+    assert len(experiments.pressure(SCALES["paper"]).cells) == 200 * 6 * 8  # 9,600 runs for Figure 2
+    assert len(experiments.apex(SCALES["paper"]).cells) == 2 * 11 * 100 * 8
     # Each of n_small, σ and ν is varied alone: 5 + 4 + 4 points, of which the base is in all three.
-    assert len(campaigns.other_parameters(SCALES["smoke"]).cells) == (5 + 4 + 4 - 2) * 8
+    assert len(experiments.other_parameters(SCALES["smoke"]).cells) == (5 + 4 + 4 - 2) * 8
 
 
 def test_a_figure_from_real_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

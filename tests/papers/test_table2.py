@@ -6,24 +6,26 @@ import math
 
 import pytest
 
-from penstock.papers.revisiting import table2
+from penstock.papers.revisiting import experiments
+from penstock.papers.revisiting.claims import r12
+from penstock.papers.revisiting.experiments import ANY, BUILT, ENTRIES, competitive_ratios
 from penstock.papers.revisiting.reproduction import reproduce
 
 
 @pytest.fixture(scope="module")
 def measured():
-    return table2.measure((4, 8))
+    return competitive_ratios((4, 8))
 
 
 def test_the_table_is_the_papers():
-    assert len(table2.ENTRIES) == 27
-    printed = {(entry.policy, entry.objective): (entry.bound, entry.example) for entry in table2.ENTRIES}
+    assert len(ENTRIES) == 27
+    printed = {(entry.policy, entry.objective): (entry.bound, entry.example) for entry in ENTRIES}
     assert printed["fair-share", "min_yield"] == ("m", 1)
     assert printed["greedy-com", "efficiency"] == ("m/4", 2)
     assert printed["look-ahead-greedy-yield", "efficiency"] == ("m", 3)
     assert printed["periodic-greedy-yield", "min_yield"] == ("2", 4)
     assert all(bound == ("∞", 2) for (_, objective), bound in printed.items() if objective == "utilization")
-    assert {entry.example for entry in table2.ENTRIES if entry not in table2.BUILT} == {5, 6}
+    assert {entry.example for entry in ENTRIES if entry not in BUILT} == {5, 6}
 
 
 def test_ratios(measured):
@@ -33,23 +35,21 @@ def test_ratios(measured):
     assert ratio["fair-share", "efficiency"] == pytest.approx([1.5, 2.5], rel=1e-4)
     assert ratio["greedy-yield", "min_yield"] == [math.inf, math.inf]
     assert ratio["periodic-greedy-yield", "min_yield"] == pytest.approx([1.75, 1.875], rel=0.02)
-    least = min(
-        values[0] for (policy, objective), values in ratio.items() if objective == "utilization" and policy != table2.ANY
-    )
-    assert ratio[table2.ANY, "utilization"][0] == least
+    least = min(values[0] for (policy, objective), values in ratio.items() if objective == "utilization" and policy != ANY)
+    assert ratio[ANY, "utilization"][0] == least
 
 
 def test_the_claim_says_what_is_missing_and_what_fails(measured):
-    verdict = table2.claim(measured, (4, 8))
+    verdict = r12(measured, (4, 8))
     assert verdict.word == "holds in part"
     assert [check.measured for check in verdict.checks if not check.holds] == ["no instance constructed"] * 2
     entry = next(entry for entry in measured if entry.bound == "m")
-    worse = table2.claim({**measured, entry: [4.0, 7.0]}, (4, 8))
+    worse = r12({**measured, entry: [4.0, 7.0]}, (4, 8))
     assert sum(not check.holds for check in worse.checks) == 3
 
 
 def test_the_command_draws_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(table2, "SIZES", {"smoke": (4,)})
+    monkeypatch.setattr(experiments, "SIZES", {"smoke": (4,)})
     verdicts = reproduce(tmp_path / "out", ["table2"], "smoke", progress=False)
     assert [verdict.id for verdict in verdicts] == ["R12"]
     assert (tmp_path / "out" / "table2.png").stat().st_size > 10_000

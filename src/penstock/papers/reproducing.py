@@ -217,11 +217,22 @@ class Reproduction:
         return self._results[campaign.name]
 
     def save(self, item: str, figure: Figure, drawn_by: Callable[..., Figure]) -> None:
-        """Write the figure as PNG and SVG; its caption is the docstring of the function that drew it."""
+        """Write a figure as PNG and SVG, and keep it for the page.
+
+        Args:
+            item: The name of the files.
+            figure: The figure.
+            drawn_by: The function that drew it. The first paragraph of its docstring is the caption.
+
+        Raises:
+            InputError: A file cannot be written.
+
+        """
         vector = encoded(figure, "svg")
+        caption = (drawn_by.__doc__ or "").partition("\n\n")[0]
         self.write(f"{item}.png", encoded(figure, "png"))
         self.write(f"{item}.svg", vector)
-        self.pictures.append(Picture(item, " ".join((drawn_by.__doc__ or "").split()), vector))
+        self.pictures.append(Picture(item, " ".join(caption.split()), vector))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file into the folder, whole or not at all."""

@@ -16,8 +16,8 @@ from penstock.campaign import BOUND, Campaign, Cell
 from penstock.campaign.sources import normal_parameters
 from penstock.numeric.arrays import Floats
 from penstock.papers.reproducing import Results
-from penstock.papers.revisiting.campaigns import POLICIES as REVISITED
-from penstock.papers.revisiting.campaigns import WORKLOADS
+from penstock.papers.revisiting.experiments import POLICIES as REVISITED
+from penstock.papers.revisiting.experiments import WORKLOADS
 
 FIRST_SEED: Final = 20_000
 """Seeds from here on were never used for tuning."""
@@ -75,6 +75,9 @@ def campaign(scale: BeyondScale) -> Campaign:
 
 OBJECTIVES: Final = ("min_yield", "efficiency")
 
+Values = Mapping[str, Mapping[str, Mapping[str, Floats]]]
+"""Setting → policy → objective → the value of each instance."""
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -119,7 +122,7 @@ def _told_apart(kind: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known.get(name) for name in {*known, *({"node_share", "largest"} if kind == "synthetic" else ())}}
 
 
-def table(values: Mapping[str, Mapping[str, Mapping[str, Floats]]]) -> str:
+def table(values: Values) -> str:
     """All means as Markdown, one table a setting: min-yield, efficiency, and how far they are from the bound."""
     parts = []
     for setting, policies in values.items():

@@ -16,6 +16,7 @@ from penstock.buffers.plan import DYNAMIC, STATIC, BufferPlan
 from penstock.buffers.sizing import size
 from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
+from penstock.renamed import old_names
 from penstock.workloads.lanl import Lanl, lanl
 
 LOADS: Final = (0.2, 0.5, 0.8)
@@ -25,6 +26,8 @@ FACTORS: Final = tuple(float(factor) for factor in np.arange(0.0, 3.01, 0.25))
 """Sizes of the buffer in Figure 8, over S_OPT."""
 PRINTED: Final = "printed"
 APEX: Final = "apex"
+
+__getattr__ = old_names(__name__, Scale="BuffersScale", Trial="LanlTrial")
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_CLOSE, CLAIM_SAME
+from penstock.papers.calciom.experiments import FILES, CalciomScale, equal, files, large, range_of, small, split
 from penstock.papers.calciom.figures import SHARE
-from penstock.papers.calciom.scenarios import FILES, CalciomScale, equal, files, large, range_of, small, split
 from penstock.papers.reproducing import ClaimCheck, Verdict, listed
 from penstock.policies.coordinating import METRICS
 from penstock.theory.interference import Pair, Times, Writer, delta_graph, expected_interference, someone_in_io

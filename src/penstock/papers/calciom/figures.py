@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from penstock.engine import simulate
 from penstock.numeric.arrays import Floats
-from penstock.papers.calciom.scenarios import (
+from penstock.papers.calciom.experiments import (
     FILES,
     SPLITS,
     CalciomScale,

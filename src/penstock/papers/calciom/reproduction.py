@@ -10,10 +10,9 @@ from typing import Final
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
 from penstock.papers.calciom import claims
+from penstock.papers.calciom.experiments import SCALES
 from penstock.papers.calciom.figures import FIGURES, figure_1
-from penstock.papers.calciom.scenarios import SCALES
-from penstock.papers.calciom.six_calls import c7
-from penstock.papers.calciom.test_bed import as_simulated, live_figure, measured
+from penstock.papers.calciom.live import as_simulated, c7, live_figure, measured
 from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Verdict, chosen
 from penstock.testbed import bed as beds
 from penstock.testbed.live_pairs import LiveDelta

@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from penstock.campaign import Campaign, Cell
 from penstock.campaign.sources import source
 from penstock.papers.trials import Experiment
 from penstock.planning.batch import schedule
+from penstock.planning.partition import Applications
 from penstock.planning.schedule import MEASURES
 from penstock.planning.strategy import ALPHA, BatchStrategy
 
@@ -150,6 +153,9 @@ NOISES: Final = (0.0, 0.2, 0.5)
 ML_NOISES: Final = (0.0, 0.2)
 BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 INSTANCES: Final[Mapping[str, int]] = {"smoke": 20, "quick": 200, "paper": 1_000}
+"""Random sets of chains at each scale."""
+THEOREM_INSTANCES: Final[Mapping[str, int]] = {"smoke": 30, "quick": 300, "paper": 3_000}
+"""Random small instances for each of the claims D1 to D4 and D12."""
 
 
 def general(scale: str) -> Campaign:
@@ -177,6 +183,13 @@ def jacobi(scale: str) -> Campaign:
 def _campaign(name: str, points: list[dict[str, Any]], instances: int, policies: tuple[str, ...]) -> Campaign:
     cells = [Cell("bicolored", point, seed, policy) for point in points for seed in range(instances) for policy in policies]
     return Campaign(name, tuple(cells))
+
+
+def random_set(random: np.random.Generator, count: int) -> Applications:
+    """Volumes over two orders of magnitude; together they load the link by 10 to 90 %."""
+    volumes = np.exp(random.uniform(0.0, np.log(100.0), count))
+    loads = random.dirichlet(np.ones(count)) * random.uniform(0.1, 0.9)
+    return Applications(tuple(volumes), tuple(volumes / loads), 1.0)
 
 
 CAMPAIGNS: Final[Mapping[str, Callable[[str], Campaign]]] = {

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from penstock.papers import trials
-from penstock.papers.dash import batch_figures, chain_figures, experiments, theory_claims
-from penstock.papers.dash.batch_figures import Rows
-from penstock.papers.dash.claims import d5, d6, d7, d8, d9, d10, d11
+from penstock.papers.dash import experiments
+from penstock.papers.dash.claims import THEOREMS, d5, d6, d7, d8, d9, d10, d11, d12
 from penstock.papers.dash.experiments import CAMPAIGNS
+from penstock.papers.dash.figures import BATCH_FIGURES, CHAIN_FIGURES, Rows, figure_v_3
 from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, Verdict, chosen
 
-ITEMS: Final = (*chain_figures.FIGURES, *batch_figures.FIGURES, "figureV.3", CLAIMS)
+ITEMS: Final = (*CHAIN_FIGURES, *BATCH_FIGURES, "figureV.3", CLAIMS)
 TITLE: Final = "Dash: data-aware scheduling at higher scale"
 EXPERIMENTS: Final = {
     "packs": experiments.packs,
@@ -53,10 +53,10 @@ def reproduce(
         return trials.run(experiment, out / scale, progress)
 
     def judge() -> list[Verdict]:
-        instances = theory_claims.INSTANCES[scale]
-        verdicts = [theorem(instances) for theorem in theory_claims.THEOREMS]
+        instances = experiments.THEOREM_INSTANCES[scale]
+        verdicts = [theorem(instances) for theorem in THEOREMS]
         verdicts += [d5(results("general")), d6(results("general")), d7(results("machine-learning")), d8(results("jacobi"))]
-        return [*verdicts, d9(rows("packs")), d10(rows("io-nodes")), d11(rows("mapping")), theory_claims.d12(instances)]
+        return [*verdicts, d9(rows("packs")), d10(rows("io-nodes")), d11(rows("mapping")), d12(instances)]
 
     def of_chains(campaign: str) -> tuple[Results]:
         return (results(campaign),)
@@ -64,11 +64,7 @@ def reproduce(
     def of_batches(experiment: str) -> tuple[Rows]:
         return (rows(experiment),)
 
-    drawings = {
-        item: [Drawing(item, draw, partial(of_chains, name))] for item, (name, draw) in chain_figures.FIGURES.items()
-    }
-    drawings |= {
-        item: [Drawing(item, draw, partial(of_batches, name))] for item, (name, draw) in batch_figures.FIGURES.items()
-    }
-    drawings["figureV.3"] = [Drawing("figureV.3", theory_claims.figure_v_3)]
+    drawings = {item: [Drawing(item, draw, partial(of_chains, name))] for item, (name, draw) in CHAIN_FIGURES.items()}
+    drawings |= {item: [Drawing(item, draw, partial(of_batches, name))] for item, (name, draw) in BATCH_FIGURES.items()}
+    drawings["figureV.3"] = [Drawing("figureV.3", figure_v_3)]
     return reproduction.run(TITLE, wanted, drawings, judge)

@@ -20,6 +20,7 @@ from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.allocation import Characteristics
 from penstock.planning.placement.heuristics import Heuristic, best_placement, heuristics
+from penstock.renamed import old_names
 from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, read_profiles
 from penstock.workloads.distributed import Distributed, distributed
 
@@ -47,6 +48,8 @@ UNSURE: Final = (Heuristic("tcpu", IN_TURN), Heuristic("best-bdw", IN_TURN), Heu
 """The solutions of Figure 12, run with what a scheduler believes that knows the classes of the curves only."""
 COMPARED: Final = Heuristic("best-bdw", IN_TURN)
 """The solution that is also measured on the paper's interval, until the first application ends."""
+
+__getattr__ = old_names(__name__, Scale="DistributedScale", Trial="PlacementTrial")
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,30 @@
-"""Claims R1 to R11 of paper 000: on synthetic traces (R1 to R7, §6.2 and B.1) and on APEX windows (R8 to R11, §6.3)."""
+"""Claims R1 to R12 of paper 000: on synthetic traces (R1 to R7, §6.2 and B.1), on APEX windows (R8 to R11, §6.3), and on the
+instances of Table 2 (R12).
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.reproducing import ClaimCheck, Results, Verdict, listed
-from penstock.papers.revisiting.campaigns import OTHER_PARAMETERS, OTHERS, POLICIES, PRESSURES, WORKLOADS, YIELD_DRIVEN
+from penstock.papers.revisiting.experiments import (
+    ENTRIES,
+    LIMITS,
+    OTHER_PARAMETERS,
+    OTHERS,
+    POLICIES,
+    PRESSURES,
+    SLACK,
+    UNBOUNDED,
+    WORKLOADS,
+    YIELD_DRIVEN,
+    RatioEntry,
+)
 from penstock.papers.revisiting.figures import ratios, sorted_yields
 
 HIGHEST = PRESSURES[-1]
@@ -352,3 +369,24 @@ def _r11(results: Results) -> Verdict:
             ),
         ),
     )
+
+
+def r12(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Verdict:
+    """R12: every entry that can be built reaches its bound as m grows."""
+    checks = []
+    for entry in ENTRIES:
+        if entry not in measured:
+            checks.append(ClaimCheck(str(entry), "no instance constructed", holds=False))
+            continue
+        least = [min((1.0 - SLACK) * LIMITS[entry.bound](m), UNBOUNDED) for m in sizes]
+        reached = [ratio >= limit for ratio, limit in zip(measured[entry], least, strict=True)]
+        tolerance = f"above {UNBOUNDED:.0e}" if entry.bound == "∞" else f"within {SLACK:.0%}"
+        values = ", ".join(f"{_shown(ratio)} at m = {m}" for m, ratio in zip(sizes, measured[entry], strict=True))
+        checks.append(ClaimCheck(f"{entry}, {tolerance}", values, all(reached)))
+    return Verdict(
+        "R12", "Table 2", "lower bounds of the competitive ratios, reached on adversarial instances", tuple(checks)
+    )
+
+
+def _shown(ratio: float) -> str:
+    return f"{ratio:.3g}" if ratio < UNBOUNDED else "∞" if ratio == math.inf else f"{ratio:.1e}"

@@ -1,8 +1,11 @@
-"""The figures of paper 000, §6, as the paper draws them."""
+"""The figures of paper 000, §6, as the paper draws them, and Table 2 as a figure.
+
+The first paragraph of a figure's docstring is its caption.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,7 +14,17 @@ from matplotlib.figure import Figure
 from penstock.numeric.arrays import Floats
 from penstock.papers.drawing import COLOURS, binned, boxes, panels
 from penstock.papers.reproducing import Results
-from penstock.papers.revisiting.campaigns import MACHINES, POLICIES, PRESSURES, SORTED_AT, WORKLOADS
+from penstock.papers.revisiting.experiments import (
+    MACHINES,
+    POLICIES,
+    PRESSURES,
+    RATIO_OBJECTIVES,
+    SORTED_AT,
+    TOP,
+    UNBOUNDED,
+    WORKLOADS,
+    RatioEntry,
+)
 
 OBJECTIVES: Final = (("min_yield", "min-yield"), ("efficiency", "efficiency"), ("utilization", "utilization"))
 
@@ -134,6 +147,27 @@ def figure_10(results: Results) -> Figure:
     figure = _binned_figure(results, "seconds", "seconds in the engine")
     for panel in figure.axes:
         panel.set_yscale("log")
+    return figure
+
+
+def figure_table_2(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Figure:
+    """Table 2: the ratio of the best schedule known to each strategy's on the instances made against it, as m grows. What is
+    above the dotted line, here with ε = 1e-6, grows without bound as ε falls. Lines that coincide hide each other.
+    """
+    figure, axes = panels(1, 3)
+    for panel, (objective, title) in zip(axes, RATIO_OBJECTIVES.items(), strict=True):
+        for entry, ratios in measured.items():
+            if entry.objective == objective:
+                heights = [min(ratio, TOP) for ratio in ratios]
+                label = f"{entry.policy} ({entry.bound})"
+                panel.plot(sizes, heights, marker="o", markersize=3, color=COLOURS.get(entry.policy, "#7f3fbf"), label=label)
+        panel.set(title=title, xlabel="applications m", ylabel="ratio", xscale="log", yscale="log")
+        if objective != "efficiency":
+            panel.axhline(UNBOUNDED, color="#555555", linewidth=0.8, linestyle=":")
+            panel.set_ylim(0.9, 2 * TOP)
+        panel.set_xticks(list(sizes), [str(m) for m in sizes])
+        panel.minorticks_off()
+        panel.legend(fontsize=6)
     return figure
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from penstock.papers.reproducing import CLAIMS, Drawing, Reproduction, Results, Verdict, chosen
-from penstock.papers.revisiting import table2
-from penstock.papers.revisiting.campaigns import CAMPAIGNS, SCALES
-from penstock.papers.revisiting.claims import apex_claims, synthetic_claims
-from penstock.papers.revisiting.figures import FIGURES
+from penstock.papers.revisiting import experiments
+from penstock.papers.revisiting.claims import apex_claims, r12, synthetic_claims
+from penstock.papers.revisiting.experiments import CAMPAIGNS, SCALES, RatioEntry, competitive_ratios
+from penstock.papers.revisiting.figures import FIGURES, figure_table_2
 
 ITEMS: Final = ("table2", *FIGURES, CLAIMS)
 TITLE: Final = "Revisiting I/O bandwidth-sharing strategies for HPC applications"
@@ -36,24 +36,24 @@ def reproduce(
     """
     wanted = chosen(items, ITEMS)
     reproduction = Reproduction(out, scale, dask, progress)
-    sizes = table2.SIZES[scale]
+    sizes = experiments.SIZES[scale]
 
     def results(name: str) -> Results:
         return reproduction.results(CAMPAIGNS[name](SCALES[scale]))
 
     @cache
-    def ratios() -> dict[table2.RatioEntry, list[float]]:
-        return table2.measure(sizes)
+    def ratios() -> dict[RatioEntry, list[float]]:
+        return competitive_ratios(sizes)
 
     def judge() -> list[Verdict]:
         verdicts: list[Verdict] = []
         if CLAIMS in wanted:
             verdicts = synthetic_claims(results("pressure"), results("other-parameters")) + apex_claims(results("apex"))
-        return [*verdicts, table2.claim(ratios(), sizes)]
+        return [*verdicts, r12(ratios(), sizes)]
 
     def arguments(campaign: str) -> tuple[Results]:
         return (results(campaign),)
 
-    drawings = {"table2": [Drawing("table2", table2.draw, lambda: (ratios(), sizes))]}
+    drawings = {"table2": [Drawing("table2", figure_table_2, lambda: (ratios(), sizes))]}
     drawings |= {item: [Drawing(item, draw, partial(arguments, campaign))] for item, (campaign, draw) in FIGURES.items()}
     return reproduction.run(TITLE, wanted, drawings, judge, judged=("table2", CLAIMS))

@@ -1,4 +1,13 @@
-"""C7 of 003: the six calls between two applications that were started independently of each other, live."""
+"""What 003 needs live applications for: the six calls (C7), and the pairs of its figures on a test bed.
+
+C7 is about two applications that were started independently of each other; each is a process that runs
+`penstock.papers.calciom.caller`.
+
+The pairs are scaled to what the test bed carries. Figures 2 and 7 (a) are two equal applications; 9 (a) a small one that
+arrives during a large one; 10 and 11 four files and one, interrupted between files. The paper's machines moved tens of
+gigabytes per point. Here A alone takes `BED_SECONDS`, and live times are compared with those of the model, not with those of
+the paper.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +15,34 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
 from penstock.model import PenstockError
+from penstock.papers.calciom.experiments import FILES, CalciomScale
 from penstock.papers.reproducing import ClaimCheck, Verdict
+from penstock.report.figures import STYLE
+from penstock.report.plot import draw_delta, mark_live
+from penstock.testbed.bed import Bed
+from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as
 from penstock.testbed.processes import serving
+from penstock.theory.interference import Pair, Writer, delta_graph
 
 ROUNDS, SECONDS = 6, 0.15
 """Rounds of each application, and how long each accesses the store."""
 BANDWIDTH: Final = 1e8
 """B of the coordinator, in bytes/s."""
+BED_SECONDS, BED_ROUNDS = 1.6, 16
+"""How long A writes alone on a test bed, and in how many rounds."""
+WITHIN: Final = 0.15
+"""How far the geometric mean of live over simulated may be from 1."""
 
 
 class NotStartedError(PenstockError):
@@ -110,3 +133,58 @@ def _calls(caller: subprocess.Popen[str]) -> Calls:
         raise NotStartedError("an application ended before its calls did")
     told = json.loads(line)
     return Calls(told["posted"], tuple(map(tuple, told["accesses"])), told["denied"], told["coordinated"])
+
+
+def pairs(bed: Bed) -> dict[str, Pair]:
+    """The pairs by the figures they are of."""
+    volume = BED_SECONDS * bed.bandwidth
+    equal = Writer(volume, 1, BED_ROUNDS)
+    of_a_file = volume / FILES
+    return {
+        "figures 2 and 7": Pair(equal, equal, bed.bandwidth),
+        "figure 9": Pair(Writer(volume, 2, BED_ROUNDS), Writer(volume / 4, 1, BED_ROUNDS // 4), bed.bandwidth),
+        "figures 10 and 11": Pair(Writer(volume, 1, FILES), Writer(of_a_file, 1, 1), bed.bandwidth),
+    }
+
+
+def measured(bed: Bed, scale: CalciomScale, say: Callable[[str], None]) -> dict[str, LiveDelta]:
+    """All pairs under all strategies, live, at the dates of the scale."""
+    found = {}
+    for name, pair in pairs(bed).items():
+        fit = fitting(pair, bed)
+        alone = fit.alone()
+        dts = np.linspace(-0.5 * alone.b, alone.a, scale.live).tolist()
+        found[name] = live_delta(bed, fit, dts, LIVE_STRATEGIES, say=lambda text, name=name: say(f"{name}, {text}"))  # type: ignore[misc]
+    return found
+
+
+def live_figure(found: dict[str, LiveDelta]) -> Figure:
+    """I/O times of A (solid) and B (dashed) by dt on a test bed: lines are simulated, marks are live, crosses without a
+    coordinator.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(12.0, 3.8), layout="constrained")
+        for axes, (name, live) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
+            lines = np.linspace(live.dt[0], live.dt[-1], 61).tolist()
+            graph = delta_graph(live.pair, lines, list(dict.fromkeys(map(simulated_as, live.runs))))
+            draw_delta(axes, graph.dt, graph.times, "I/O time, s")
+            mark_live(axes, live, live.times)
+            axes.set_title(name)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=7)
+    return figure
+
+
+def as_simulated(found: dict[str, LiveDelta]) -> Verdict:
+    """Ours: live applications do what the simulation says."""
+    checks = []
+    for name, live in found.items():
+        for strategy, mean in live.means.items():
+            ratios = live.ratios[strategy]
+            checks.append(
+                ClaimCheck(
+                    f"{name}, {strategy}: geometric mean of live over simulated within {WITHIN:.0%}",
+                    f"{mean:.3f} ({ratios.min():.2f} – {ratios.max():.2f})",
+                    abs(mean - 1.0) <= WITHIN,
+                )
+            )
+    return Verdict("live", "ours", "what is simulated is what live applications on a test bed do", tuple(checks))

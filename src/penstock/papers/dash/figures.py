@@ -1,4 +1,9 @@
-"""Figures III.8 to III.13 and IV.3 to IV.10 of 001."""
+"""The figures of 001: II.4 to II.6 and III.4 to III.6 on chains, III.8 to III.13 and IV.3 to IV.10 on batches, V.3 on
+partitions.
+
+Figures on chains are drawn from the `Results` of a campaign, those on batches from `Rows`: what was measured, by trial.
+The first paragraph of a figure's docstring is its caption.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,28 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
-from penstock.papers.dash.experiments import FAMILIES, FIRST_FIT, LOAD, MAPPINGS, ONE, BatchTrial
-from penstock.papers.drawing import panels
+from penstock.papers.dash.experiments import (
+    BEST_EFFORT,
+    EIGHT,
+    FAMILIES,
+    FIRST_FIT,
+    LIST,
+    LOAD,
+    MAPPINGS,
+    ML_NOISES,
+    ONE,
+    OPTIMAL,
+    PERIODIC,
+    BatchTrial,
+    random_set,
+)
+from penstock.papers.drawing import binned, panels
+from penstock.papers.reproducing import Results
+from penstock.planning.partition import best_partition
 from penstock.planning.strategy import BatchStrategy
 
 Rows = Mapping[BatchTrial, Mapping[str, Any]]
@@ -20,7 +42,119 @@ STRATEGIES: Final[Mapping[str, tuple[BatchStrategy, str, str]]] = {
     "S = 1, longest-remaining": (ONE, "longest-remaining", "#009e73"),
     "first-fit": (FIRST_FIT, "fifo", "#000000"),
 }
-COLOURS: Final = {"list": "#000000", "pack max": "#0072b2", "pack random": "#e69f00", "pack char": "#d55e00"}
+MAPPING_COLOURS: Final = {"list": "#000000", "pack max": "#0072b2", "pack random": "#e69f00", "pack char": "#d55e00"}
+COLOURS: Final = {
+    "best-effort": "#000000",
+    "fifo": "#0072b2",
+    "johnson": "#56b4e9",
+    "longest-remaining": "#009e73",
+    "periodic-fifo": "#d55e00",
+    "periodic-johnson": "#e69f00",
+    "periodic-most-remain": "#cc79a7",
+    "hierarchical-round-robin": "#7f3fbf",
+    "lowest-id": "#999999",
+    "longest-io": "#d55e00",
+    "shortest-io": "#e69f00",
+    "shortest-remaining": "#cc79a7",
+    "bandwidth-oriented": "#56b4e9",
+    "stretch-oriented": "#7f3fbf",
+}
+BINS: Final = 12
+
+
+def weights(rows: Results) -> Floats:
+    """The I/O weight W of the workload of each row: the sum of the parts of their time that are I/O (001 §II.D.3)."""
+    return np.array([fractions.sum() for fractions in rows.lists("io_fractions")])
+
+
+def relative(results: Results, policy: str, to: str, **parameters: object) -> tuple[Floats, Floats]:
+    """W, and the makespan over that of another policy, for each workload."""
+    ours, theirs = results.where(policy, **parameters).beside(results.where(to, **parameters))
+    return weights(ours), ours.column("makespan") / theirs.column("makespan")
+
+
+def figure_ii_4(results: Results) -> Figure:
+    """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means."""
+    figure, (left, right) = panels(1, 2)
+    _relative_to_best_effort(left, results, noise=0.0)
+    for policy in (BEST_EFFORT, *LIST, *PERIODIC):
+        rows = results.where(policy, noise=0.0)
+        binned(right, weights(rows), rows.column("makespan"), COLOURS[policy], policy, BINS)
+    right.set(xlabel="I/O weight W", ylabel="makespan (s)")
+    return figure
+
+
+def figure_ii_5(results: Results) -> Figure:
+    """Figure II.5: the same relative to best-effort with 20 % and 50 % of noise on every phase."""
+    figure, axes = panels(1, 2, share_y=True)
+    for panel, noise in zip(axes, (0.2, 0.5), strict=True):
+        _relative_to_best_effort(panel, results, noise=noise)
+        panel.set_title(f"noise {noise:.0%}")
+    return figure
+
+
+def _relative_to_best_effort(panel: Axes, results: Results, noise: float) -> None:
+    for policy in (*LIST, *PERIODIC):
+        binned(panel, *relative(results, policy, BEST_EFFORT, noise=noise), COLOURS[policy], policy, BINS)
+    panel.axhline(1.0, color=COLOURS[BEST_EFFORT], linewidth=0.8)
+    panel.set(xlabel="I/O weight W", ylabel="makespan / best-effort")
+    panel.legend(fontsize=7)
+
+
+def figure_ii_6(results: Results) -> Figure:
+    """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise."""
+    figure, axes = panels(1, 2, share_y=True)
+    for panel, noise in zip(axes, ML_NOISES, strict=True):
+        for policy in (BEST_EFFORT, "fifo"):
+            binned(panel, *relative(results, policy, OPTIMAL, noise=noise), COLOURS[policy], policy, BINS)
+        panel.set(title=f"noise {noise:.0%}", xlabel="I/O weight W", ylabel="makespan / hierarchical round-robin")
+        panel.legend(fontsize=7)
+    return figure
+
+
+def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
+    """The numbers of batches, and the stretch of each application (columns) for each (rows)."""
+    rows = results.where(policy)
+    batches = np.array([parameters["batches"] for parameters in rows.parameters])
+    order = np.argsort(batches)
+    return batches[order], 1.0 / np.array(list(rows.lists("yields")))[order]
+
+
+def figure_iii_4(results: Results) -> Figure:
+    """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy."""
+    figure, axes = panels(2, 4, share_y=True)
+    for panel, policy in zip(axes, EIGHT, strict=True):
+        batches, values = stretches(results, policy)
+        for application in range(values.shape[1]):
+            panel.plot(batches, values[:, application], marker=".", label=f"application {application + 1}")
+        panel.set(title=policy, xlabel="iteration batches", ylabel="stretch", xscale="log")
+    axes[0].legend(fontsize=7)
+    return figure
+
+
+def figure_iii_5(results: Results) -> Figure:
+    """Figure III.5: the largest stretch by the number of iteration batches."""
+    figure, (panel,) = panels(1, 1)
+    for policy in EIGHT:
+        batches, values = stretches(results, policy)
+        panel.plot(batches, values.max(axis=1), marker=".", color=COLOURS[policy], label=policy)
+    panel.set(xlabel="iteration batches", ylabel="max stretch", xscale="log")
+    panel.legend(fontsize=7)
+    return figure
+
+
+def figure_iii_6(results: Results) -> Figure:
+    """Figure III.6: makespan over that of fifo by the number of iteration batches."""
+    figure, (panel,) = panels(1, 1)
+    for policy in EIGHT:
+        ours, fifo = results.where(policy).beside(results.where("fifo"))
+        batches = np.array([parameters["batches"] for parameters in ours.parameters])
+        order = np.argsort(batches)
+        ratio = ours.column("makespan") / fifo.column("makespan")
+        panel.plot(batches[order], ratio[order], marker=".", color=COLOURS[policy], label=policy)
+    panel.set(xlabel="iteration batches", ylabel="makespan / fifo", xscale="log")
+    panel.legend(fontsize=7)
+    return figure
 
 
 def chosen(
@@ -152,7 +286,7 @@ def _utilization(rows: Rows, family: str) -> Figure:
             panel = axes[row * len(loads) + number]
             for mapping in MAPPINGS:
                 values = over_time(rows, family, mapping, load, column)
-                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=COLOURS[mapping], label=mapping)
+                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=MAPPING_COLOURS[mapping], label=mapping)
             panel.set(title=f"load {load:g}, {kind}", xlabel="time / makespan", ylabel="utilization")
     axes[0].legend(fontsize=7)
     return figure
@@ -183,7 +317,7 @@ def _stretch(rows: Rows, measure: str, label: str) -> Figure:
     for panel, family in zip(axes, FAMILIES, strict=True):
         for mapping in MAPPINGS:
             own = [(row["io_load"], row[measure]) for _, row in of_family(rows, family, mapping)]
-            panel.plot(*zip(*own, strict=True), ".", color=COLOURS[mapping], markersize=3, alpha=0.6)
+            panel.plot(*zip(*own, strict=True), ".", color=MAPPING_COLOURS[mapping], markersize=3, alpha=0.6)
             by_load = {
                 load: [row[measure] for wanted, row in of_family(rows, family, mapping) if wanted == load]
                 for load in loads_of(rows)
@@ -192,7 +326,8 @@ def _stretch(rows: Rows, measure: str, label: str) -> Figure:
                 np.mean([row["io_load"] for wanted, row in of_family(rows, family, mapping) if wanted == load])
                 for load in by_load
             ]
-            panel.plot(measured, [np.mean(values) for values in by_load.values()], color=COLOURS[mapping], label=mapping)
+            means = [np.mean(values) for values in by_load.values()]
+            panel.plot(measured, means, color=MAPPING_COLOURS[mapping], label=mapping)
         panel.set(title=family, xlabel="I/O load α", ylabel=label)
     axes[0].legend(fontsize=7)
     return figure
@@ -217,7 +352,7 @@ def figure_iv_9(rows: Rows) -> Figure:
             panel = axes[3 * row + number]
             for mapping in MAPPINGS:
                 values = np.mean([over_time(rows, family, mapping, load, column) for load in loads_of(rows)], axis=0)
-                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=COLOURS[mapping], label=mapping)
+                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=MAPPING_COLOURS[mapping], label=mapping)
             panel.set(title=family, xlabel="time / makespan", ylabel=label)
     axes[0].legend(fontsize=7)
     return figure
@@ -241,7 +376,30 @@ def figure_iv_10(rows: Rows) -> Figure:
     return figure
 
 
-FIGURES: Final[Mapping[str, tuple[str, Callable[[Rows], Figure]]]] = {
+def figure_v_3() -> Figure:
+    """Figure V.3: a best partition of a set of seven applications, by volume v and load v/t; a colour a part."""
+    applications = random_set(np.random.default_rng(53), 7)
+    partition = best_partition(applications)
+    figure, (panel,) = panels(1, 1)
+    for part in partition.parts:
+        volumes = [applications.volume[i] for i in part.members]
+        loads = [applications.volume[i] / applications.time[i] for i in part.members]
+        panel.plot(volumes, loads, "o", label=f"B_k = {part.bandwidth:.2f} B, stretch {part.stretch:.2f}")
+    panel.set(xlabel="volume v", ylabel="load v/t", xscale="log", title=f"value {partition.value:.2f}")
+    panel.legend(fontsize=7)
+    return figure
+
+
+CHAIN_FIGURES: Final[Mapping[str, tuple[str, Callable[[Results], Figure]]]] = {
+    "figureII.4": ("general", figure_ii_4),
+    "figureII.5": ("general", figure_ii_5),
+    "figureII.6": ("machine-learning", figure_ii_6),
+    "figureIII.4": ("jacobi", figure_iii_4),
+    "figureIII.5": ("jacobi", figure_iii_5),
+    "figureIII.6": ("jacobi", figure_iii_6),
+}
+"""Item → the campaign it needs and what draws it."""
+BATCH_FIGURES: Final[Mapping[str, tuple[str, Callable[[Rows], Figure]]]] = {
     "figureIII.8": ("packs", figure_iii_8),
     "figureIII.9": ("packs", figure_iii_9),
     "figureIII.10": ("packs", figure_iii_10),
