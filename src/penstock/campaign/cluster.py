@@ -141,7 +141,7 @@ class DaskPool:
 
 
 def one_line(error: BaseException) -> str:
-    """The kind and the text of an error that is not ours, cut where it is long."""
+    """The kind and the text of an `error` that is not ours, cut where it is long."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
@@ -162,7 +162,7 @@ class SlurmSettings:
 
     @classmethod
     def of(cls, text: str) -> SlurmSettings:
-        """The settings in a text such as ``slurm`` or ``slurm:jobs=8:queue=main:walltime=2h:memory=4GB``.
+        """The settings in a `text` such as ``slurm`` or ``slurm:jobs=8:queue=main:walltime=2h:memory=4GB``.
 
         Raises InputError for an unknown key and a wrong value.
         """

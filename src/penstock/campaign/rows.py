@@ -86,7 +86,7 @@ class Shape:
 
     @classmethod
     def of(cls, run: Run) -> Shape:
-        """The shape of the workload of the run; time linear in the number of phases."""
+        """The shape of the workload of the `run`; time linear in the number of phases."""
         pairs = zip(run.workload.applications, pairwise(run.chains.first.tolist()), strict=True)
         sums = [_dedicated_sums(application, run.chains.seconds[slice(*span)]) for application, span in pairs]
         return cls(
@@ -147,7 +147,7 @@ def failed(cell: Cell, window: int | None, error: Exception) -> dict[str, Any]:
 
 
 def to_part(rows: Iterable[dict[str, Any]]) -> bytes:
-    """The rows as a Parquet file."""
+    """The `rows` as a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(list(rows), schema=SCHEMA), sink, compression="zstd")
     return bytes(sink.getvalue())
@@ -314,7 +314,7 @@ def parameters_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def default_by(parameters: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The parameters that have more than one value, and the policy."""
+    """The `parameters` that have more than one value, and the policy."""
     names = dict.fromkeys(name for one in parameters for name in one)
     varied = [name for name in names if len({json.dumps(one.get(name)) for one in parameters}) > 1]
     return [name for name in varied if name != "sha256"] + ["policy"]

@@ -58,7 +58,10 @@ class OtherVersion(PenstockError):
 
 @cache
 def identity(*more: str) -> dict[str, str]:
-    """The identity of this process; `more` modules count where they decide what a row says."""
+    """The identity of this process; `more` modules count where they decide what a row says.
+
+    Returns versions by name. `more` are patterns of paths in the package, without ``.py``.
+    """
     import numba
     import numpy as np
 
@@ -95,7 +98,7 @@ def _text(versions: Identity, names: list[str]) -> str:
 
 
 class Store:
-    """The parts and the results of one campaign in its folder; `opened` gives one that no other process uses."""
+    """The parts and the results of one `campaign` in its `folder`; `opened` gives one that no other process uses."""
 
     def __init__(self, folder: Path, campaign: Campaign) -> None:
         self.folder = folder
@@ -192,7 +195,15 @@ class Store:
 
 @contextmanager
 def opened(folder: str | os.PathLike[str], campaign: Campaign) -> Iterator[Store]:
-    """The campaign's folder, made if need be and locked until the block ends, however the process ends."""
+    """The campaign's folder, made if need be and locked until the block ends, however the process ends.
+
+    Args:
+        folder: The folder; new, empty, or of the same campaign.
+        campaign: The campaign.
+
+    Raises:
+        InputError: Another process uses the folder, it holds something else, or another version has computed its rows.
+    """
     path = Path(folder)
     with _said(path):
         path.mkdir(parents=True, exist_ok=True)

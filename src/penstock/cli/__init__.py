@@ -1,1 +1,1 @@
-"""The command ``penstock``: one thin module a command, no logic."""
+"""The command ``penstock``: one thin module per command, no logic."""

@@ -1,4 +1,4 @@
-"""``penstock bound FILE``: what no schedule of a workload can pass."""
+"""``penstock bound FILE``: upper bounds on min-yield and efficiency for any schedule of a workload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_PIECES = 10_000
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "bound",
         help="tell what no schedule of a workload can pass",
@@ -34,7 +34,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.files import check_output
     from penstock.api.runs import bounds
 

@@ -20,7 +20,7 @@ INFEASIBLE = 1
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "buffer",
         help="say how large a burst buffer should be, and who gets which part of it",
@@ -58,7 +58,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code, 1 if no buffer is large enough."""
     for name in ("policy", "threshold"):
         if getattr(options, name) and options.size is None and options.stretch is None:
             options.parser.error(f"--{name} is for a search; expected --size or --stretch too")

@@ -23,7 +23,7 @@ DASK_HELP = (
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "campaign",
         help="run a grid of workloads, seeds and policies",
@@ -57,7 +57,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.campaigns import campaign, described_campaign
     from penstock.api.files import check_output, check_picture
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "compare",
         help="run workloads under many policies",
@@ -51,7 +51,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     files, policies = _told_apart(options.files, options.policy or [])
     if not files:
         options.parser.error("the following arguments are required: FILE")

@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 120.0
 
 
 def add_socket(command: argparse.ArgumentParser) -> None:
-    """Add the option that says which coordinator."""
+    """Add to the `command` the option that says which coordinator."""
     command.add_argument(
         "--socket",
         metavar="PATH",
@@ -25,10 +25,17 @@ def add_socket(command: argparse.ArgumentParser) -> None:
 def query_coordinator(options: argparse.Namespace, command: str, argument: str = "") -> Any:
     """Send a command to the coordinator and return its answer.
 
+    Args:
+        options: Those of the command line; ``socket`` says which coordinator.
+        command: The word of the protocol, such as "state".
+        argument: What the command is about, such as the name of a policy.
+
+    Returns:
+        The answer, as JSON has it.
+
     Raises:
         InputError: `--socket` names no Unix socket.
         ClientError: No coordinator answers there.
-
     """
     from penstock.live.client import address
     from penstock.live.client.query import ask
@@ -41,7 +48,7 @@ def query_coordinator(options: argparse.Namespace, command: str, argument: str =
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "ctl",
         help="look at a running coordinator and steer it",
@@ -65,7 +72,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     if options.order == "record":
         return _record(options)
     answer = query_coordinator(options, options.order, getattr(options, "argument", ""))

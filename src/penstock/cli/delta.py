@@ -21,7 +21,7 @@ MOST_ROWS = 25
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "delta",
         help="show what two applications do to each other's I/O, by the time between them",
@@ -72,7 +72,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.files import check_output, check_picture
 
     check_output(options.output)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command. Its kinds are declared when it is used: they load numpy."""
+    """Add the command to `commands`, the subparsers of ``penstock``. Its kinds are declared when it is used: they load
+    numpy.
+    """
     command = commands.add_parser(
         "generate", help="make a workload file", description="Make a workload of one of these kinds and write it to a file."
     )
@@ -91,7 +93,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_several(options: argparse.Namespace) -> int:
-    """Write the windows and print what they are like on average."""
+    """Write the windows and print what they are like on average.
+
+    `options` are those of the command line. Returns the exit code.
+    """
     from statistics import fmean
 
     from penstock.api.generating import generate

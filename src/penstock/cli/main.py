@@ -67,14 +67,18 @@ class OneLineParser(argparse.ArgumentParser):
             add()
 
     def error(self, message: str) -> NoReturn:
-        """Exit with code 2."""
+        """Write the `message` in one line, and exit with code 2."""
         see = " See" if message.endswith("?") else "; see"
         self.exit(WRONG_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse the arguments; the parser of a command refuses unknown ones itself, as it knows its options."""
+        """Parse the arguments; the parser of a command refuses unknown ones itself, as it knows its options.
+
+        `args` are the words of the command line (None takes those of the process), `namespace` is where the values go.
+        Returns the values, and no unknown words.
+        """
         self.complete()
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:

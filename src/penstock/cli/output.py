@@ -28,7 +28,7 @@ PATIENCE = 2.0
 
 
 class Bar:
-    """A progress bar over a number of steps, on standard error if that is a terminal."""
+    """A progress bar over a number of `steps`, on standard error if that is a terminal."""
 
     def __init__(self, steps: int) -> None:
         self.on_terminal = sys.stderr.isatty()
@@ -46,7 +46,7 @@ class Bar:
             self._shown.stop()
 
     def begin(self, name: str) -> None:
-        """Begin the next step, with its name."""
+        """Begin the next step, which has this `name`."""
         self._name = name
         self.at(0.0)
 
@@ -56,7 +56,7 @@ class Bar:
         self.at(0.0)
 
     def at(self, part: float) -> None:
-        """Show that this part of the present step is done, from 0 to 1."""
+        """Show that this `part` of the present step is done, from 0 to 1."""
         if not self.on_terminal or (self._shown is None and monotonic() - self._begun < PATIENCE):
             return
         first = self._shown is None
@@ -85,7 +85,7 @@ POLICY_HELP = (
 
 
 def add_placement(command: argparse.ArgumentParser) -> None:
-    """Add the options that say which I/O resources each application uses."""
+    """Add to the `command` the options that say which I/O resources each application uses."""
     command.add_argument(
         "--allocation",
         metavar="A",
@@ -99,31 +99,35 @@ def add_placement(command: argparse.ArgumentParser) -> None:
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
-    """Add the options that say where results go."""
+    """Add to the `command` the options that say where results go."""
     add_json(command)
     command.add_argument("--html", metavar="OUT", help="also write a report, one HTML file that works offline")
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
-    """Add the options that ask for JSON."""
+    """Add to the `command` the options that ask for JSON."""
     command.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
     command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file; - for standard output")
 
 
 def seed(text: str) -> int:
-    """Convert a seed of the command line."""
+    """Convert the `text` of a seed; raises ArgumentTypeError if it is not a whole number, 0 or more."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a seed; expected a whole number, 0 or more")
     return int(text)
 
 
 def emit_json(document: Any, output: str | None) -> None:
-    """Write the document to standard output or to a file."""
+    """Write the `document` as JSON to standard output (`output` is None or "-") or to the file `output`."""
     emit_text(json.dumps(document, indent=1, allow_nan=False) + "\n", output)
 
 
 def emit_text(text: str, output: str | None) -> None:
-    """Write the text to standard output or to a file, which keeps its old content if anything fails."""
+    """Write the `text` to standard output or to a file, which keeps its old content if anything fails.
+
+    `output` is the name of the file; None and "-" stand for standard output. Raises InputError if the file cannot be
+    written.
+    """
     if output in (None, "-"):
         sys.stdout.write(text)
         return
@@ -164,7 +168,7 @@ def print_table(
 
 
 def note_overcommitted(results: Sequence[Result]) -> None:
-    """Say on standard error in which runs shares of living applications added up to more than the buffer."""
+    """Say on standard error in which of the `results` shares of living applications added up to more than the buffer."""
     from penstock.report.format_units import volume
 
     over = [result for result in results if result.buffer is not None and result.buffer.overcommitted]
@@ -178,7 +182,7 @@ def note_overcommitted(results: Sequence[Result]) -> None:
 
 
 def print_applications(result: Result) -> None:
-    """Print the table of the applications and an empty line."""
+    """Print the table of the applications of a `result`, and an empty line."""
     from penstock.report.fitting import print_fitting
     from penstock.report.table import NARROW, OPTIONAL, applications_table
 
@@ -187,14 +191,14 @@ def print_applications(result: Result) -> None:
 
 
 def print_measures(result: Result) -> None:
-    """Print slowdowns, stretches, the use of the stores and the volumes that went through the buffer."""
+    """Print of a `result` the slowdowns, stretches, the use of the stores and the volumes that went through the buffer."""
     from penstock.report import measures_table
 
     console().print("", measures_table(result), sep="\n")
 
 
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
-    """Print the table of the policies."""
+    """Print the table of the policies: one row for each of the `results`, and one for the `bounds` if they are given."""
     from penstock.report.fitting import print_fitting
     from penstock.report.table import COMPARISON_OPTIONAL, comparison_table
 
@@ -205,13 +209,13 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
 
 
 def print_placement(placed: ChosenPlacement | None) -> None:
-    """Print which I/O resources the applications use."""
+    """Print which I/O resources the applications use; nothing on one link, where `placed` is None."""
     if placed:
         print(f"placement: {placed.text}")
 
 
 def print_notes(results: Sequence[Result]) -> None:
-    """Print what a reader of the figures must know."""
+    """Print what a reader of the figures of these `results` must know."""
     early = sorted({name for result in results for name in result.ended_early})
     if early:
         names = ", ".join(early[:3]) + (" …" if len(early) > 3 else "")
@@ -234,7 +238,7 @@ def telling() -> Iterator[Callable[[str], None]]:
 
 
 def watch(steps: int) -> AbstractContextManager[Watcher]:
-    """A bar for steps whose parts are known; for 0 a spinner with the name of what is under way."""
+    """A bar for so many `steps` whose parts are known; for 0 a spinner with the name of what is under way."""
     return Bar(steps) if steps else _spinner()
 
 

@@ -19,7 +19,7 @@ SETTINGS = ("mapping", "sensibility", "order", "backfill")
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "pack",
         help="schedule jobs in packs, or one by one, with an eye on I/O",
@@ -54,7 +54,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     _refuse_contradictions(options)
     from penstock.api.files import check_output, check_picture
     from penstock.api.packing import pack

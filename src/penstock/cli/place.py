@@ -20,7 +20,7 @@ BAR = 40
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "place",
         help="say how many I/O nodes or storage targets each application should use, and which",
@@ -80,7 +80,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.files import check_output, check_picture
     from penstock.api.placing import place
     from penstock.planning.placement.allocation import LEVELS

@@ -25,7 +25,7 @@ DELTA = {
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "policies",
         help="list the policies",
@@ -36,7 +36,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.policies import REGISTRY
 
     if options.json:

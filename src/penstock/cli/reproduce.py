@@ -30,7 +30,7 @@ A_CHECK_DID_NOT_HOLD = 1
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "reproduce",
         help="draw the figures of a paper again and judge its claims",
@@ -65,7 +65,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code, 1 if a check does not hold."""
     reproduce = import_module(f"penstock.papers.{options.paper}.reproduction").reproduce
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items

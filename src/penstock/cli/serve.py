@@ -30,7 +30,7 @@ OPTIONS = {
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "serve",
         help="coordinate the I/O of running applications",
@@ -47,7 +47,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     import os
 
     from penstock.live.server.settings import load

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "simulate",
         help="run a workload under one policy",
@@ -43,7 +43,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.files import check_output
     from penstock.api.runs import simulate
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "testbed",
         help="make a store of a given bandwidth on this machine",
@@ -38,7 +38,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     return _ORDERS[options.order](options)
 
 

@@ -20,7 +20,7 @@ _ORDER = {"transferring": 0, "waiting": 1, "away": 2, "working": 3}
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "top",
         help="watch a running coordinator in the terminal",
@@ -44,7 +44,7 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     if options.once or not sys.stdout.isatty():
         console().print(_picture(query_coordinator(options, "state"), None))
         return 0

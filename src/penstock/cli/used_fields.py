@@ -31,7 +31,7 @@ class Case:
 
     @classmethod
     def of(cls, workload: Workload, policies: Sequence[Policy], placed: ChosenPlacement | None) -> Case:
-        """The case of a run of the workload; on one link if `placed` is None."""
+        """The case of a run of the `workload` under `policies`; on one link if `placed` is None."""
         return cls(workload, policies, own_placement=placed is not None and placed.heuristic is None)
 
     @property
@@ -162,14 +162,14 @@ _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"
 
 
 def unused(command: str, case: Case) -> list[str]:
-    """The fields that the workload has and the command does not use."""
+    """The fields that the workload of the `case` has and the `command` does not use."""
     from penstock.model.fields import fields
 
     return [name for name in fields(case.workload) if not _FIELDS[name][_COMMANDS[command]](case)]
 
 
 def note_unused(command: str, *cases: Case) -> None:
-    """Name the fields that the command does not use, in one line for all files, and question scales that do not match.
+    """Name the fields that the `command` does not use, in one line for all `cases`, and question scales that do not match.
 
     A field is named with its files where the command uses it in other files.
     """

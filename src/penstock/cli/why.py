@@ -11,7 +11,7 @@ from penstock.report.format_units import number, rate
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "why",
         help="explain why a running application waits",
@@ -24,7 +24,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     answer = query_coordinator(options, "why", options.job)
     if options.json or options.output:
         emit_json(answer, options.output)

@@ -31,14 +31,23 @@ mpl.rcParams.update(
 
 
 def panels(rows: int, columns: int, *, share_y: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure of panels, row by row."""
+    """A figure of `rows` times `columns` panels, row by row; with `share_y` they have one scale of y."""
     figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y)
     return figure, list(axes.ravel())
 
 
 def boxes(axes: Axes, positions: Sequence[float], samples: Sequence[Floats], colour: str, label: str, width: float) -> None:
-    """Boxplots of the 25th and 75th percentiles, whiskers at the 10th and 90th, the means joined (000 §6.2.2)."""
+    """Boxplots of the 25th and 75th percentiles, whiskers at the 10th and 90th, the means joined (000 §6.2.2).
+
+    Args:
+        axes: Where to draw.
+        positions: The place of each box on the x axis.
+        samples: The values of each box; one without values is left out.
+        colour: The colour of boxes and line.
+        label: The label of the line of means.
+        width: The width of a box, in units of the x axis.
+    """
     chosen = [(place, sample) for place, sample in zip(positions, samples, strict=True) if len(sample)]
     stats: list[dict[str, Any]] = []
     for _, sample in chosen:
@@ -61,7 +70,16 @@ def boxes(axes: Axes, positions: Sequence[float], samples: Sequence[Floats], col
 
 
 def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int = 25) -> None:
-    """Means and standard deviations over equal intervals of x, at their middles (000 §6.3.5)."""
+    """Means and standard deviations over equal intervals of x, at their middles (000 §6.3.5).
+
+    Args:
+        axes: Where to draw.
+        x: What is divided into intervals, from 0 to its largest value.
+        y: A value for each of x.
+        colour: The colour of the line.
+        label: The label of the line.
+        bins: The number of intervals; those without values are left out.
+    """
     edges = np.linspace(0.0, float(x.max()) + LAST_EDGE, bins + 1)
     which = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
     filled = np.unique(which)

@@ -73,7 +73,10 @@ class Verdict:
 
 
 def listed(names: Sequence[str], values: Sequence[float], form: str = ".4f") -> str:
-    """Named figures in one line: "fcfs 0.3700, set-10 0.6700"."""
+    """Named figures in one line: "fcfs 0.3700, set-10 0.6700".
+
+    `names` and `values` belong together; `form` is the format of a value.
+    """
     return ", ".join(f"{name} {value:{form}}" for name, value in zip(names, values, strict=True))
 
 
@@ -90,14 +93,14 @@ class Results:
 
     @classmethod
     def of(cls, table: pa.Table) -> Results:
-        """The rows of a campaign that have no error."""
+        """The rows of a campaign's `table` that have no error."""
         table = table.filter(table.column("error").is_null())
         parsed: dict[str, dict[str, Any]] = {}
         texts = table.column("parameters").to_pylist()
         return cls(table, tuple(parsed.setdefault(text, json.loads(text)) for text in texts))
 
     def where(self, policy: str | None = None, **parameters: Any) -> Results:
-        """The rows with these parameters, of a policy or of all, in the order of seed and window."""
+        """The rows with these `parameters`, of a `policy` or of all (None), in the order of seed and window."""
         keep = np.array(
             [all(row.get(key) == value for key, value in parameters.items()) for row in self.parameters], dtype=bool
         )
@@ -108,7 +111,10 @@ class Results:
         return self._rows(rows[order].tolist())
 
     def beside(self, other: Results) -> tuple[Results, Results]:
-        """The rows of both for the workloads that are in both, in the same order. Rows with errors are missing."""
+        """The rows of both for the workloads that are in both, in the same order.
+
+        `other` are rows of the same campaign. Rows with errors are missing.
+        """
         mine, others = self._workloads(), other._workloads()
         common = [workload for workload in mine if workload in others]
         return self._rows([mine[workload] for workload in common]), other._rows([others[workload] for workload in common])
@@ -124,19 +130,19 @@ class Results:
         return int(self.table.num_rows)
 
     def column(self, name: str) -> Floats:
-        """A column of numbers."""
+        """The column `name` as numbers."""
         return np.asarray(self.table.column(name).to_numpy(), dtype=np.float64)
 
     def integers(self, name: str) -> np.ndarray:
-        """A column of whole numbers."""
+        """The column `name` as whole numbers."""
         return np.asarray(self.table.column(name).to_numpy())
 
     def mean(self, name: str) -> float:
-        """The mean of a column; not a number without rows."""
+        """The mean of the column `name`; not a number without rows."""
         return float(self.column(name).mean()) if len(self) else float("nan")
 
     def lists(self, name: str) -> Iterator[Floats]:
-        """A column of lists, one array a row."""
+        """The column `name` of lists, one array per row."""
         for values in self.table.column(name):
             yield np.array(values.as_py())
 
@@ -207,7 +213,7 @@ class Reproduction:
         return verdicts
 
     def results(self, campaign: Campaign) -> Results:
-        """The rows of the campaign. It is run once; an interrupted one goes on where it was."""
+        """The rows of the `campaign` that have no error. It is run once; an interrupted one goes on where it was."""
         if campaign.name not in self._results:
             folder = self.out / self.scale / campaign.name
             table = run(campaign, folder, dask=self.dask, progress=self.progress)
@@ -235,18 +241,21 @@ class Reproduction:
         self.pictures.append(Picture(item, " ".join(caption.split()), vector))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file into the folder, whole or not at all."""
+        """Write the `content` into the file `name` of the folder, complete or not at all; InputError if that fails."""
         with replacing(self.out / name) as temporary:
             temporary.write_bytes(content)
 
     def finish(self, title: str, verdicts: Sequence[Verdict]) -> None:
-        """Write the page."""
+        """Write the page with this `title`: the figures so far and the `verdicts`."""
         failures = f" {self._failed} runs failed and are left out; results.parquet has their errors." if self._failed else ""
         write_page(self.out / "index.html", title, f"Scale: {self.scale}.{failures}", self.pictures, verdicts)
 
 
 def chosen(items: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The items in the order of the known ones, all if none is named."""
+    """The `items` in the order of the `known` ones, all if none is named.
+
+    Raises `InputError` for an item that is not known.
+    """
     for item in items:
         if item not in known:
             raise InputError(f"item {item}", f"unknown; {expected(item, known)}")

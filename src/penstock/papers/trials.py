@@ -34,7 +34,19 @@ class Experiment(Generic[T]):
 
 
 def run(experiment: Experiment[T], folder: Path, progress: bool | None = None) -> dict[T, dict[str, Any]]:
-    """Compute the trials that the folder does not hold yet, on all cores; returns what was measured of each."""
+    """Compute the trials that a folder does not hold yet, on all cores.
+
+    Args:
+        experiment: The trials, and what computes the row of one.
+        folder: Where the rows are kept, in ``NAME.jsonl``.
+        progress: Whether to show progress; None shows it on a terminal.
+
+    Returns:
+        The row of each trial.
+
+    Raises:
+        InputError: The file cannot be read or written, or another version of the program computed it.
+    """
     path = folder / f"{experiment.name}.jsonl"
     known = _read(path)
     missing = [trial for trial in experiment.trials if key_of(trial) not in known]
@@ -49,7 +61,7 @@ def run(experiment: Experiment[T], folder: Path, progress: bool | None = None) -
 
 
 def key_of(trial: Any) -> str:
-    """The same for the same trial."""
+    """A text that is the same for the same `trial`, and differs for all others."""
     return json.dumps(asdict(trial), sort_keys=True)
 
 

@@ -64,7 +64,7 @@ class Bed:
         return min(free, held + around.f_bavail * around.f_frsize)
 
     def inside(self, command: Sequence[str]) -> list[str]:
-        """A command that joins the cgroup and then runs the given one in the same process."""
+        """The `command` as one that joins the cgroup first and then runs in the same process."""
         return ["/bin/sh", "-c", JOIN, str(Path(self.state.group) / system.MEMBERS), *command]
 
 
@@ -109,7 +109,11 @@ def up(directory: Path, bandwidth: object, size: object, run: Runner = system.ru
 
 
 def down(directory: Path, run: Runner = system.run) -> bool:
-    """Remove all that `up` made at the directory, even if it did not finish; whether there was anything."""
+    """Remove all that `up` made, even if it did not finish.
+
+    `directory` is where the test bed is, and `run` runs the system's programs. Returns whether there was anything. Raises
+    InputError if processes still use it, or something cannot be removed.
+    """
     _refuse_no_root()
     folder = record.folder_of_beds()
     if not folder.is_dir():
@@ -128,7 +132,10 @@ def down(directory: Path, run: Runner = system.run) -> bool:
 
 
 def find(directory: Path) -> Bed:
-    """The test bed that contains a directory; InputError if there is none."""
+    """The test bed that contains a `directory`.
+
+    Raises InputError if there is none, if it is not complete, or without root.
+    """
     _refuse_no_root()
     place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
     if not place.is_dir():
@@ -147,7 +154,7 @@ def find(directory: Path) -> Bed:
 
 
 def condition(known: BedRecord) -> str:
-    """The condition of a test bed: up, unfinished, or gone (after a restart of the machine)."""
+    """The condition of a `known` test bed: up, unfinished, or gone (after a restart of the machine)."""
     if not known.complete:
         return "unfinished"
     loops = system.loops_of(Path(known.image))

@@ -101,7 +101,10 @@ class LiveDelta:
 
 
 def fitting(pair: Pair, bed: Bed) -> Pair:
-    """The pair on this test bed: with its bandwidth, and rounds of complete pages (volumes are rounded up)."""
+    """The `pair` on the test `bed`: with its bandwidth, and rounds of complete pages (volumes are rounded up).
+
+    Raises InputError for an application without rounds, or if the two do not fit on the test bed.
+    """
 
     def in_pages(writer: Writer, name: str) -> Writer:
         if writer.rounds is None:
@@ -117,12 +120,15 @@ def fitting(pair: Pair, bed: Bed) -> Pair:
 
 
 def simulated_as(strategy: str) -> str:
-    """The policy that a strategy is simulated by."""
+    """The policy that a `strategy` is simulated by."""
     return STRATEGIES[0] if strategy == UNCOORDINATED else strategy
 
 
 def expected_seconds(pair: Pair, dts: Sequence[float], strategies: Sequence[str], repeat: int = 1) -> float:
-    """About how long the live runs take."""
+    """About how many seconds the live runs take.
+
+    `pair`, `dts` (seconds), `strategies` and `repeat` are those of `live_delta`.
+    """
     runs = sum(_length(pair.io_times(simulated_as(name), dt), dt) + START_SECONDS for name in strategies for dt in dts)
     return repeat * runs + (SERVE_SECONDS if any(name != UNCOORDINATED for name in strategies) else 0.0)
 
@@ -192,7 +198,23 @@ def run_pair(
     program: Sequence[str] = WRITER,
     patience: float = PATIENCE,
 ) -> tuple[Posted, Posted]:
-    """Run both once, coordinated if there is a socket. Processes and files are gone afterwards, whatever happens."""
+    """Run both applications once. Processes and files are gone afterwards, whatever happens.
+
+    Args:
+        bed: The test bed.
+        pair: The two applications, made to fit by `fitting`.
+        dt: Seconds from A's posting to B's.
+        socket: The socket of the coordinator; None runs them without one.
+        names: The names of the two, which differ.
+        program: The command of the applications.
+        patience: Seconds after which an application that is silent counts as hanging.
+
+    Returns:
+        When each posted and ended.
+
+    Raises:
+        InputError: An application fails or is silent, or the names are the same.
+    """
     if names[0] == names[1]:
         raise InputError("names", f"both applications are called {names[0]!r}; expected two names")
     with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:

@@ -43,7 +43,10 @@ class Posted(NamedTuple):
 
 
 class Process:
-    """An application of the test bed that has its task."""
+    """An application of the test bed that has its task.
+
+    `name` is its name, `process` runs it, and `errors` is the file that takes its standard error.
+    """
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
         self.name = name
@@ -58,19 +61,24 @@ class Process:
         return self.process.stdout
 
     def wait_ready(self, end: float) -> None:
-        """Wait for its first line, which must be ``ready``, until the date `end`."""
+        """Wait for its first line, which must be ``ready``, until the date `end` (monotonic); InputError if it does not
+        come.
+        """
         if (line := self._line(end)) != READY:
             raise self._died(f"wrote {short(line)} instead of {READY!r}")
 
     def post_at(self, date: float) -> None:
-        """Tell it the date at which to post."""
+        """Tell it the `date` at which to post, in seconds of the monotonic clock."""
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):  # it has died; `report` will say so
             self.process.stdin.write(f"{date!r}\n".encode())
             self.process.stdin.close()
 
     def report(self, end: float) -> Posted:
-        """Wait for its report and its end, until the date `end`."""
+        """Wait for its report and its end, until the date `end` (monotonic).
+
+        Returns when it posted and ended. Raises InputError if it fails or is silent.
+        """
         line = self._line(end)
         try:
             document = json.loads(line)
@@ -110,7 +118,14 @@ class Process:
 
 @contextmanager
 def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[str]) -> Iterator[Process]:
-    """Start an application with its task, coordinated if there is a socket, and end it with the block."""
+    """Start an application, and end it with the block.
+
+    Args:
+        bed: The test bed whose cgroup it joins.
+        task: What it writes.
+        socket: The socket of the coordinator; None runs it without one.
+        program: Its command, in which ``{nodes}`` stands for the number of nodes.
+    """
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603
@@ -144,7 +159,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def serving(policy: str, bandwidth: float, node_bandwidth: float | None = None) -> Iterator[Path]:
-    """Run a private coordinator for a link of `bandwidth` bytes/s while the block runs; gives its socket."""
+    """Run a private coordinator while the block runs; gives its socket.
+
+    Args:
+        policy: The name of the policy.
+        bandwidth: Of the link, in bytes/s.
+        node_bandwidth: Of one node, in bytes/s; None leaves it open.
+
+    Raises:
+        InputError: It did not start.
+    """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         socket = Path(folder) / "socket"
         rates = {"bandwidth": bandwidth, "node-bandwidth": node_bandwidth}

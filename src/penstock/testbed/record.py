@@ -44,34 +44,34 @@ class BedRecord:
     complete: bool = False
 
     def begun(self, step: str) -> BedRecord:
-        """The record with one more step started."""
+        """The record with one more `step` started."""
         return replace(self, steps=(*self.steps, step))
 
 
 def path_of(folder: Path, directory: Path) -> Path:
-    """The file of the test bed at a directory."""
+    """The file in the `folder` of records for the test bed at a `directory`."""
     return folder / f"{hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]}.json"
 
 
 def write(folder: Path, state: BedRecord) -> None:
-    """Replace the record of a test bed atomically."""
+    """Replace the record of a test bed atomically: `state`, in the `folder` of records."""
     with replacing(path_of(folder, Path(state.directory))) as temporary:
         temporary.write_text(json.dumps(asdict(state), indent=1) + "\n")
 
 
 def read(folder: Path, directory: Path) -> BedRecord | None:
-    """The test bed at a directory, if there is one."""
+    """The test bed at a `directory` by the `folder` of records, or None; InputError if its record cannot be read."""
     return _read(path_of(folder, directory))
 
 
 def read_all(folder: Path) -> list[BedRecord]:
-    """All test beds."""
+    """All test beds of a `folder` of records."""
     found = (_read(path) for path in sorted(folder.glob("[0-9a-f]*.json")))
     return [state for state in found if state is not None]
 
 
 def forget(folder: Path, state: BedRecord) -> None:
-    """Remove the file, and the folder if nothing is left in it."""
+    """Remove the record `state` from the `folder`, and the folder if nothing is left in it."""
     path_of(folder, Path(state.directory)).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
@@ -89,7 +89,7 @@ def _read(path: Path) -> BedRecord | None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Lock the folder while the block runs. The folder is made if it is missing and removed if it is empty at the end."""
+    """Lock the `folder` while the block runs. It is made if it is missing, and removed if it is empty at the end."""
     descriptor = _lock(folder)
     try:
         yield

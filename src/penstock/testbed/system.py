@@ -21,7 +21,7 @@ TIMEOUT_SECONDS: Final = 120.0
 
 
 def run(command: Sequence[str]) -> str:
-    """Run a command to its end and return its output; InputError if it fails."""
+    """Run a `command` to its end and return its output; InputError if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -70,7 +70,7 @@ def _unescaped(text: str) -> str:
 
 
 def loops_of(image: Path) -> list[Loop]:
-    """The loop devices whose backing file is the image."""
+    """The loop devices whose backing file is the `image`."""
     found = []
     for file in sorted(BLOCK.glob("loop*/loop/backing_file")):
         try:
@@ -87,13 +87,13 @@ def blkio_root() -> Path | None:
 
 
 def device_of(path: Path) -> str:
-    """The numbers of the device that has this file or folder."""
+    """The numbers of the device that has this file or folder (`path`), such as "7:0"."""
     number = path.stat().st_dev
     return f"{os.major(number)}:{os.minor(number)}"
 
 
 def members(group: Path) -> list[int]:
-    """The processes in a cgroup; none if it does not exist."""
+    """The processes in a cgroup, by the folder of the `group`; none if it does not exist."""
     try:
         return [int(line) for line in (group / MEMBERS).read_text().split()]
     except FileNotFoundError:

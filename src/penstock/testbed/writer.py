@@ -59,7 +59,7 @@ __getattr__ = old_names(__name__, Task="WriterTask")
 
 
 class Striped:
-    """A file that `nodes` threads write in parallel, each its part of the data."""
+    """A file that threads write in parallel, each its part of the data; `task` says how many, and how fast."""
 
     def __init__(self, task: WriterTask) -> None:
         self._descriptor = os.open(task.file, os.O_WRONLY | os.O_CREAT | os.O_DIRECT, 0o600)
@@ -79,7 +79,7 @@ class Striped:
         os.close(self._descriptor)
 
     def write(self, data: memoryview) -> int:
-        """Write all of the data, which is complete pages."""
+        """Write all of the `data`, which is complete pages; returns how many bytes."""
         part = -(-len(data) // (PAGE * len(self._pacers))) * PAGE
         parts = [data[first : first + part] for first in range(0, len(data), part)]
         offsets = range(self._at, self._at + len(data), part)
@@ -100,7 +100,9 @@ class Striped:
 
 
 def perform(task: WriterTask) -> dict[str, Any]:
-    """Get ready, wait for the date, write; the dates of posting and of the end."""
+    """Get ready, wait for the date, write what the `task` says; returns the dates of posting and of the end as JSON has
+    them.
+    """
     buffer = memoryview(mmap.mmap(-1, task.volume // task.rounds))
     with Striped(task) as file, Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, patience=PATIENCE) as job:
         _wait_for_coordinator(job)

@@ -17,7 +17,10 @@ SYNTHETIC: Final = "W "
 
 
 def claims(values: Values) -> list[Verdict]:
-    """P1 to P4."""
+    """Judge P1 to P4.
+
+    `values` are those of `penstock.papers.beyond.experiments.by_setting`. Returns the four verdicts.
+    """
     synthetic = {name: value for name, value in values.items() if name.startswith(SYNTHETIC)}
     apex = {name: value for name, value in values.items() if not name.startswith(SYNTHETIC)}
     best = "no policy of the paper has a higher mean of minimum yields (paired, 95 %)"

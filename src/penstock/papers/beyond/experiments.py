@@ -65,7 +65,10 @@ SCALES: Final[Mapping[str, BeyondScale]] = {
 
 
 def campaign(scale: BeyondScale) -> Campaign:
-    """Every policy and the bound on every setting."""
+    """Every policy and the bound on every setting.
+
+    `scale` says how many instances of each setting are run.
+    """
     cells = []
     for kind, parameters in SETTINGS.values():
         seeds = range(FIRST_SEED, FIRST_SEED + (scale.traces if kind == "synthetic" else scale.schedules))
@@ -88,7 +91,7 @@ class Mean:
 
     @classmethod
     def of(cls, sample: Floats) -> Mean:
-        """Of a sample of independent values."""
+        """The mean of a `sample` of independent values, with its margin; not a number where there are too few values."""
         if len(sample) < 2:
             return cls(float(sample.mean()) if len(sample) else math.nan, math.nan)
         return cls(float(sample.mean()), 1.96 * float(sample.std(ddof=1)) / math.sqrt(len(sample)))
@@ -100,6 +103,8 @@ class Mean:
 def by_setting(results: Results) -> dict[str, dict[str, dict[str, Floats]]]:
     """Setting → policy → objective → the value of each instance: a trace, or the mean over the windows of a schedule, which
     are not independent of each other.
+
+    `results` are the rows of `campaign`.
     """
     return {
         name: {policy: _values(results, _told_apart(kind, parameters), policy) for policy in POLICIES}
@@ -123,7 +128,10 @@ def _told_apart(kind: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(values: Values) -> str:
-    """All means as Markdown, one table a setting: min-yield, efficiency, and how far they are from the bound."""
+    """All means as Markdown, one table per setting: min-yield, efficiency, and how far they are from the bound.
+
+    `values` are those of `by_setting`.
+    """
     parts = []
     for setting, policies in values.items():
         count = len(policies[BOUND]["min_yield"])

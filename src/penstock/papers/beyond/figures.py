@@ -26,17 +26,25 @@ BELOW: Final = 0.85
 def fronts(values: Values) -> Figure:
     """Synthetic traces at W_GOAL 0.5 to 1.1: minimum yield against efficiency, means with 95 % confidence intervals; lines
     join one policy with its parameter from fair to efficient; the dashed line is the upper bound for any schedule.
+
+    `values` are those of `by_setting`.
     """
     return _panels(values, [name for name in values if name.startswith("W ") and "," not in name], columns=3)
 
 
 def other_fronts(values: Values) -> Figure:
-    """The same where applications cannot fill the link, have different sizes, or windows are short."""
+    """The same where applications cannot fill the link, have different sizes, or windows are short.
+
+    `values` are those of `by_setting`.
+    """
     return _panels(values, [name for name in values if name.startswith("W ") and "," in name], columns=3)
 
 
 def apex_fronts(values: Values) -> Figure:
-    """The same on the APEX windows, on Cielo and machines of 2, 5 and 10 times its nodes; an instance is a schedule."""
+    """The same on the APEX windows, on Cielo and machines of 2, 5 and 10 times its nodes; an instance is a schedule.
+
+    `values` are those of `by_setting`.
+    """
     return _panels(values, [name for name in values if not name.startswith("W ")], columns=4)
 
 

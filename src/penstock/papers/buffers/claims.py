@@ -24,7 +24,10 @@ LOWEST: Final = 0.01
 
 
 def b1(rows: BufferRows) -> Verdict:
-    """B1: the plans keep all constraints, and carried out they give a stretch of 1."""
+    """B1: the plans keep all constraints, and carried out they give a stretch of 1.
+
+    `rows` are those of the experiment "sets".
+    """
     checks = []
     for mode in (STATIC, DYNAMIC):
         plans = [row["plans"][mode] for row in rows.rows.values()]
@@ -45,7 +48,10 @@ def b1(rows: BufferRows) -> Verdict:
 
 
 def b2(rows: BufferRows) -> Verdict:
-    """B2 (Table 2)."""
+    """B2 (Table 2).
+
+    `rows` are those of the experiment "sets".
+    """
     low, high = PRINTED_RATIOS
     checks = []
     for words, options in (
@@ -70,7 +76,10 @@ def b2(rows: BufferRows) -> Verdict:
 
 
 def b3(rows: BufferRows) -> Verdict:
-    """B3 (Figure 8)."""
+    """B3 (Figure 8).
+
+    `rows` are those of the experiment "sets".
+    """
     checks = []
     for words, capped in (("", False), (", capped speeds", True)):
         cells = [(load, mtbf) for load in LOADS for mtbf in MTBF if len(rows.chosen(load, mtbf, capped=capped))]
@@ -106,7 +115,10 @@ def b3(rows: BufferRows) -> Verdict:
 
 
 def b4(instances: int) -> Verdict:
-    """B4 (Section 5)."""
+    """B4 (Section 5).
+
+    `instances` is the number of random instances of each kind.
+    """
     random = np.random.default_rng(4)
     kinds = {"writes only": ("write",), "reads only": ("read",), "B ≥ B_r + B_w": ("read", "write")}
     checks = []
@@ -138,7 +150,10 @@ def b4(instances: int) -> Verdict:
 
 
 def b5(instances: int) -> Verdict:
-    """B5 (Theorem 1)."""
+    """B5 (Theorem 1).
+
+    `instances` is the number of random instances for each kind of buffer.
+    """
     random = np.random.default_rng(5)
     checks = []
     for mode in (STATIC, DYNAMIC):
@@ -165,7 +180,10 @@ def b5(instances: int) -> Verdict:
 
 
 def b6(instances: int) -> Verdict:
-    """B6 (Theorem 2)."""
+    """B6 (Theorem 2).
+
+    `instances` is the number of random instances.
+    """
     random = np.random.default_rng(6)
     agree, splittable = 0, 0
     for _ in range(instances):

@@ -65,7 +65,10 @@ SCALES: Final[Mapping[str, BuffersScale]] = {
 
 
 def sets(scale: BuffersScale) -> Experiment[LanlTrial]:
-    """Table 2 and Figure 8."""
+    """Table 2 and Figure 8.
+
+    `scale` says how many sets of applications are drawn for each load and MTBF.
+    """
     plain = [
         LanlTrial(load, mtbf, seed, scale.applications) for load in LOADS for mtbf in MTBF for seed in range(scale.sets)
     ]
@@ -85,7 +88,10 @@ def sets(scale: BuffersScale) -> Experiment[LanlTrial]:
 
 
 def measure(trial: LanlTrial) -> dict[str, Any]:
-    """Both buffers of the set, their plans checked and carried out, and fair sharing with buffers of all sizes."""
+    """Both buffers of the set, their plans checked and carried out, and fair sharing with buffers of all sizes.
+
+    `trial` says which set. Returns the row: the load, the two plans, and the measures of fair sharing for each size.
+    """
     drawn = lanl(Lanl(trial.load, trial.mtbf, trial.applications, trial.walltimes), trial.seed)
     plans = {mode: size(drawn.workload, mode, capped=trial.capped) for mode in (STATIC, DYNAMIC)}
     parts = parts_of(plans[STATIC])
@@ -126,19 +132,33 @@ class BufferRows:
     rows: Mapping[LanlTrial, Mapping[str, Any]]
 
     def chosen(self, load: float, mtbf: float, *, walltimes: str = PRINTED, capped: bool = False) -> list[Mapping[str, Any]]:
-        """The rows of all sets with this load and MTBF."""
+        """The rows of all sets with this load and MTBF.
+
+        Args:
+            load: The part of the bandwidth that the set needs, 0 to 1.
+            mtbf: Mean time between failures of a node, in years.
+            walltimes: "printed" or "apex", as in `LanlTrial`.
+            capped: Whether b_k is min(b_k, B).
+        """
         wanted = (load, mtbf, walltimes, capped)
         return [row for trial, row in self.rows.items() if (trial.load, trial.mtbf, trial.walltimes, trial.capped) == wanted]
 
     def ratios(self, load: float, mtbf: float, **options: Any) -> Floats:
-        """Static over dynamic size of each set."""
+        """Static over dynamic size of each set.
+
+        `load`, `mtbf` (years) and `options` choose the sets as in `chosen`.
+        """
         rows = self.chosen(load, mtbf, **options)
         return np.array([row["plans"][STATIC]["size"] / row["plans"][DYNAMIC]["size"] for row in rows])
 
     def stretches(
         self, load: float, mtbf: float, factor: float, *, mode: str = STATIC, measure: str = "max_stretch", **options: Any
     ) -> Floats:
-        """A stretch of each set under fair sharing with a buffer of `factor` times its smallest one."""
+        """A stretch of each set under fair sharing with a buffer of `factor` times its smallest one.
+
+        `mode` is static or dynamic, and `measure` max_stretch or mean_stretch. `load`, `mtbf` (years) and `options` choose
+        the sets as in `chosen`.
+        """
         return np.array(
             [
                 one[measure]
@@ -150,7 +170,7 @@ class BufferRows:
 
 
 def mean_and_error(values: Floats) -> tuple[float, float]:
-    """The mean and its standard error; not numbers where there are too few values."""
+    """The mean of `values` and its standard error; not numbers where there are too few values."""
     mean = float(values.mean()) if len(values) > 0 else float("nan")
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
     return mean, error

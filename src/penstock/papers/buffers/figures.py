@@ -38,7 +38,10 @@ SHARE: Final = 45.0
 
 
 def table_2(rows: BufferRows, walltimes: str = PRINTED, *, capped: bool = False) -> str:
-    """Table 2 as Markdown: ours with standard errors, the paper's in brackets."""
+    """Table 2 as Markdown: ours with standard errors, the paper's in brackets.
+
+    `rows` are those of the experiment "sets". `walltimes` and `capped` choose the sets as in `BufferRows.chosen`.
+    """
     lines = ["| load | " + " | ".join(f"{mtbf:g} y" for mtbf in MTBF) + " |", "|---" * (len(MTBF) + 1) + "|"]
     for load in LOADS:
         cells = []
@@ -51,7 +54,10 @@ def table_2(rows: BufferRows, walltimes: str = PRINTED, *, capped: bool = False)
 
 
 def figure_table_2(rows: BufferRows) -> Figure:
-    """Table 2: static over dynamic size for each load and MTBF; bars ours with standard errors, crosses the paper's."""
+    """Table 2: static over dynamic size for each load and MTBF; bars ours with standard errors, crosses the paper's.
+
+    `rows` are those of the experiment "sets".
+    """
     figure, axes = panels(1, len(LOADS), share_y=True)
     for panel, load in zip(axes, LOADS, strict=True):
         found = [mean_and_error(rows.ratios(load, mtbf)) for mtbf in MTBF]
@@ -105,7 +111,10 @@ def figure_7() -> Figure:
 
 
 def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
-    """Figure 8: largest (top) and mean (bottom) stretch of fair sharing with the plan's partition, by size over S_OPT."""
+    """Figure 8: largest (top) and mean (bottom) stretch of fair sharing with the plan's partition, by size over S_OPT.
+
+    `rows` are those of the experiment "sets". `capped` chooses the sets whose speeds are min(b_k, B).
+    """
     figure, axes = panels(2, len(LOADS))
     for row, measure in enumerate(("max_stretch", "mean_stretch")):
         for column, load in enumerate(LOADS):

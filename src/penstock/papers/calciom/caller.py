@@ -18,7 +18,14 @@ ROUND_BYTES = 1_000_000
 
 
 def main(address: str, name: str, rounds: int, seconds: float) -> None:
-    """Make the calls."""
+    """Make the calls, and print what happened as JSON.
+
+    Args:
+        address: The socket of the coordinator.
+        name: The name of the application.
+        rounds: Rounds of the operation.
+        seconds: How long each round accesses the store.
+    """
     accesses, denied = [], 0
     with Job(name, address=Path(address), patience=20.0) as job:
         sys.stdout.write("ready\n")

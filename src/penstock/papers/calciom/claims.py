@@ -49,7 +49,10 @@ def _in_turn(pair: Pair, dt: float, *, interrupting: bool) -> Times:
 
 
 def c1(scale: CalciomScale) -> Verdict:
-    """C1 (§II.C, Figures 2, 6, 7, 9, 10)."""
+    """C1 (§II.C, Figures 2, 6, 7, 9, 10).
+
+    `scale` says how many values of dt are run.
+    """
     pairs = {"equal": equal(), "24 of 768": split(744, 24), "one file of five": files(), "with room": small()}
     checks = []
     for name, pair in pairs.items():
@@ -80,7 +83,10 @@ def _bends(x: Floats, y: Floats) -> int:
 
 
 def c2(scale: CalciomScale) -> Verdict:
-    """C2 (§IV.B, §IV.C, Figures 6 and 9)."""
+    """C2 (§IV.B, §IV.C, Figures 6 and 9).
+
+    `scale` says how many values of dt are run.
+    """
     pair = split(744, 24)
     dts = range_of(pair, scale, after=True)
     graph = delta_graph(pair, dts, ["interfering", "serializing", "interrupting"])
@@ -117,7 +123,10 @@ def c2(scale: CalciomScale) -> Verdict:
 
 
 def c3(scale: CalciomScale) -> Verdict:
-    """C3 (§IV.B, §IV.C, Figures 7 (a) and 9)."""
+    """C3 (§IV.B, §IV.C, Figures 7 (a) and 9).
+
+    `scale` says how many values of dt are run.
+    """
     pair = large()
     dts = [dt for dt in range_of(pair, scale, after=True)[1:] if dt < pair.alone().a]
     times = delta_graph(pair, dts, ["interfering", "serializing", "interrupting"]).times
@@ -143,7 +152,10 @@ def c3(scale: CalciomScale) -> Verdict:
 
 
 def c4(scale: CalciomScale) -> Verdict:
-    """C4 (§IV.D, Figure 11)."""
+    """C4 (§IV.D, Figure 11).
+
+    `scale` says how many values of dt and how many random pairs are run.
+    """
     pair = files()
     alone = pair.alone()
     threshold = alone.a - alone.b
@@ -196,7 +208,10 @@ def _random_pairs(count: int) -> Iterator[tuple[Pair, float]]:
 
 
 def c5(scale: CalciomScale) -> Verdict:
-    """C5 (§IV.C, Figure 10)."""
+    """C5 (§IV.C, Figure 10).
+
+    `scale` says how many values of dt are run.
+    """
     fine, coarse = files(), files(FILES)
     alone = fine.alone()
     dts = np.linspace(0.0, alone.a, FILES * scale.points + 2)[1:-1]
@@ -222,7 +237,10 @@ def c5(scale: CalciomScale) -> Verdict:
 
 
 def c6(traces: Mapping[str, Floats]) -> Verdict:
-    """C6 (§II.B, Figure 1); the traces are P(X = n) by name."""
+    """C6 (§II.B, Figure 1).
+
+    `traces` are P(X = n), the part of the time that n jobs run at once, by the name of the trace.
+    """
     intrepid = next((name for name in traces if name.startswith(INTREPID)), None)
     jobs = math.log(1.0 - PRINTED) / math.log(1.0 - SHARE)
     measured = f"not measured: its trace is not at hand; {jobs:.1f} concurrent jobs give that"
@@ -254,7 +272,10 @@ def _drawn() -> ClaimCheck:
 
 
 def crowds(count: int, caps: tuple[float, float]) -> Iterator[Workload]:
-    """Sets of six applications of any size that write once, within a time in which the link carries less than they write."""
+    """Sets of six applications of any size that write once, within a time in which the link carries less than they write.
+
+    `count` is the number of sets. `caps` are the least and the largest part of the link that one application can use.
+    """
     random = np.random.default_rng(7)
     for _ in range(count):
         members = [
@@ -271,7 +292,10 @@ def crowds(count: int, caps: tuple[float, float]) -> Iterator[Workload]:
 
 
 def metrics_of(workload: Workload, policy: str) -> Floats:
-    """The metrics of the machine under a policy, in the order of METRICS."""
+    """The metrics of the machine under a policy, in the order of METRICS.
+
+    The `workload` runs to its end under `policy`.
+    """
     members = workload.applications
     ends = [application.end for application in simulate(workload, policy).applications]
     times = np.array(ends, np.float64) - [member.release for member in members]
@@ -281,7 +305,10 @@ def metrics_of(workload: Workload, policy: str) -> Floats:
 
 
 def many(scale: CalciomScale) -> Verdict:
-    """More than two applications."""
+    """More than two applications.
+
+    `scale` says how many sets are run.
+    """
     checks = []
     for kind, caps in KINDS.items():
         sets = list(crowds(scale.pairs, caps))

@@ -53,38 +53,42 @@ SCALES: Final[Mapping[str, CalciomScale]] = {
 
 
 def equal() -> Pair:
-    """Figure 2: 336 processes each, 16 MB a process."""
+    """Figure 2: 336 processes each, 16 MB per process."""
     writer = Writer(336 * 16 * MB, 336)
     return Pair(writer, writer, BANDWIDTH)
 
 
 def split(a: int, b: int, volume: float = 8 * MB) -> Pair:
-    """Figures 4, 6 and 9: two applications on Grid'5000 with these numbers of processes, each with the same volume."""
+    """Figures 4, 6 and 9: two applications on Grid'5000, of `a` and of `b` processes, with `volume` bytes per process."""
     return Pair(Writer(a * volume, a), Writer(b * volume, b), BANDWIDTH, PROCESS * BANDWIDTH)
 
 
 def large() -> Pair:
-    """Figure 7 (a): 2,048 cores each, 32 MB a process."""
+    """Figure 7 (a): 2,048 cores each, 32 MB per process."""
     writer = Writer(2048 * 32 * MB, 2048)
     return Pair(writer, writer, BANDWIDTH)
 
 
 def small() -> Pair:
-    """Figures 7 (b) and 12: 1,024 cores each, 32 MB a process, which do not fill the file system."""
+    """Figures 7 (b) and 12: 1,024 cores each, 32 MB per process, which do not fill the file system."""
     writer = Writer(1024 * 32 * MB, 1024, bandwidth=SMALL_CAP * BANDWIDTH)
     return Pair(writer, writer, BANDWIDTH)
 
 
 def files(rounds: int | None = None) -> Pair:
-    """Figures 10 and 11: 2,048 cores each; A writes four files of 4 MB a process, in so many rounds, and B one,
-    which then is a round.
+    """Figures 10 and 11: 2,048 cores each; A writes four files of 4 MB per process, and B one.
+
+    A writes in so many `rounds`, and B in one; with None both can be interrupted at any time.
     """
     size = 2048 * 4 * MB
     return Pair(Writer(FILES * size, 2048, rounds), Writer(size, 2048, None if rounds is None else 1), BANDWIDTH)
 
 
 def range_of(pair: Pair, scale: CalciomScale, *, after: bool = False) -> list[float]:
-    """Dates dt over which the two meet and a little beyond; only those `after` A's posting if so wanted."""
+    """Dates dt, in seconds, over which the two meet and a little beyond.
+
+    `pair` are the two, `scale` says how many dates, and `after` asks only for those after A's posting.
+    """
     alone = pair.alone()
     begin = 0.0 if after else -1.25 * alone.b
     return [float(dt) for dt in np.linspace(begin, 1.25 * alone.a, scale.points)]
@@ -100,7 +104,10 @@ class Collective:
     seconds: float = 2048 * 16 * MB / BANDWIDTH / (1.0 - COMMUNICATION)
 
     def application(self, name: str, release: float) -> Application:
-        """Communication is work between the writes of an operation."""
+        """An application that begins at `release`, in seconds; communication is work between the writes of an operation.
+
+        `name` is its name.
+        """
         one = [
             ("work", COMMUNICATION * self.seconds / ROUNDS),
             ("write", (1.0 - COMMUNICATION) * self.seconds * BANDWIDTH / ROUNDS),
@@ -108,13 +115,19 @@ class Collective:
         return Application.of(name, one * ROUNDS, nodes=2048, release=release)
 
     def interfering(self, dt: float) -> tuple[Times, Times]:
-        """Seconds of I/O of A and B, and of these the seconds of writing."""
+        """Seconds of I/O of A and B, and of these the seconds of writing.
+
+        B begins `dt` seconds after A.
+        """
         members = (self.application("A", 0.0), self.application("B", dt))
         done = simulate(Workload(Platform(BANDWIDTH), members), "interfering").applications
         times = [float(one.end or 0.0) - member.release for one, member in zip(done, members, strict=True)]
         return Times(*times), Times(*(one.waiting + one.transferring for one in done))
 
     def serializing(self, dt: float) -> Times:
-        """Seconds of I/O if whoever comes second waits for the other's whole operation, communication included."""
+        """Seconds of I/O if whoever comes second waits for the other's whole operation, communication included.
+
+        B begins `dt` seconds after A.
+        """
         second = self.seconds + max(0.0, self.seconds - abs(dt))
         return Times(second, self.seconds) if dt < 0.0 else Times(self.seconds, second)

@@ -35,7 +35,10 @@ SMALL_SIZES: Final = (8, 16, 32, 64, 128, 336)
 
 
 def figure_1(traces: Mapping[str, Floats]) -> Figure:
-    """Figure 1 (b): part of the time that so many jobs run at once, and with E(µ) = 5 % the chance that one does I/O."""
+    """Figure 1 (b): part of the time that so many jobs run at once, and with E(µ) = 5 % the chance that one does I/O.
+
+    `traces` are P(X = n), the part of the time that n jobs run at once, by the name of the trace.
+    """
     figure, (panel,) = panels(1, 1)
     for (name, chances), colour in zip(traces.items(), COLOURS, strict=False):
         label = f"{name}: {someone_in_io(chances, SHARE):.0%}"
@@ -48,6 +51,8 @@ def figure_1(traces: Mapping[str, Floats]) -> Figure:
 def figure_2(scale: CalciomScale) -> Figure:
     """Figure 2: I/O time (left) and interference factor of two equal applications that interfere; dots: proportional sharing
     by hand.
+
+    `scale` says how many values of dt are drawn.
     """
     pair = equal()
     figure, axes = panels(1, 2)
@@ -61,7 +66,10 @@ def figure_2(scale: CalciomScale) -> Figure:
 
 
 def figure_4(scale: CalciomScale) -> Figure:
-    """Figure 4: bandwidth of B, of 8 to 336 processes, alone and beside A of 336, both writing from the same moment."""
+    """Figure 4: bandwidth of B, of 8 to 336 processes, alone and beside A of 336, both writing from the same moment.
+
+    `scale` is not used: the figure has no dt.
+    """
     del scale
     figure, (panel,) = panels(1, 1)
     pairs = [split(336, cores) for cores in SMALL_SIZES]
@@ -76,7 +84,10 @@ def figure_4(scale: CalciomScale) -> Figure:
 
 
 def figure_5(scale: CalciomScale) -> Figure:
-    """Figure 5: rates over time of A (solid) and B (dashed) that interfere, are serialized, or of which B interrupts A."""
+    """Figure 5: rates over time of A (solid) and B (dashed) that interfere, are serialized, or of which B interrupts A.
+
+    `scale` is not used: the figure has no dt.
+    """
     del scale
     pair = equal()
     figure, axes = panels(1, 3, share_y=True)
@@ -95,7 +106,10 @@ def figure_5(scale: CalciomScale) -> Figure:
 
 
 def figure_6(scale: CalciomScale) -> Figure:
-    """Figure 6: interference factors of A (left) and B, of 768 processes in all, that interfere; a colour for each split."""
+    """Figure 6: interference factors of A (left) and B, of 768 processes in all, that interfere; a colour for each split.
+
+    `scale` says how many values of dt are drawn.
+    """
     figure, axes = panels(1, 2)
     for (a, b), colour in zip(SPLITS, COLOURS, strict=False):
         pair = split(a, b)
@@ -110,6 +124,8 @@ def figure_6(scale: CalciomScale) -> Figure:
 def figure_7(scale: CalciomScale) -> Figure:
     """Figure 7: I/O times of two applications that fill the file system (left) or leave room (right), interfering and
     serialized.
+
+    `scale` says how many values of dt are drawn.
     """
     figure, axes = panels(1, 2)
     for panel, (title, pair) in zip(axes, {"2 × 2048 cores": large(), "2 × 1024 cores": small()}.items(), strict=True):
@@ -123,6 +139,8 @@ def figure_7(scale: CalciomScale) -> Figure:
 def figure_8(scale: CalciomScale) -> Figure:
     """Figure 8: rounds of communication and writing; I/O times interfering and serialized (left), and what interference does
     to the parts of A's operation (right).
+
+    `scale` says how many values of dt are drawn.
     """
     both = Collective()
     dts = np.linspace(-1.25 * both.seconds, 1.25 * both.seconds, scale.points)
@@ -143,7 +161,10 @@ def figure_8(scale: CalciomScale) -> Figure:
 
 
 def figure_9(scale: CalciomScale) -> Figure:
-    """Figure 9: interference factors of A (top) and B, of 768 processes in all, for each split and strategy."""
+    """Figure 9: interference factors of A (top) and B, of 768 processes in all, for each split and strategy.
+
+    `scale` says how many values of dt are drawn.
+    """
     figure, axes = panels(2, len(SPLITS))
     for column, (a, b) in enumerate(SPLITS):
         pair = split(a, b)
@@ -159,7 +180,10 @@ def figure_9(scale: CalciomScale) -> Figure:
 
 
 def figure_10(scale: CalciomScale) -> Figure:
-    """Figure 10: interference factors of A, four files, and B, one; interruptions between rounds or between files."""
+    """Figure 10: interference factors of A, four files, and B, one; interruptions between rounds or between files.
+
+    `scale` says how many values of dt are drawn.
+    """
     graph = _files(scale)
     figure, axes = panels(1, 2)
     for panel, member in zip(axes, "AB", strict=True):
@@ -181,6 +205,8 @@ def _files(scale: CalciomScale) -> Delta:
 def figure_11(scale: CalciomScale) -> Figure:
     """Figure 11: CPU seconds wasted in I/O, for each core, when the two of Figure 10 interfere and when they are
     coordinated.
+
+    `scale` says how many values of dt are drawn.
     """
     figure, (panel,) = panels(1, 1)
     for label, pair, strategy, line in (
@@ -199,6 +225,8 @@ def figure_11(scale: CalciomScale) -> Figure:
 def figure_12(scale: CalciomScale) -> Figure:
     """Figure 12: sum of the I/O times of two applications that leave room, interfering, serialized, and with the second
     delayed by a quarter, a half or three quarters of what serializing delays it.
+
+    `scale` says how many values of dt are drawn.
     """
     pair = small()
     dts = range_of(pair, scale, after=True)
@@ -215,7 +243,10 @@ def figure_12(scale: CalciomScale) -> Figure:
 
 
 def delayed(pair: Pair, dt: float, delay: float) -> tuple[float, float]:
-    """Seconds of I/O of A and B if B begins so much later than it could, and then interferes."""
+    """Seconds of I/O of A and B if B begins later than it could, and then interferes.
+
+    `pair` are the two, `dt` is the time in seconds from A's posting to B's, and `delay` how many seconds later B begins.
+    """
     a, b = pair.io_times("interfering", dt + delay)
     return a, b + delay
 

@@ -60,7 +60,10 @@ class Calls:
 
 
 def c7() -> Verdict:
-    """C7 (§III.C): serializing never lets two applications in together; interrupting lets the newcomer in first."""
+    """C7 (§III.C): serializing never lets two applications in together; interrupting lets the newcomer in first.
+
+    Returns the verdict. Raises `NotStartedError` if an application or the coordinator does not start.
+    """
     first, second = _meet("serializing")
     serial = ClaimCheck(
         "serializing: the second is let in when the first has completed, and Check says no before that",
@@ -136,7 +139,7 @@ def _calls(caller: subprocess.Popen[str]) -> Calls:
 
 
 def pairs(bed: Bed) -> dict[str, Pair]:
-    """The pairs by the figures they are of."""
+    """The pairs by the figures they are of, with volumes that fit the test `bed`."""
     volume = BED_SECONDS * bed.bandwidth
     equal = Writer(volume, 1, BED_ROUNDS)
     of_a_file = volume / FILES
@@ -148,7 +151,16 @@ def pairs(bed: Bed) -> dict[str, Pair]:
 
 
 def measured(bed: Bed, scale: CalciomScale, say: Callable[[str], None]) -> dict[str, LiveDelta]:
-    """All pairs under all strategies, live, at the dates of the scale."""
+    """All pairs under all strategies, live, at the dates of the scale.
+
+    Args:
+        bed: The test bed, which is up.
+        scale: Says how many values of dt.
+        say: Is told what comes next.
+
+    Returns:
+        What was measured and simulated, by the figures.
+    """
     found = {}
     for name, pair in pairs(bed).items():
         fit = fitting(pair, bed)
@@ -161,6 +173,8 @@ def measured(bed: Bed, scale: CalciomScale, say: Callable[[str], None]) -> dict[
 def live_figure(found: dict[str, LiveDelta]) -> Figure:
     """I/O times of A (solid) and B (dashed) by dt on a test bed: lines are simulated, marks are live, crosses without a
     coordinator.
+
+    `found` are the live runs of `measured`.
     """
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(12.0, 3.8), layout="constrained")
@@ -175,7 +189,10 @@ def live_figure(found: dict[str, LiveDelta]) -> Figure:
 
 
 def as_simulated(found: dict[str, LiveDelta]) -> Verdict:
-    """Ours: live applications do what the simulation says."""
+    """Ours: live applications do what the simulation says.
+
+    `found` are the live runs of `measured`.
+    """
     checks = []
     for name, live in found.items():
         for strategy, mean in live.means.items():

@@ -61,7 +61,7 @@ def _periodic(random: np.random.Generator, counts: list[int]) -> Jobs:
 
 
 def d1(instances: int) -> Verdict:
-    """D1: one operation each."""
+    """D1: one operation each, on so many random `instances`."""
     random = np.random.default_rng(1)
     worst = 0.0
     for _ in range(instances):
@@ -76,7 +76,7 @@ def d1(instances: int) -> Verdict:
 
 
 def d2(instances: int) -> Verdict:
-    """D2: Theorem 2 and the closed form."""
+    """D2: Theorem 2 and the closed form, on so many random `instances`."""
     random = np.random.default_rng(2)
     excess, apart = 0.0, 0.0
     for _ in range(instances):
@@ -106,7 +106,7 @@ def d2(instances: int) -> Verdict:
 
 
 def d3(instances: int) -> Verdict:
-    """D3: Theorem 3."""
+    """D3: Theorem 3, on so many random `instances`."""
     random = np.random.default_rng(3)
     worst = 0.0
     for _ in range(instances):
@@ -130,7 +130,7 @@ def d3(instances: int) -> Verdict:
 
 
 def d4(instances: int) -> Verdict:
-    """D4: Theorem 4."""
+    """D4: Theorem 4, on so many random `instances`."""
     random = np.random.default_rng(4)
     worst = 0.0
     for _ in range(instances):
@@ -159,7 +159,7 @@ def _by_weight(results: Results, policies: Sequence[str], low: float, high: floa
 
 
 def d5(general: Results) -> Verdict:
-    """D5 (Figure II.4)."""
+    """D5 (Figure II.4), from the results of the campaign `general`."""
     small = _by_weight(general, (*LIST, *PERIODIC), 0.0, SMALL_WEIGHT)
     large = _by_weight(general, (*LIST, *PERIODIC), LARGE_WEIGHT, np.inf)
     every = _by_weight(general, LIST, SMALL_WEIGHT, np.inf)
@@ -193,7 +193,7 @@ def d5(general: Results) -> Verdict:
 
 
 def d6(general: Results) -> Verdict:
-    """D6 (Figure II.5)."""
+    """D6 (Figure II.5), from the results of the campaign `general`."""
     checks = []
     for noise in NOISES[1:]:
         plain = _by_weight(general, (*LIST, *PERIODIC), LARGE_WEIGHT, np.inf)
@@ -211,7 +211,7 @@ def d6(general: Results) -> Verdict:
 
 
 def d7(machine_learning: Results) -> Verdict:
-    """D7 (Figure II.6)."""
+    """D7 (Figure II.6), from the results of the campaign `machine_learning`."""
     checks = []
     for policy, most, what in (("fifo", 1.10, "at most 10 %"), (BEST_EFFORT, 1.60, "at most 60 %")):
         weight, ratio = relative(machine_learning, policy, OPTIMAL, noise=0.0)
@@ -235,7 +235,9 @@ def d7(machine_learning: Results) -> Verdict:
 
 
 def d8(jacobi: Results) -> Verdict:
-    """D8 (Figures III.4 to III.6): orderings only, for the thesis ran on a real machine."""
+    """D8 (Figures III.4 to III.6), from the results of the campaign `jacobi`: orderings only, for the thesis ran on a real
+    machine.
+    """
     largest = {policy: float(stretches(jacobi, policy)[1][-1].max()) for policy in EIGHT}
     worst = sorted(largest, key=lambda name: largest[name])[-2:]
     better = ("stretch-oriented", "bandwidth-oriented", "shortest-io", "longest-remaining")
@@ -270,12 +272,12 @@ def _last_move(values: Floats) -> float:
 
 
 def geometric_mean(values: Floats) -> float:
-    """The mean for ratios."""
+    """The mean for ratios: the geometric mean of positive `values`."""
     return float(np.exp(np.log(values).mean()))
 
 
 def d9(rows: Rows) -> Verdict:
-    """D9 (Figures III.8 to III.12)."""
+    """D9 (Figures III.8 to III.12), from the `rows` of the experiment "packs"."""
     _, makespan = ratios(rows, "S = 1", "makespan")
     _, between = ratios(rows, "S = I/O load", "makespan")
     _, stretch = ratios(rows, "S = 1", "pack_stretch")
@@ -319,7 +321,7 @@ def d9(rows: Rows) -> Verdict:
 
 
 def d10(rows: Rows) -> Verdict:
-    """D10 (Figure III.13)."""
+    """D10 (Figure III.13), from the `rows` of the experiment "io-nodes"."""
     means = {count: geometric_mean(ratios(rows, "S = 1", "makespan", count)[1]) for count in PRINTED}
     figures = listed([f"{count} I/O nodes" for count in means], list(means.values()), ".3f")
     return Verdict(
@@ -345,7 +347,7 @@ def _mean_of(rows: Rows, family: str, mapping: str, measure: str, low: float = 0
 
 
 def d11(rows: Rows) -> Verdict:
-    """D11 (chapter IV)."""
+    """D11 (chapter IV), from the `rows` of the experiment "mapping"."""
     loads = loads_of(rows)
     checks = []
     for family in FAMILIES:
@@ -396,7 +398,7 @@ def d11(rows: Rows) -> Verdict:
 
 
 def d12(instances: int) -> Verdict:
-    """D12: bandwidth partition (V.B)."""
+    """D12: bandwidth partition (V.B), on so many random `instances`."""
     random = np.random.default_rng(12)
     sets = [random_set(random, int(random.integers(3, 8))) for _ in range(instances)]
     gaps = np.array([contiguity_gap(applications) for applications in sets])

@@ -73,7 +73,10 @@ SCALES: Final[Mapping[str, DashScale]] = {
 
 
 def packs(scale: DashScale) -> Experiment[BatchTrial]:
-    """Figures III.8 to III.12: one I/O node."""
+    """Figures III.8 to III.12: one I/O node.
+
+    `scale` says which I/O loads, and how many batches of each.
+    """
     trials = [
         BatchTrial("packs", (("load", load),), seed, strategy, policy)
         for load in scale.loads
@@ -84,7 +87,10 @@ def packs(scale: DashScale) -> Experiment[BatchTrial]:
 
 
 def several_io_nodes(scale: DashScale) -> Experiment[BatchTrial]:
-    """Figure III.13: the same on 1, 3 and 5 I/O nodes."""
+    """Figure III.13: the same on 1, 3 and 5 I/O nodes.
+
+    `scale` says which I/O loads, and how many batches of each.
+    """
     trials = [
         BatchTrial("packs", (("load", load),), seed, strategy, io_nodes=count)
         for load in scale.loads
@@ -98,13 +104,17 @@ def several_io_nodes(scale: DashScale) -> Experiment[BatchTrial]:
 def parameter(kind: str, load: float) -> float:
     """The parameter `load` of the generator for which the I/O load α is about the wanted one.
 
-    That of Mira batches is f, the part of the time that is I/O on average, which makes α near f / (1 − f).
+    That of Mira batches is f, the part of the time that is I/O on average, which makes α near f / (1 − f). `kind` is the
+    generator, and `load` the wanted α.
     """
     return load / (1.0 + load) if kind == "mira" else load
 
 
 def mapping(scale: DashScale) -> Experiment[BatchTrial]:
-    """Figures IV.3 to IV.10: list scheduling and three kinds of packs on four families of batches."""
+    """Figures IV.3 to IV.10: list scheduling and three kinds of packs on four families of batches.
+
+    `scale` says which I/O loads, and how many batches of each.
+    """
     trials = [
         BatchTrial(
             kind,
@@ -122,7 +132,7 @@ def mapping(scale: DashScale) -> Experiment[BatchTrial]:
 
 
 def measure(trial: BatchTrial) -> dict[str, Any]:
-    """Make the batch, schedule and run it."""
+    """Make the batch of a `trial`, schedule and run it; returns its row."""
     kind = source(trial.kind)
     (workload,) = kind.make(kind.parse(dict(trial.parameters)), trial.seed)
     done = schedule(workload, trial.strategy, io_nodes=trial.io_nodes, policy=trial.policy)
@@ -159,19 +169,28 @@ THEOREM_INSTANCES: Final[Mapping[str, int]] = {"smoke": 30, "quick": 300, "paper
 
 
 def general(scale: str) -> Campaign:
-    """Figures II.4 and II.5: the general case of Table II.1 without noise and with 20 % and 50 %."""
+    """Figures II.4 and II.5: the general case of Table II.1 without noise and with 20 % and 50 %.
+
+    `scale` is smoke, quick or paper.
+    """
     policies = (BEST_EFFORT, *LIST, *PERIODIC)
     return _campaign("general", [{"case": "general", "noise": noise} for noise in NOISES], INSTANCES[scale], policies)
 
 
 def machine_learning(scale: str) -> Campaign:
-    """Figure II.6: the uniform case, networks trained on the same data."""
+    """Figure II.6: the uniform case, networks trained on the same data.
+
+    `scale` is smoke, quick or paper.
+    """
     points = [{"case": "uniform", "noise": noise} for noise in ML_NOISES]
     return _campaign("machine-learning", points, INSTANCES[scale], (BEST_EFFORT, "fifo", OPTIMAL))
 
 
 def jacobi(scale: str) -> Campaign:
-    """Figures III.4 to III.6: the five applications of Table III.1, with more and more iterations; nothing is random."""
+    """Figures III.4 to III.6: the five applications of Table III.1, with more and more iterations; nothing is random.
+
+    `scale` is smoke, quick or paper.
+    """
     cells = [
         Cell("jacobi", {"batches": batches}, 0, policy)
         for batches in (BATCHES if scale != "smoke" else BATCHES[:4])
@@ -186,7 +205,9 @@ def _campaign(name: str, points: list[dict[str, Any]], instances: int, policies:
 
 
 def random_set(random: np.random.Generator, count: int) -> Applications:
-    """Volumes over two orders of magnitude; together they load the link by 10 to 90 %."""
+    """A `random` set of `count` applications: volumes over two orders of magnitude, which together load the link by 10 to 90
+    %.
+    """
     volumes = np.exp(random.uniform(0.0, np.log(100.0), count))
     loads = random.dirichlet(np.ones(count)) * random.uniform(0.1, 0.9)
     return Applications(tuple(volumes), tuple(volumes / loads), 1.0)

@@ -63,12 +63,15 @@ BINS: Final = 12
 
 
 def weights(rows: Results) -> Floats:
-    """The I/O weight W of the workload of each row: the sum of the parts of their time that are I/O (001 §II.D.3)."""
+    """The I/O weight W of the workload of each of the `rows`: the sum of the I/O parts of their time (001 §II.D.3)."""
     return np.array([fractions.sum() for fractions in rows.lists("io_fractions")])
 
 
 def relative(results: Results, policy: str, to: str, **parameters: object) -> tuple[Floats, Floats]:
-    """W, and the makespan over that of another policy, for each workload."""
+    """W, and the makespan of `policy` over that of the policy `to`, for each workload.
+
+    `results` are the rows of a campaign, of which `parameters` choose the workloads.
+    """
     ours, theirs = results.where(policy, **parameters).beside(results.where(to, **parameters))
     return weights(ours), ours.column("makespan") / theirs.column("makespan")
 
@@ -113,7 +116,10 @@ def figure_ii_6(results: Results) -> Figure:
 
 
 def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
-    """The numbers of batches, and the stretch of each application (columns) for each (rows)."""
+    """The numbers of batches, and the stretch of each application (columns) for each (rows) under `policy`.
+
+    `results` are the rows of the campaign "jacobi".
+    """
     rows = results.where(policy)
     batches = np.array([parameters["batches"] for parameters in rows.parameters])
     order = np.argsort(batches)
@@ -160,7 +166,10 @@ def figure_iii_6(results: Results) -> Figure:
 def chosen(
     rows: Rows, strategy: BatchStrategy, policy: str = "fifo", io_nodes: int = 1
 ) -> dict[tuple[Any, int], Mapping[str, Any]]:
-    """What was measured under the strategy, by batch."""
+    """What was measured under a strategy, by batch.
+
+    `rows` are those of an experiment, of which `strategy`, `policy` and the number of `io_nodes` choose.
+    """
     return {
         (trial.parameters, trial.seed): row
         for trial, row in rows.items()
@@ -169,7 +178,14 @@ def chosen(
 
 
 def ratios(rows: Rows, name: str, measure: str, io_nodes: int = 1) -> tuple[Floats, Floats]:
-    """I/O load α of each batch, and the measure over that of first-fit on as many I/O nodes."""
+    """I/O load α of each batch, and a measure over that of first-fit on as many I/O nodes.
+
+    Args:
+        rows: Those of the experiment "packs" or "io-nodes".
+        name: A name of `STRATEGIES`.
+        measure: A column of the rows.
+        io_nodes: The number of I/O nodes.
+    """
     strategy, policy, _ = STRATEGIES[name]
     ours, base = chosen(rows, strategy, policy, io_nodes), chosen(rows, FIRST_FIT, io_nodes=io_nodes)
     loads = np.array([row["io_load"] for row in ours.values()])
@@ -221,7 +237,10 @@ def figure_iii_11(rows: Rows) -> Figure:
 
 
 def shares(rows: Rows, name: str) -> dict[str, float]:
-    """Mean node time executing, delayed and idle, over the node time of first-fit on the same batch."""
+    """Mean node time executing, delayed and idle, over the node time of first-fit on the same batch.
+
+    `rows` are those of the experiment "packs", by trial. `name` is one of `STRATEGIES`.
+    """
     strategy, policy, _ = STRATEGIES[name]
     ours, base = chosen(rows, strategy, policy), chosen(rows, FIRST_FIT)
     return {
@@ -260,7 +279,10 @@ def figure_iii_13(rows: Rows) -> Figure:
 
 
 def of_family(rows: Rows, family: str, mapping: str) -> Iterator[tuple[float, Mapping[str, Any]]]:
-    """The wanted I/O load and what was measured, for each batch of the family."""
+    """The wanted I/O load and what was measured, for each batch of the family.
+
+    `rows` are those of the experiment "mapping", by trial. `family` is one of `FAMILIES`, `mapping` one of `MAPPINGS`.
+    """
     kind, profile = FAMILIES[family]
     for trial, row in rows.items():
         if (trial.kind, dict(trial.parameters).get("profile"), trial.strategy) == (kind, profile, MAPPINGS[mapping]):
@@ -268,13 +290,16 @@ def of_family(rows: Rows, family: str, mapping: str) -> Iterator[tuple[float, Ma
 
 
 def over_time(rows: Rows, family: str, mapping: str, load: float, column: str) -> Floats:
-    """The mean over the batches of a column over time, at equal parts of each one's makespan."""
+    """The mean over the batches of a `column` over time, at equal parts of each one's makespan.
+
+    `rows` are those of the experiment "mapping", by trial. `family`, `mapping` and the wanted I/O `load` choose the batches.
+    """
     columns = [row["over_time"][column] for wanted, row in of_family(rows, family, mapping) if wanted == load]
     return np.asarray(np.mean(columns, axis=0))
 
 
 def loads_of(rows: Rows) -> list[float]:
-    """The wanted I/O loads."""
+    """The wanted I/O loads of the `rows`, in rising order."""
     return sorted({trial.wanted for trial in rows})
 
 

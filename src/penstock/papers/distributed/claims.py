@@ -23,12 +23,18 @@ HIGH: Final = (0.6, FAR)
 
 
 def mean_of(sets: Sets, heuristic: str, measure: str, chosen: np.ndarray) -> float:
-    """The mean of a measure over the chosen sets."""
+    """The mean of a `measure` under a `heuristic` over the `chosen` ones of the sets; not a number if none is chosen.
+
+    `sets` are the rows of one kind of curves.
+    """
     return float(sets.of(heuristic, measure)[chosen].mean()) if chosen.any() else float("nan")
 
 
 def crossing(sets: Sets, challenger: str, measure: str = "mean_slowdown") -> float | None:
-    """The I/O-load from which on the challenger is better than best-bdw on average; None if it never is."""
+    """The I/O-load from which on an allocation is better than best-bdw on average; None if it never is.
+
+    `sets` are the rows of one kind of curves, `challenger` is the allocation, and `measure` what is compared.
+    """
     found = None
     for middle, inside in reversed(sets.bins()):
         challenged = mean_of(sets, name_of("best-bdw"), measure, inside)
@@ -39,7 +45,10 @@ def crossing(sets: Sets, challenger: str, measure: str = "mean_slowdown") -> flo
 
 
 def s1(kinds: Sequence[Sets]) -> Verdict:
-    """S1 (Lemma 1)."""
+    """S1 (Lemma 1).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         wrong = sum(row["more_than_best"] for row in sets.rows)
@@ -48,7 +57,10 @@ def s1(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s2(kinds: Sequence[Sets]) -> Verdict:
-    """S2 (Figure 5)."""
+    """S2 (Figure 5).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         low = [(middle, inside) for middle, inside in sets.bins() if middle < FAR]
@@ -87,7 +99,10 @@ def s2(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s3(kinds: Sequence[Sets]) -> Verdict:
-    """S3 (Figures 6, 7)."""
+    """S3 (Figures 6, 7).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         for allocation, load in (("best-bdw", 0.5), ("n-sys", 0.5), ("random", 0.5), ("best-bdw", 0.2), ("best-bdw", 0.8)):
@@ -108,7 +123,10 @@ def s3(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s4(kinds: Sequence[Sets]) -> Verdict:
-    """S4 (Figures 8, 9)."""
+    """S4 (Figures 8, 9).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         everything = np.ones(len(sets.rows), bool)
@@ -156,7 +174,10 @@ def s4(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s5(kinds: Sequence[Sets]) -> Verdict:
-    """S5 (Figure 10)."""
+    """S5 (Figure 10).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         low, high, beyond = sets.between(0.0, 0.4), sets.between(*HIGH), sets.between(HIGH[1], np.inf)
@@ -188,7 +209,10 @@ def s5(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s6(kinds: Sequence[Sets]) -> Verdict:
-    """S6 (Figures 11, 12)."""
+    """S6 (Figures 11, 12).
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         for heuristic in UNSURE:
@@ -205,7 +229,10 @@ def s6(kinds: Sequence[Sets]) -> Verdict:
 
 
 def s7(kinds: Sequence[Sets], targets: Sets) -> Verdict:
-    """S7 (Figure 13)."""
+    """S7 (Figure 13).
+
+    `kinds` are the rows of each kind of curves of I/O nodes, `targets` those with curves of OSTs.
+    """
     checks = []
     here = crossing(targets, "n-sys")
     for sets in kinds:
@@ -239,7 +266,10 @@ def _or_never(load: float | None) -> str:
 
 
 def interval(kinds: Sequence[Sets]) -> Verdict:
-    """Beside the claims: the paper's interval, until the first application ends, against the steady one."""
+    """Beside the claims: the paper's interval, until the first application ends, against the steady one.
+
+    `kinds` are the rows of each kind of curves that was run.
+    """
     checks = []
     for sets in kinds:
         both = [
@@ -259,7 +289,10 @@ def interval(kinds: Sequence[Sets]) -> Verdict:
 
 
 def oracle(rows: Sequence[Mapping[str, float]]) -> Verdict:
-    """Beside the claims: how far each heuristic is from the best of all placements."""
+    """Beside the claims: how far each heuristic is from the best of all placements.
+
+    `rows` are those of the experiment `small_sets`.
+    """
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
     ordered = sorted(means, key=lambda name: means[name])
     least = min(min(row.values()) for row in rows)

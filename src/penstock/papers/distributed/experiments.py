@@ -108,7 +108,10 @@ RESOURCES: Final = 20
 
 
 def sets_of(curves: str, scale: DistributedScale, profiles: Path | None = None) -> Experiment[PlacementTrial]:
-    """The sets of applications with curves of one kind; measured ones are in the file `profiles`."""
+    """The sets of applications with curves of one kind; measured ones are in the file `profiles`.
+
+    `scale` says which loads Θ, and how many sets of each; `curves` is the kind.
+    """
     read = profiles if curves == MEASURED else None
     path, digest = (str(read), sha256(read.read_bytes()).hexdigest()[:12]) if read else ("", "")
     trials = (
@@ -120,7 +123,10 @@ def sets_of(curves: str, scale: DistributedScale, profiles: Path | None = None) 
 
 
 def measure(trial: PlacementTrial) -> dict[str, Any]:
-    """Make the set and run it under every heuristic; the I/O-load of n-sys is what the paper's figures go by."""
+    """Make the set of a `trial` and run it under every heuristic; the I/O-load of n-sys is what the paper's figures go by.
+
+    Returns its row.
+    """
     source = source_of(trial.curves, trial.profiles)
     workload = distributed(Distributed(trial.load, trial.applications, RESOURCES), source, trial.seed)
     known = Characteristics.of(workload)
@@ -143,7 +149,10 @@ def measure(trial: PlacementTrial) -> dict[str, Any]:
 
 
 def small_sets(scale: DistributedScale) -> Experiment[Small]:
-    """Small sets, for the distance of each heuristic from the best of all placements."""
+    """Small sets, for the distance of each heuristic from the best of all placements.
+
+    `scale` says how many sets, and on how many resources.
+    """
     trials = (
         Small(FEW_APPLICATIONS, scale.few, load, 1_000 * index + number)
         for index, load in enumerate(SMALL_LOADS)
@@ -153,7 +162,10 @@ def small_sets(scale: DistributedScale) -> Experiment[Small]:
 
 
 def measure_small(trial: Small) -> dict[str, float]:
-    """The mean slowdown under each heuristic over that of the best of all placements."""
+    """The mean slowdown under each heuristic over that of the best of all placements.
+
+    `trial` says which set.
+    """
     workload = distributed(Distributed(trial.load, trial.applications, trial.resources), FAMILIES[BUILT_IN], trial.seed)
     known = Characteristics.of(workload)
     best = best_placement(workload).mean_slowdown
@@ -165,7 +177,10 @@ def measure_small(trial: Small) -> dict[str, float]:
 
 @cache
 def source_of(curves: str, profiles: str) -> CurveSource:
-    """Where the curves of a trial are drawn from."""
+    """Where the curves of a trial are drawn from.
+
+    `curves` is the kind, and `profiles` the file of measured ones.
+    """
     if curves == MEASURED:
         return MeasuredCurves(tuple(read_profiles(profiles, STATISTIC).values()), LABELS[MEASURED])
     return FAMILIES[curves]
@@ -173,14 +188,20 @@ def source_of(curves: str, profiles: str) -> CurveSource:
 
 @cache
 def pool(curves: str, profiles: str) -> tuple[Curve, ...]:
-    """All measured curves, or as many drawn from a family as the paper has."""
+    """All measured curves, or as many drawn from a family as the paper has.
+
+    `curves` is the kind, and `profiles` the file of measured ones.
+    """
     source = source_of(curves, profiles)
     return source.curves if isinstance(source, MeasuredCurves) else source.draw(POOL[curves], np.random.default_rng(0))
 
 
 @cache
 def classes_of(curves: str, profiles: str) -> dict[str, Curve]:
-    """The curve that stands for each class."""
+    """The curve that stands for each class.
+
+    `curves` is the kind, and `profiles` the file of measured ones.
+    """
     return class_curves(pool(curves, profiles))
 
 
@@ -212,15 +233,17 @@ class Sets:
         return np.array([row["believed" if believed else "runs"][heuristic][measure] for row in self.rows])
 
     def near(self, load: float, width: float = 0.05) -> np.ndarray:
-        """The sets with an I/O-load near this one."""
+        """The sets with an I/O-load within `width` of `load`, as a mask."""
         return np.abs(self.loads - load) <= width
 
     def between(self, low: float, high: float) -> np.ndarray:
-        """The sets with an I/O-load from `low` to before `high`."""
+        """The sets with an I/O-load from `low` to before `high`, as a mask."""
         return (self.loads >= low) & (self.loads < high)
 
     def bins(self, width: float = 0.1, fewest: int = 3) -> list[tuple[float, np.ndarray]]:
-        """Middles of equal intervals of the I/O-load, and the sets in each that has enough of them."""
+        """Middles of intervals of the I/O-load that are `width` wide, and the sets in each that has `fewest` of them or
+        more.
+        """
         found = []
         for low in np.arange(0.0, float(self.loads.max()) + width, width):
             inside = self.between(low, low + width)

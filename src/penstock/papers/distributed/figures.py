@@ -30,7 +30,7 @@ LOW, HIGH = (0.2, 0.4), (0.8, 1.0)
 
 
 def name_of(allocation: str, placement: str = IN_TURN) -> str:
-    """The heuristic's name in the rows."""
+    """The heuristic's name in the rows: that of its `allocation` and `placement`."""
     return allocation if allocation == MCKP_SHARED else f"{allocation} + {placement}"
 
 
@@ -58,17 +58,26 @@ def _mean_and_range(panel: Axes, sets: Sets, values: Floats, colour: str, label:
 
 
 def figure_1(curves: Sequence[Curve], label: str) -> Figure:
-    """Figure 1: bandwidth over the largest by number of I/O nodes, grouped by behaviour."""
+    """Figure 1: bandwidth over the largest by number of I/O nodes, grouped by behaviour.
+
+    `curves` are those of the applications, and `label` says where they come from.
+    """
     return _by_class(curves, label, "I/O nodes")
 
 
 def figure_2(curves: Sequence[Curve], label: str) -> Figure:
-    """Figure 2: bandwidth over the largest by number of OSTs, grouped by behaviour; curves of a stand-in."""
+    """Figure 2: bandwidth over the largest by number of OSTs, grouped by behaviour; curves of a stand-in.
+
+    `curves` are those of the applications, and `label` says where they come from.
+    """
     return _by_class(curves, label, "OSTs")
 
 
 def figure_5(sets: Sets) -> Figure:
-    """Figure 5: mean I/O slowdown by I/O-load(π_sys) of all combinations; mean and 10th to 90th percentiles."""
+    """Figure 5: mean I/O slowdown by I/O-load(π_sys) of all combinations; mean and 10th to 90th percentiles.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, axes = panels(1, 3, share_y=True)
     for panel, placement in zip(axes, PLACEMENTS, strict=True):
         for allocation, colour in COLOURS.items():
@@ -88,7 +97,10 @@ def _spreads(panel: Axes, sets: Sets, chosen: np.ndarray, allocation: str) -> No
 
 
 def figure_6(sets: Sets) -> Figure:
-    """Figure 6: I/O-spread of the placements under three allocations, I/O-load(π_sys) = 0.5 ± 0.05."""
+    """Figure 6: I/O-spread of the placements under three allocations, I/O-load(π_sys) = 0.5 ± 0.05.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, axes = panels(1, 3, share_y=True)
     for panel, allocation in zip(axes, ("best-bdw", "n-sys", "random"), strict=True):
         _spreads(panel, sets, sets.near(0.5), allocation)
@@ -99,7 +111,10 @@ def figure_6(sets: Sets) -> Figure:
 
 
 def figure_7(sets: Sets) -> Figure:
-    """Figure 7: I/O-spread of the placements under best-bdw at three I/O-loads; means and their 95 % intervals."""
+    """Figure 7: I/O-spread of the placements under best-bdw at three I/O-loads; means and their 95 % intervals.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, (panel,) = panels(1, 1)
     places = (0.2, 0.5, 0.8)
     for placement, colour in PLACEMENTS.items():
@@ -121,7 +136,10 @@ def figure_7(sets: Sets) -> Figure:
 
 
 def figure_8(sets: Sets) -> Figure:
-    """Figure 8: mean and maximum I/O slowdown of the allocations in a low and a high range of I/O-load(π_sys)."""
+    """Figure 8: mean and maximum I/O slowdown of the allocations in a low and a high range of I/O-load(π_sys).
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, axes = panels(2, 2)
     for row, (measure, label) in enumerate((("mean_slowdown", "mean"), ("max_slowdown", "max"))):
         for column, (low, high) in enumerate((LOW, HIGH)):
@@ -136,7 +154,10 @@ def figure_8(sets: Sets) -> Figure:
 
 
 def figure_9(sets: Sets) -> Figure:
-    """Figure 9: the two parts of the I/O slowdown by I/O-load(π_sys), ρ_io and ρ_con; regression of degree 2."""
+    """Figure 9: the two parts of the I/O slowdown by I/O-load(π_sys), ρ_io and ρ_con; regression of degree 2.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, axes = panels(1, 2)
     grid = np.linspace(float(sets.loads.min()), float(sets.loads.max()), 60)
     parts = (("mean_allocation_slowdown", "ρ_io"), ("mean_congestion_slowdown", "ρ_con"))
@@ -153,7 +174,10 @@ def figure_9(sets: Sets) -> Figure:
 
 
 def figure_10(sets: Sets) -> Figure:
-    """Figure 10: Machine-IdleTime of the allocations by I/O-load(π_sys); lower is better."""
+    """Figure 10: Machine-IdleTime of the allocations by I/O-load(π_sys); lower is better.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, (panel,) = panels(1, 1)
     for allocation, colour in COLOURS.items():
         _mean_and_range(panel, sets, sets.of(name_of(allocation), "idle_time"), colour, allocation)
@@ -163,7 +187,10 @@ def figure_10(sets: Sets) -> Figure:
 
 
 def figure_11(classes: Mapping[str, Curve], label: str) -> Figure:
-    """Figure 11: the one curve that stands for all of a class, by polynomial regression."""
+    """Figure 11: the one curve that stands for all of a class, by polynomial regression.
+
+    `classes` are the curves by class, and `label` says where they come from.
+    """
     figure, (panel,) = panels(1, 1)
     for kind, curve in classes.items():
         panel.plot(curve.counts, curve.bandwidths, marker="o", markersize=3, label=kind)
@@ -173,12 +200,18 @@ def figure_11(classes: Mapping[str, Curve], label: str) -> Figure:
 
 
 def changes(sets: Sets, heuristic: str) -> Floats:
-    """By how much the mean slowdown is larger where the scheduler knew the classes of the curves only."""
+    """By how much the mean slowdown is larger where the scheduler knew the classes of the curves only, as a part of it.
+
+    `sets` are the rows of one kind of curves. `heuristic` is the name of one in them.
+    """
     return sets.of(heuristic, "mean_slowdown", believed=True) / sets.of(heuristic, "mean_slowdown") - 1.0
 
 
 def figure_12(sets: Sets) -> Figure:
-    """Figure 12: three solutions that know the classes of the curves only: change of the mean slowdown, and idle time."""
+    """Figure 12: three solutions that know the classes of the curves only: change of the mean slowdown, and idle time.
+
+    `sets` are the rows of one kind of curves.
+    """
     figure, axes = panels(1, 2)
     for heuristic, colour in zip(UNSURE, ("#009e73", "#0072b2", "#d55e00"), strict=True):
         _mean_and_range(axes[0], sets, 100.0 * changes(sets, heuristic.name), colour, heuristic.name)
@@ -192,7 +225,10 @@ def figure_12(sets: Sets) -> Figure:
 
 
 def figure_13(sets: Sets) -> Figure:
-    """Figure 13: OSTs: mean slowdown and idle time of the allocations by I/O-load(π_sys); curves of a stand-in."""
+    """Figure 13: OSTs: mean slowdown and idle time of the allocations by I/O-load(π_sys); curves of a stand-in.
+
+    `sets` are the rows with curves of OSTs.
+    """
     figure, axes = panels(1, 2)
     for panel, (measure, label) in zip(axes, (("mean_slowdown", "mean slowdown"), ("idle_time", "idle time")), strict=True):
         for allocation, colour in COLOURS.items():
@@ -205,7 +241,10 @@ def figure_13(sets: Sets) -> Figure:
 
 
 def oracle(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """Beside the paper: mean slowdown of each heuristic over that of the best of all placements, on small sets."""
+    """Beside the paper: mean slowdown of each heuristic over that of the best of all placements, on small sets.
+
+    `rows` are those of the experiment `small_sets`.
+    """
     figure, (panel,) = panels(1, 1)
     names = sorted(rows[0], key=lambda name: float(np.mean([row[name] for row in rows])))
     samples = [[row[name] for row in rows] for name in names]

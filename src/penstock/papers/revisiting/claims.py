@@ -32,7 +32,10 @@ WINNERS = ("look-ahead-greedy-yield", "periodic-greedy-yield", "best-next-event"
 
 
 def synthetic_claims(pressure: Results, others: Results) -> list[Verdict]:
-    """The verdicts from the campaigns of Figure 2 and of the other parameters."""
+    """The verdicts from synthetic traces, R1 to R7.
+
+    `pressure` are the results of the campaign of Figure 2, `others` those of the campaign of the other parameters.
+    """
     return [_r1(pressure), _r2(pressure), _r3(pressure), _r4(pressure), _r5(pressure), _r6(pressure), _r7(others)]
 
 
@@ -227,7 +230,10 @@ def _r7(results: Results) -> Verdict:
 
 
 def apex_claims(results: Results) -> list[Verdict]:
-    """The verdicts from the campaign of the APEX windows."""
+    """The verdicts on R8 to R11.
+
+    `results` are those of the campaign of the APEX windows.
+    """
     return [_r8(results), _r9(results), _r10(results), _r11(results)]
 
 
@@ -372,7 +378,10 @@ def _r11(results: Results) -> Verdict:
 
 
 def r12(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Verdict:
-    """R12: every entry that can be built reaches its bound as m grows."""
+    """R12: every entry that can be built reaches its bound as m grows.
+
+    `measured` has the ratios of each entry, one for each of the `sizes` m.
+    """
     checks = []
     for entry in ENTRIES:
         if entry not in measured:

@@ -68,12 +68,18 @@ _BASE: Final[dict[str, Any]] = {"small": 20, "sigma": 0.5, "noise": 0.5}
 
 
 def pressure(scale: RevisitingScale) -> Campaign:
-    """Figures 2 to 4: traces at each W_GOAL with ν = σ = 0.5 and 20 applications of each size."""
+    """Figures 2 to 4: traces at each W_GOAL with ν = σ = 0.5 and 20 applications of each size.
+
+    `scale` says how many traces are run for each value.
+    """
     return _synthetic("pressure", [{"pressure": value, **_BASE} for value in PRESSURES], scale.traces)
 
 
 def other_parameters(scale: RevisitingScale) -> Campaign:
-    """§6.2.2, impact of the other parameters: one varied at a time."""
+    """§6.2.2, impact of the other parameters: one varied at a time.
+
+    `scale` says how many traces are run for each value.
+    """
     varied = {
         tuple(sorted({"pressure": OTHERS_AT, **_BASE, name: value}.items()))
         for name, values in OTHER_PARAMETERS.items()
@@ -83,7 +89,10 @@ def other_parameters(scale: RevisitingScale) -> Campaign:
 
 
 def apex(scale: RevisitingScale) -> Campaign:
-    """Figures 5 to 10: the longest windows of schedules on Cielo and its scaled machines."""
+    """Figures 5 to 10: the longest windows of schedules on Cielo and its scaled machines.
+
+    `scale` says which machines, and how many schedules and windows of each.
+    """
     cells = [
         Cell("apex", {"workload": workload, "machine": machine, "count": scale.windows}, seed, policy)
         for workload in WORKLOADS
@@ -166,7 +175,10 @@ BUILT: Final = tuple(entry for entry in ENTRIES if entry.bound in LIMITS)
 
 
 def competitive_ratios(sizes: Sequence[int]) -> dict[RatioEntry, list[float]]:
-    """The ratio of the best schedule known to the strategy's, for each entry that has an instance and each m."""
+    """The ratio of the best schedule known to the strategy's, for each entry that has an instance and each m.
+
+    `sizes` are the values of m.
+    """
     return {entry: [_ratio(entry, m) for m in sizes] for entry in BUILT}
 
 

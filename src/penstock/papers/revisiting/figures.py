@@ -30,7 +30,10 @@ OBJECTIVES: Final = (("min_yield", "min-yield"), ("efficiency", "efficiency"), (
 
 
 def figure_2(results: Results) -> Figure:
-    """Figure 2: impact of the aimed I/O pressure W_GOAL on the three objectives."""
+    """Figure 2: impact of the aimed I/O pressure W_GOAL on the three objectives.
+
+    `results` are the rows of the campaign "pressure".
+    """
     figure, axes = panels(1, 3)
     width = 0.8 / len(POLICIES)
     for panel, (column, name) in zip(axes, OBJECTIVES, strict=True):
@@ -45,7 +48,11 @@ def figure_2(results: Results) -> Figure:
 
 
 def sorted_yields(results: Results, policy: str, pressure: float, by: str) -> Floats:
-    """The mean yield of the application at each rank when they are sorted by `by`, over all traces (000 §6.2.2)."""
+    """The mean yield of the application at each rank when they are sorted by `by`, over all traces (000 §6.2.2).
+
+    `results` are the rows of the campaign "pressure". `policy` and `pressure` (W_GOAL) choose the traces; `by` is a column
+    with one value per application.
+    """
     chosen = results.where(policy, pressure=pressure)
     ranked = [yields[np.argsort(keys)] for yields, keys in zip(chosen.lists("yields"), chosen.lists(by), strict=True)]
     return np.asarray(np.mean(ranked, axis=0))
@@ -63,17 +70,26 @@ def _sorted_figure(results: Results, by: str, name: str) -> Figure:
 
 
 def figure_3(results: Results) -> Figure:
-    """Figure 3: yields sorted by iteration size ω."""
+    """Figure 3: yields sorted by iteration size ω.
+
+    `results` are the rows of the campaign "pressure".
+    """
     return _sorted_figure(results, "mean_iterations", "iteration size ω")
 
 
 def figure_4(results: Results) -> Figure:
-    """Figure 4: yields sorted by I/O fraction φ."""
+    """Figure 4: yields sorted by I/O fraction φ.
+
+    `results` are the rows of the campaign "pressure".
+    """
     return _sorted_figure(results, "io_fractions", "I/O fraction φ")
 
 
 def figure_5(results: Results) -> Figure:
-    """Figure 5: min-yield of fair-share on the APEX windows, by I/O pressure and machine."""
+    """Figure 5: min-yield of fair-share on the APEX windows, by I/O pressure and machine.
+
+    `results` are the rows of the campaign "apex".
+    """
     figure, axes = panels(1, 2, share_y=True)
     shades = np.linspace(0.1, 0.95, len(MACHINES))
     for panel, workload in zip(axes, WORKLOADS, strict=True):
@@ -94,7 +110,10 @@ def _viridis(shade: float) -> tuple[float, float, float, float]:
 
 
 def ratios(results: Results, policy: str, workload: str) -> tuple[Floats, Floats]:
-    """The pressure of each window, and the policy's min-yield over fair-share's there."""
+    """The pressure of each window, and the min-yield of `policy` over fair-share's there.
+
+    `results` are the rows of the campaign "apex". `workload` is nersc or trilab.
+    """
     fair, chosen = results.where("fair-share", workload=workload).beside(results.where(policy, workload=workload))
     reference = fair.column("min_yield")
     keep = reference > 0.0
@@ -112,12 +131,18 @@ def _ratio_figure(results: Results, workload: str) -> Figure:
 
 
 def figure_6(results: Results) -> Figure:
-    """Figure 6: min-yield as a ratio to fair-share's, NERSC."""
+    """Figure 6: min-yield as a ratio to fair-share's, NERSC.
+
+    `results` are the rows of the campaign "apex".
+    """
     return _ratio_figure(results, "nersc")
 
 
 def figure_7(results: Results) -> Figure:
-    """Figure 7: min-yield as a ratio to fair-share's, TRILAB."""
+    """Figure 7: min-yield as a ratio to fair-share's, TRILAB.
+
+    `results` are the rows of the campaign "apex".
+    """
     return _ratio_figure(results, "trilab")
 
 
@@ -133,17 +158,26 @@ def _binned_figure(results: Results, column: str, name: str) -> Figure:
 
 
 def figure_8(results: Results) -> Figure:
-    """Figure 8: efficiency, mean and standard deviation in 25 intervals of the I/O pressure."""
+    """Figure 8: efficiency, mean and standard deviation in 25 intervals of the I/O pressure.
+
+    `results` are the rows of the campaign "apex".
+    """
     return _binned_figure(results, "efficiency", "efficiency")
 
 
 def figure_9(results: Results) -> Figure:
-    """Figure 9: utilization, likewise."""
+    """Figure 9: utilization, likewise.
+
+    `results` are the rows of the campaign "apex".
+    """
     return _binned_figure(results, "utilization", "utilization")
 
 
 def figure_10(results: Results) -> Figure:
-    """Figure 10: seconds to simulate a window, likewise, on a logarithmic scale."""
+    """Figure 10: seconds to simulate a window, likewise, on a logarithmic scale.
+
+    `results` are the rows of the campaign "apex".
+    """
     figure = _binned_figure(results, "seconds", "seconds in the engine")
     for panel in figure.axes:
         panel.set_yscale("log")
@@ -153,6 +187,8 @@ def figure_10(results: Results) -> Figure:
 def figure_table_2(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Figure:
     """Table 2: the ratio of the best schedule known to each strategy's on the instances made against it, as m grows. What is
     above the dotted line, here with ε = 1e-6, grows without bound as ε falls. Lines that coincide hide each other.
+
+    `measured` has the ratios of each entry, one for each of the `sizes` m.
     """
     figure, axes = panels(1, 3)
     for panel, (objective, title) in zip(axes, RATIO_OBJECTIVES.items(), strict=True):
