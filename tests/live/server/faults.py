@@ -3,9 +3,9 @@
     python -m tests.live.server.faults --seconds 600 --seed 3 [--every 1.5] [--tcp] [--policy fifo] [--json]
 
 A coordinator with a short lease and a small B, and applications that each write a file in operations of V bytes through a
-proxy of their own. Faults come at random and overlap. Checked are, all along, that what is granted is never more than B, in
-the coordinator's state and in its journal; at every restart, that it knows its applications and their progress; at the end,
-every byte, every wait, and that nothing stays granted.
+proxy of their own. Faults come at random and overlap; every kind comes once before chance alone decides. Checked are, all
+along, that what is granted is never more than B, in the coordinator's state and in its journal; at every restart, that it
+knows its applications and their progress; at the end, every byte, every wait, and that nothing stays granted.
 
 **How long an application may wait** (have no rate above 0) in one operation. Without faults it waits for those before it,
 (n − 1)·V/B seconds of transfers; one of them that is gone is waited for through its lease and a round of it; and should the
@@ -67,7 +67,7 @@ gives up a dead connection takes 5, and tries again after 1."""
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done: until `faults` faults have happened and `seconds` have passed. Rates in bytes/s."""
+    """What is done: until `faults` faults have happened, some of each kind, and `seconds` have passed. Rates in bytes/s."""
 
     seed: int = 3
     faults: int = 0
@@ -203,6 +203,9 @@ class Campaign:
         self._busy: set[int] = set()
         """Applications, and −1 for the coordinator, that are down or stand still."""
         self._held_up: set[int] = set()
+        self._owed = list(OFTEN)
+        """Kinds that have not come yet. However few faults are planned, all of these are tried until they are possible."""
+        self.draw.shuffle(self._owed)
         self._steps: list[tuple[float, float]] = []
         self._clock = (folder / "clock").open("w+b", buffering=0)
         stack.callback(self._clock.close)
@@ -253,7 +256,8 @@ class Campaign:
         self._await_operations(0.0)
         begun = following = time.monotonic()
         while True:
-            over = len(self.faults) >= self.plan.faults and following >= begun + self.plan.seconds
+            enough = len(self.faults) >= self.plan.faults and not self._owed
+            over = enough and following >= begun + self.plan.seconds
             if over and not self._later:
                 break
             if self._later and (over or self._later[0][0] <= following):
@@ -303,13 +307,14 @@ class Campaign:
     # Faults
 
     def _fail(self) -> None:
-        """One fault, of a kind that is possible now."""
+        """One fault, if it is possible now, of a kind that is still owed or, when none is, of a random one."""
         kinds = list(OFTEN)
-        kind = self.draw.choices(kinds, [OFTEN[kind] for kind in kinds])[0]
+        kind = self._owed[0] if self._owed else self.draw.choices(kinds, [OFTEN[kind] for kind in kinds])[0]
         whose = -1 if kind in (KILL_COORDINATOR, STALL_COORDINATOR, STEP) else self.draw.randrange(len(self.programs))
         is_free = whose not in self._busy if kind not in (CUT, HOLD_UP) else whose not in self._held_up
         if kind == STEP or is_free:
             getattr(self, _DOING[kind])(whose)
+            self._owed = [one for one in self._owed if one != kind]
 
     def _kill(self, whose: int) -> None:
         """Inside its turn: after a round that is not the last, if there is one soon."""
