@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from penstock.numeric.compiled import JIT
 
@@ -12,6 +12,9 @@ HUNT = "PENSTOCK_HUNT" in os.environ
 """New examples in every run, and all of them: for a long search."""
 LONG = HUNT or "PENSTOCK_LONG" in os.environ
 """All examples of a test; without it a quarter."""
+SHRINK = HUNT or "PENSTOCK_SHRINK" in os.environ
+"""Look for a small example when a test fails, which takes up to five minutes for each test where examples are large."""
+PHASES = tuple(Phase) if SHRINK else (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
 LONG_FROM = 200
 """A test that draws this many examples or more is run again by `make test-long`."""
 
@@ -24,6 +27,7 @@ def examples(count: int) -> settings:
         deadline=None,
         derandomize=not HUNT,
         database=None,
+        phases=PHASES,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
 

@@ -15,7 +15,7 @@ def configure(commands: Any) -> None:
     """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "bound",
-        help="tell what no schedule of a workload can pass",
+        help="print upper bounds on min-yield and efficiency",
         description="Upper bounds on the min-yield and the efficiency of a workload: no schedule, even one that knows the "
         "future, has more. On I/O resources they are those of a placement.",
     )

@@ -1,4 +1,4 @@
-"""How the papers' figures are drawn: one colour a policy, colour-blind safe, and the papers' kinds of plots."""
+"""How the papers' figures are drawn: one colour per policy, colour-blind safe, and the papers' kinds of plots."""
 
 from __future__ import annotations
 

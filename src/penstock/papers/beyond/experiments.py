@@ -51,7 +51,7 @@ SETTINGS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
 
 @dataclass(frozen=True)
 class BeyondScale:
-    """How many synthetic traces a setting, and how many schedules (of 20 windows each)."""
+    """How many synthetic traces per setting, and how many schedules (of 20 windows each)."""
 
     traces: int
     schedules: int

@@ -49,7 +49,7 @@ MACHINES: Final = ("cielo", *(f"M_{k}" for k in range(1, 11)))
 
 @dataclass(frozen=True)
 class RevisitingScale:
-    """How many synthetic traces a point, how many for the other parameters, schedules a machine, windows a schedule."""
+    """Synthetic traces per point, traces for the other parameters, schedules per machine, windows per schedule."""
 
     traces: int
     others: int
