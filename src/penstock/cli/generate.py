@@ -80,7 +80,10 @@ def _converter(parameter: GeneratorParameter) -> Callable[[str], Any]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the workload, and on standard error what its generator says about it."""
+    """Write the workload, and on standard error what its generator says about it.
+
+    `options` are those of the command line. Returns the exit code.
+    """
     from penstock.api.generating import generate
     from penstock.model.files import write
 
