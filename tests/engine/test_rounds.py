@@ -11,6 +11,8 @@ from penstock.engine import Run, simulate
 from penstock.engine.scenarios import replay
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning.jobs import Machine
+from tests.naive.compare import assert_twins
+from tests.naive.machine import NaiveRun
 
 
 def run(policy, *members, **platform):
@@ -130,3 +132,29 @@ def test_plans_refuse_what_they_do_not_know():
 def test_an_io_node_of_a_batch_degrades_too():
     workload = Workload(Platform(1.0, nodes=8, degradation={2: 0.5}), (Application.of("a", [("io", 1.0)]),))
     assert Machine.of(workload).platform(workload).degradation == workload.platform.degradation
+
+
+def test_reads_and_writes_share_what_a_round_leaves():
+    """At 9.5 a0 is to pause inside its only round: a1, which reads, and a3 and a4, which write, share 5 of 10 alike."""
+    chains = {
+        "a0": ([("work", 1.0), ("io", 30.0)], {"nodes": 5, "release": 5.0, "rounds": 1}),
+        "a1": (
+            [("work", 2.0), ("io", 1.5), ("read", 0.25), ("write", 1.5), ("read", 2.0), ("io", 8.0)],
+            {"release": -4.25, "bandwidth": 0.5, "progress": 0.0},
+        ),
+        "a2": (
+            [("work", 2.0), ("io", 1.0), ("work", 0.5), ("io", 0.25)],
+            {"nodes": 4, "release": 7.5, "bandwidth": 2.0, "rounds": 3},
+        ),
+        "a3": (
+            [("read", 1.0), ("read", 0.5), ("write", 2.0), ("read", 1.0), ("io", 2.0)],
+            {"nodes": 4, "release": -6.0, "bandwidth": 0.5, "progress": 2.0},
+        ),
+        "a4": ([("work", 0.25), ("io", 8.0), ("work", 0.25), ("io", 1.5)], {"nodes": 7, "release": 8.0}),
+    }
+    applications = tuple(Application.of(name, chain, **options) for name, (chain, options) in chains.items())
+    workload = Workload(Platform(10.0, node_bandwidth=1.0), applications, (-2.0, 14.25))
+    result = simulate(workload, "due-yield", check=True, trace=True)
+    rates = {row[0]: row[3] for row in zip(*(column.tolist() for column in result.trace[:4]), strict=True) if row[1] == 9.5}
+    assert [rates[1], rates[3], rates[4]] == pytest.approx([5.0 * 0.5 / 8.0, 5.0 * 0.5 / 8.0, 5.0 * 7.0 / 8.0])
+    assert_twins(result, NaiveRun(workload, "due-yield").run())

@@ -411,6 +411,9 @@ class NaiveRun:
         if pool is None and shares is None and platform.buffer is not None:
             pool = platform.buffer.size
         self.tier = pool is not None or shares is not None
+        own_limits = min(limits[WRITE], limits[READ]) < limits["total"]
+        self.told_apart = (WRITE, READ) if self.tier or own_limits else ()
+        """Directions whose limits hold by themselves."""
         sizes = list(shares) if shares is not None else [pool] if pool is not None else []
         part = exact(threshold)
         self.spaces = [Space(exact(size), part * exact(size) if threshold > 0 else ZERO) for size in sizes]
@@ -1050,7 +1053,8 @@ class NaiveRun:
     ) -> dict[Flow, Fraction]:
         """What moves of what the policy gives: nobody is paused inside a round.
 
-        Such a transfer goes on as it was; nobody new begins; the others have what is left at most.
+        Such a transfer goes on as it was; nobody new begins; the others have what is left at most, of their direction where
+        directions are told apart, and of the store.
         """
         staying = [flow for flow in flows if before[flow] > 0 and given[flow] == 0 and self.inside_a_round(flow)]
         for s, direction in flows:
@@ -1062,7 +1066,7 @@ class NaiveRun:
         others = [flow for flow in flows if flow not in staying and before[flow] > 0 and given[flow] > 0]
         rates = dict.fromkeys(flows, ZERO) | {flow: before[flow] for flow in staying}
         rates |= {flow: given[flow] for flow in others}
-        for which in (WRITE, READ, "total"):
+        for which in (*self.told_apart, "total"):
             left = limits[which] - sum((before[flow] for flow in staying if which in (flow[1], "total")), ZERO)
             lowered = [flow for flow in others if which in (flow[1], "total")]
             wanted = sum((rates[flow] for flow in lowered), ZERO)
