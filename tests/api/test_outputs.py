@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock import InputError
-from penstock.api.files import check_output, check_picture
+from penstock.api.paths import check_output, check_picture
 from penstock.cli.main import main
 from penstock.cli.output import watch
 from tests.cli.test_progress import read_until

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, overload
 
-from penstock.api.files import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.api.runs import (
     BoundsResult,

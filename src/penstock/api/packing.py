@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from penstock.api.files import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.model import InputError, Workload
 from penstock.planning.batch import schedule

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock.api.files import Opened, Watch, Watcher, WorkloadLike, nobody, opened
+from penstock.api.paths import Opened, Watch, Watcher, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.engine.scenarios import HORIZON, STEADY
 from penstock.model import InputError, Workload

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from penstock.api.files import Opened, Watch, WorkloadLike, nobody, opened
+from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
 from penstock.engine.machine import Placement

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from penstock.api.files import Opened, Watch, Watcher, WorkloadLike, nobody, opened
+from penstock.api.paths import Opened, Watch, Watcher, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.buffers.advice import (
     LARGEST,

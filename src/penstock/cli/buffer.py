@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         options.parser.error("only one thing can go to standard output; expected a file for the others")
     if options.directives and options.dynamic:
         options.parser.error("--directives are the shares of a static buffer; leave --dynamic out")
-    from penstock.api.files import check_output, check_picture
+    from penstock.api.paths import check_output, check_picture
     from penstock.api.sizing import buffer
 
     for path in (options.output, options.plan, options.directives):

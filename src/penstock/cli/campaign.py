@@ -59,7 +59,7 @@ def configure(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.api.campaigns import campaign, described_campaign
-    from penstock.api.files import check_output, check_picture
+    from penstock.api.paths import check_output, check_picture
 
     if options.csv == "-" and options.json:
         options.parser.error("only one thing can go to standard output; expected a file for --csv")

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html and len(files) > 1:
         options.parser.error(f"--html is the report of one workload, and here are {len(files)} files; expected one")
     from penstock.api.comparing import compare
-    from penstock.api.files import check_output
+    from penstock.api.paths import check_output
 
     for path in (options.output, options.html):
         check_output(path)

@@ -73,7 +73,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
-    from penstock.api.files import check_output, check_picture
+    from penstock.api.paths import check_output, check_picture
 
     check_output(options.output)
     check_picture(options.plot)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.api.files import Watcher
+    from penstock.api.paths import Watcher
     from penstock.engine import Result
     from penstock.planning.placement.choice import ChosenPlacement
     from penstock.theory import Bounds

@@ -56,8 +56,8 @@ def configure(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
     _refuse_contradictions(options)
-    from penstock.api.files import check_output, check_picture
     from penstock.api.packing import pack
+    from penstock.api.paths import check_output, check_picture
     from penstock.planning.strategy import DEFAULT_POLICY
 
     check_output(options.output)

@@ -81,7 +81,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
-    from penstock.api.files import check_output, check_picture
+    from penstock.api.paths import check_output, check_picture
     from penstock.api.placing import place
     from penstock.planning.placement.allocation import LEVELS
 

@@ -44,7 +44,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
-    from penstock.api.files import check_output
+    from penstock.api.paths import check_output
     from penstock.api.runs import simulate
 
     for path in (options.output, options.html):
