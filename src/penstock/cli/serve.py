@@ -25,6 +25,22 @@ OPTIONS = {
     "max_applications_per_user": ("N", "most applications of one user (default: 2000)"),
     "message_rate": ("N", "most messages a second from one application (default: 1000)"),
     "message_rate_per_user": ("N", "most messages a second from one user (default: 10000)"),
+    "longest_turn": (
+        "TIME",
+        "an operation that has bandwidth for so long while others wait goes behind them (default: 1 h)",
+    ),
+    "longest_round": ("TIME", "a pause must take effect within a lease and so long, whatever the rounds (default: 1 min)"),
+    "least_reached": (
+        "PART",
+        "an operation that reaches less of its grants while others wait loses its turn (default: 0.01)",
+    ),
+    "max_elapsed_claim": ("TIME", "how long before it registers an application may claim to have run (default: 0 s)"),
+    "max_nodes": ("N", "nodes of the machine; claims of more are cut (default: none)"),
+    "share_by": ("WHAT", "application or user: what counts as one for the policy (default: application)"),
+    "planned_user": ("USER", "who may register the names of the workload (default: whoever is first)"),
+    "lowered_after": ("N", "overruns of its grants after which an application is slowed down; 0 for never (default: 3)"),
+    "barred_after": ("N", "overruns after which it is barred; 0 for never (default: 6)"),
+    "penalty": ("TIME", "how long it is slowed down or barred (default: 1 min)"),
 }
 """Every setting: what stands for its value, and its help."""
 

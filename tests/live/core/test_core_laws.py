@@ -549,7 +549,7 @@ def test_every_grant_has_its_own_time_to_be_kept_to():
 
 def lasting(application: Client) -> dict[str, Any]:
     """What outlives a restart."""
-    passing = ("place", "connected", "last_heard", "unacknowledged", "awaits_grant")
+    passing = ("place", "connected", "last_heard", "unacknowledged", "awaits_grant", "unseen_since")
     return {name: value for name, value in msgspec.structs.asdict(application).items() if name not in passing}
 
 

@@ -16,7 +16,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from penstock.live.core.deciding import Decider, PlannedOrder, Turns
+from penstock.live.core.deciding import UNPLANNED, Decider, PlannedOrder, Turns
+from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
@@ -32,12 +33,15 @@ from penstock.live.core.events import (
     RegisterEvent,
     ReleaseEvent,
     ReportEvent,
+    WarnInstruction,
     YieldEvent,
 )
 from penstock.live.core.grants import Grants, Leases
+from penstock.live.core.limits import NO_LIMITS, Limits
+from penstock.live.core.penalties import Penalties
 from penstock.live.core.pending import PendingOperations, prepare
 from penstock.live.core.places import Places, check_new_operation, check_pending, check_registration
-from penstock.live.core.registry import NO_PLACE, Client, PendingOperation, Registry
+from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import INVALID
 from penstock.model import InputError, Workload
 from penstock.policies.policy import Policy
@@ -59,6 +63,7 @@ class Core:
         keep: Seconds for which the books (the recorded progress) of a client are kept after it has lost its grant.
         keep_most: Largest number of such clients whose books are kept.
         min_update_interval: Seconds for which small changes of a rate are deferred.
+        limits: What the site allows, whatever clients say; no limits by default.
         workload: The applications that will run, for policies that plan ahead.
         now: The present date, in seconds.
 
@@ -83,6 +88,7 @@ class Core:
         keep: float = 3600.0,
         keep_most: int = 10_000,
         min_update_interval: float = 0.0,
+        limits: Limits = NO_LIMITS,
         workload: Workload | None = None,
         now: float = 0.0,
     ) -> None:
@@ -99,13 +105,19 @@ class Core:
         self.registry = Registry()
         self.pending = PendingOperations()
         self.leases = Leases(lease, keep, keep_most)
-        self.grants = Grants(self.registry, self.pending, self.leases, self.bandwidth, min_update_interval)
+        self.limits = limits
+        self.eligible = Eligible(limits, lease)
+        self.penalties = Penalties(limits, lease)
+        self._warnings: list[WarnInstruction] = []
+        self.grants = Grants(
+            self.registry, self.pending, self.leases, self.bandwidth, min_update_interval, limits.longest_round
+        )
         prepare(find(FALLBACK))
         chosen = find(policy) if isinstance(policy, str) else policy
         self.turns = Turns(self.registry, self.pending, PlannedOrder(chosen, workload))
         prepare(chosen)
-        self.places = Places(self.registry, self.pending, self.turns, self.leases, self.grants)
-        self.decider = Decider(chosen, self.bandwidth, workload, self.now)
+        self.places = Places(self.registry, self.pending, self.turns, self.leases, self.grants, self.eligible)
+        self.decider = Decider(chosen, self.bandwidth, workload, self.now, self.eligible)
         self.turns.follow(self.turns.order)
 
     # The policy
@@ -134,10 +146,13 @@ class Core:
     def _check_served(self, policy: Policy, order: PlannedOrder) -> None:
         if not order.only_planned:
             return
-        unknown = next((c for c in self.registry.clients.values() if order.position(c.job) is None), None)
+        unknown = next(iter(self._unplanned()), None)
         if unknown is not None:
             message = f"it serves the applications of its workload only, and {unknown.job!r} is not one of them"
             raise InputError(f"policy {policy.name}", message)
+
+    def _unplanned(self) -> list[Client]:
+        return [client for client in self.registry.clients.values() if self.turns.planned_name(client) == UNPLANNED]
 
     def _replace_policy(self, now: float, policy: Policy) -> None:
         order = self.plan(policy)
@@ -170,6 +185,8 @@ class Core:
                     registered.append(client)
         self.advance(now)
         forgets = self.places.expire(self.now)
+        if self.eligible.update(self.pending, self.now, self.policy) and self.turns.order.only_planned:
+            self.turns.follow(self.turns.order)
         grants: list[GrantInstruction] = []
         stale = self.decider.tick(now) or self.pending.changed
         if stale or self.grants.due or self.now >= self.grants.next_update:
@@ -177,7 +194,8 @@ class Core:
                 self._ask()
             self.pending.changed = False
             grants = self.grants.update(self.now)
-        return Instructions(forgets, grants, refusals, registered)
+        warnings, self._warnings = self._warnings, []
+        return Instructions(forgets, grants, refusals, registered, warnings)
 
     def enter(self, now: float, event: Event) -> Client:
         """Apply one event without deciding, for a caller that answers each message at once and decides once for many.
@@ -195,27 +213,32 @@ class Core:
         """The latest date for the next call of `handle`; infinite if only a new event can change anything."""
         tick = self.decider.next_tick() if self.pending.size else math.inf
         stalled = self.pending.first_stalled(self.now, self.leases.lease)
-        return min(tick, stalled, self.grants.next_update, self.leases.next_date())
+        turn = self.eligible.next_date(self.pending, self.now)
+        return min(tick, stalled, turn, self.grants.next_update, self.leases.next_date())
 
     def advance(self, now: float) -> None:
         """Go on to a date without an event; a date in the past changes nothing."""
         seconds = now - self.now
         if seconds > 0.0:
-            self.pending.move(seconds)
+            self.pending.move(seconds, float(now))
             self.now = float(now)
 
-    def restore(self, clients: Iterable[Client], departed: Iterable[str] = ()) -> None:
+    def restore(self, clients: Iterable[Client], departed: Iterable[str] = ()) -> list[Client]:
         """Take over clients out of a journal, none of them connected. Each keeps its grant until a lease from now ends.
 
         Args:
             clients: The clients.
             departed: Jobs of the workload that have come and gone.
+
+        Returns:
+            The clients that the policy cannot serve, since it does not plan for them. Their books are kept; as long as this
+            policy is in use, they cannot join.
         """
         for client in clients:
             self.places.restore(self.now, client, self.bandwidth)
         self.registry.departed.extend(departed)
-        self._check_served(self.policy, self.turns.order)
         self.turns.follow(self.turns.order)
+        return self._unplanned() if self.turns.order.only_planned else []
 
     # What others read
 
@@ -224,10 +247,10 @@ class Core:
         return float(self.pending.column("rate").sum())
 
     def progress(self, client: Client) -> float:
-        """Seconds of its dedicated run that the client has done by now (000 eq. 6)."""
-        if client.place != NO_PLACE:
-            return float(self.pending.column("progress")[client.place])
-        return client.progress(self.now)
+        """Seconds of its dedicated run that the client has done by now (000 eq. 6); at most those since its release."""
+        in_place = client.place != NO_PLACE
+        done = float(self.pending.column("progress")[client.place]) if in_place else client.progress(self.now)
+        return min(done, max(0.0, self.now - client.release))
 
     def yield_of(self, client: Client) -> float:
         """y_i at the present date; 1 at the instant of release."""
@@ -238,24 +261,28 @@ class Core:
         """What the policy is shown at present."""
         return self.decider.view(self.pending, self.now, self.registry.completed)
 
-    def check_registration(self, event: RegisterEvent) -> float:
-        """The most that a client which wants to register can use, in bytes/s; Refused if it may not register."""
-        return check_registration(event, self.turns.order, self.policy.name, self.bandwidth, self.node_bandwidth)
+    def check_registration(self, event: RegisterEvent) -> Claims:
+        """What counts of the claims of a client that wants to register; Refused if it may not."""
+        return check_registration(event, self.turns, self.policy.name, self.bandwidth, self.node_bandwidth, self.limits)
 
     # One method an event
 
     def _register(self, now: float, event: RegisterEvent) -> Client:
-        max_rate = self.check_registration(event)
+        claims = self.check_registration(event)
         self.advance(now)
-        client = self.registry.add(now, event, max_rate, self.bandwidth)
+        client = self.registry.add(now, event, claims, self.bandwidth)
+        self.turns.claim(client)
+        self.penalties.admit(now, client)
         self.turns.client_back(client)
         return self._note(now, client)
 
     def _join(self, now: float, event: JoinEvent) -> Client:
-        client = event.client
+        client, order = event.client, self.turns.order
+        if order.only_planned and self.turns.planned_name(client) == UNPLANNED:
+            raise Refused(INVALID, f"{client.job!r} is not in the workload that the policy {self.policy.name} plans for")
         self.advance(now)
         if client.operation is not None and client.operation.number != event.operation:
-            self.places.end_operation(self.now, client, client.operation.volume)
+            self.places.end_operation(self.now, client, None)
         client.connected = True
         self.grants.due = True
         self.turns.client_back(client)
@@ -269,30 +296,30 @@ class Core:
                 raise Refused(INVALID, f"operation {event.operation} has {pending.volume} bytes, not {event.volume}")
             self.advance(now)
         else:
-            check_new_operation(event, self.turns.order, self.policy.name)
+            check_new_operation(event, self.turns, self.policy.name)
             self.advance(now)
             if pending is not None:
-                self.places.end_operation(self.now, client, pending.volume)
+                self.places.end_operation(self.now, client, None)
             client.end_work(now)
-            client.operation = PendingOperation(event.operation, event.volume, event.rounds, now)
+            base = min(event.moved, event.volume)
+            client.operation = PendingOperation(event.operation, event.volume, event.rounds, now, base, base)
             client.last_operation = event.operation
+        factor = self._overrun(client, event.moved)
         self.places.post(self.now, client, event.moved)
         self.grants.announce(client)
-        return self._note(now, client)
+        return self._punish(self._note(now, client), factor)
 
     def _report(self, now: float, event: ReportEvent) -> Client:
         client, moved = event.client, event.moved
         operation = check_pending(client, event.operation)
         self.advance(now)
-        before, operation.moved = operation.moved, min(moved, operation.volume)
+        factor = self._overrun(client, moved)
+        before, operation.moved = operation.moved, self.places.credit(self.now, client, moved)
         if client.place != NO_PLACE:
             if moved > before:
                 self.pending.set_progressed(client.place, self.now)
-            if self.pending.overruns(client.place, moved):
-                client.overruns += 1
-                self.overruns += 1
-            self.pending.set_moved(client.place, operation.moved)
-        return self._note(now, client)
+            self.pending.set_moved(client.place, operation.moved, self.now)
+        return self._punish(self._note(now, client), factor)
 
     def _yield(self, now: float, event: YieldEvent) -> Client:
         client = event.client
@@ -308,8 +335,10 @@ class Core:
         client, moved = event.client, event.moved
         operation = check_pending(client, event.operation)
         self.advance(now)
-        self.places.end_operation(self.now, client, operation.volume if moved is None else min(moved, operation.volume))
-        return self._note(now, client)
+        moved = operation.volume if moved is None else moved
+        factor = self._overrun(client, moved)
+        self.places.end_operation(self.now, client, moved)
+        return self._punish(self._note(now, client), factor)
 
     def _leave(self, now: float, event: LeaveEvent) -> Client:
         self.advance(now)
@@ -327,10 +356,32 @@ class Core:
 
     def _disconnect(self, now: float, event: DisconnectEvent) -> Client:
         self.advance(now)
-        event.client.connected = False
-        return event.client
+        client = event.client
+        client.connected = False
+        if client.unseen_since is None:
+            client.unseen_since = client.last_heard
+        return client
 
     # Steps of the above
+
+    def _overrun(self, client: Client, moved: float) -> float:
+        """How many times more than its grants allowed the client has moved; 1 if it keeps to them, or was out of sight."""
+        in_sight = client.place != NO_PLACE and client.unseen_since is None
+        return self.pending.overrun(client.place, moved) if in_sight else 1.0
+
+    def _punish(self, client: Client, factor: float) -> Client:
+        """Do what follows from moving `factor` times what the grants allowed."""
+        if factor <= 1.0:
+            return client
+        client.overruns += 1
+        self.overruns += 1
+        text = self.penalties.strike(self.now, client, factor)
+        if text is not None and client.barred_until > self.now:
+            self.places.send_away(self.now, client, text)
+        elif text is not None:
+            self._warnings.append(WarnInstruction(client, text))
+            self.eligible.limit_new(self.pending, self.now, client)
+        return client
 
     def _note(self, now: float, client: Client) -> Client:
         self.events += 1
@@ -342,7 +393,12 @@ class Core:
         """Have the policy write the targets; replace it if it breaks its contract."""
         decider, pending, completed = self.decider, self.pending, self.registry.completed
         decider.decisions += 1
-        if decider.ask(pending, self.now, completed):
+        right = decider.ask(pending, self.now, completed)
+        if right and self.eligible.serves_nobody(pending) and self.eligible.bring_all_back(pending):
+            self.eligible.update(pending, self.now, self.policy)
+            self.turns.follow(self.turns.order)
+            right = decider.ask(pending, self.now, completed)
+        if right:
             return
         fault = f"{decider.failure(pending, self.now, completed)}; going on with {FALLBACK}"
         self._replace_policy(self.now, find(FALLBACK))

@@ -16,8 +16,9 @@ import numpy as np
 from penstock.engine.dedicated import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
+from penstock.live.core.eligible import Eligible
 from penstock.live.core.pending import PendingOperations
-from penstock.live.core.registry import Client, Registry
+from penstock.live.core.registry import NEVER, NO_PLACE, Client, Registry
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
 from penstock.policies.guard import failure
@@ -112,10 +113,18 @@ class PlannedOrder:
                 del self._left[place]
 
 
+UNPLANNED: Final = ""
+"""Stands for the name of a client that is not planned; no job has it."""
+
+
 class Turns:
     """Follows a planned order: keeps the turns of the pending operations up to date as clients finish, leave and return.
 
-    A turn counts like completed operations: the operation with turn k is next when k operations have completed.
+    A turn counts like completed operations: the operation with turn k is next when k operations have completed. An
+    operation that is set aside (`penstock.live.core.eligible`) loses its turn meanwhile.
+
+    A planned name belongs to one client: the first of that name, for as long as the coordinator knows it. A second one of
+    the same user takes the name over if the first is not connected, as a job that was started again does.
     """
 
     def __init__(self, registry: Registry, pending: PendingOperations, order: PlannedOrder) -> None:
@@ -123,33 +132,59 @@ class Turns:
         self._pending = pending
         self.order = order
 
+    def holder(self, job: str) -> Client | None:
+        """The client that has this planned name; None if it is free or not planned."""
+        return self._registry.clients.get(self._registry.holders.get(job, -1))
+
+    def planned_name(self, client: Client) -> str:
+        """The client's name in the plan; `UNPLANNED` if it has none."""
+        return client.job if self._registry.holders.get(client.job) == client.number else UNPLANNED
+
+    def claim(self, client: Client) -> None:
+        """Give a client its planned name, if there is such a name and it is free for this user."""
+        if self.order.position(client.job) is None:
+            return
+        holder = self.holder(client.job)
+        if holder is None or (holder.uid == client.uid and not holder.connected):
+            self._registry.holders[client.job] = client.number
+            if holder is not None:
+                self.follow(self.order)
+
+    def release_name(self, client: Client) -> None:
+        """The client's planned name is free."""
+        if self.planned_name(client) != UNPLANNED:
+            del self._registry.holders[client.job]
+
     def follow(self, order: PlannedOrder) -> None:
         """Follow this order from now on, without what is done already and without the jobs that have left."""
         self.order = order
         order.restart()
         for client in self._registry.clients.values():
-            order.mark_done(client.job, 0, client.operations)
+            order.mark_done(self.planned_name(client), 0, client.operations)
         for job in self._registry.departed:
             order.mark_departed(job)
         for place, owner in enumerate(self._pending.owners):
-            self._pending.column("rank")[place] = order.rank(owner.job)
+            name = self.planned_name(owner)
+            self._pending.column("rank")[place] = order.rank(name)
+            if self._is_aside(owner):
+                order.mark_done(name, owner.operations, owner.operations + 1)
         self._renumber()
 
     def turn_of(self, client: Client) -> int:
         """The turn of the client's pending operation; −1 if it is not planned."""
-        turn = self.order.turn(client.job, client.operations)
-        return self._registry.completed + turn if turn >= 0 else -1
+        turn = self.order.turn(self.planned_name(client), client.operations)
+        return self._registry.completed + turn if turn >= 0 and not self._is_aside(client) else -1
 
     def operation_ended(self, client: Client) -> None:
         """Go on to the next turn: the client's operation has just been counted."""
         if self.order.only_planned:
-            self.order.mark_done(client.job, client.operations - 1, client.operations)
+            self.order.mark_done(self.planned_name(client), client.operations - 1, client.operations)
             self._renumber()
 
     def client_gone(self, client: Client) -> None:
         """Skip the turns of a client that is gone. When all applications of the workload are gone, the order restarts."""
         departed = self._registry.departed
-        if self.order.position(client.job) is not None and client.job not in departed:
+        if self.planned_name(client) != UNPLANNED and client.job not in departed:
             departed.append(client.job)
             if len(departed) == self.order.size:
                 departed.clear()
@@ -157,9 +192,12 @@ class Turns:
 
     def client_back(self, client: Client) -> None:
         """Wait for the turns of a client that was gone."""
-        if client.job in self._registry.departed:
+        if self.planned_name(client) in self._registry.departed:
             self._registry.departed.remove(client.job)
             self.follow(self.order)
+
+    def _is_aside(self, client: Client) -> bool:
+        return client.place != NO_PLACE and bool(self._pending.column("aside")[client.place] > NEVER)
 
     def _renumber(self) -> None:
         self._pending.set_turns([self.turn_of(owner) for owner in self._pending.owners])
@@ -177,9 +215,11 @@ class Decider:
         bandwidth: B, in bytes/s.
         workload: Gives the end of the window and the default period; None if unknown.
         now: The date that periodic decisions are counted from, in seconds.
+        eligible: Chooses whom the policy is shown.
     """
 
-    def __init__(self, policy: Policy, bandwidth: float, workload: Workload | None, now: float) -> None:
+    def __init__(self, policy: Policy, bandwidth: float, workload: Workload | None, now: float, eligible: Eligible) -> None:
+        self._eligible = eligible
         self.decisions = 0
         """How often the policy was asked for grants."""
         self.fault: str | None = None
@@ -216,7 +256,7 @@ class Decider:
 
     def ask(self, pending: PendingOperations, now: float, completed: int) -> bool:
         """Have the policy write the targets of these operations; whether caps and link can carry them."""
-        return pending.ask(self.policy, self._moment_at(now, completed))
+        return self._eligible.ask(pending, self.policy, self._moment_at(now, completed))
 
     def view(self, pending: PendingOperations, now: float, completed: int) -> View:
         """What the policy is shown."""

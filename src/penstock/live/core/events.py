@@ -137,6 +137,13 @@ class ForgetInstruction(msgspec.Struct, frozen=True):
     reason: str
 
 
+class WarnInstruction(msgspec.Struct, frozen=True):
+    """Tell the client, if it is connected, what the coordinator will act on or has acted on."""
+
+    client: Client
+    text: str
+
+
 class Refusal(msgspec.Struct, frozen=True):
     """An event that was refused, the error code of the protocol, and the reason."""
 
@@ -154,7 +161,8 @@ class Instructions(msgspec.Struct, frozen=True):
     """Events that were refused."""
     registered: list[Client]
     """The new clients, one for each `RegisterEvent` that was not refused."""
+    warnings: list[WarnInstruction] = []
 
     def __bool__(self) -> bool:
         """Whether anything follows."""
-        return bool(self.forgets or self.grants or self.refusals or self.registered)
+        return bool(self.forgets or self.grants or self.refusals or self.registered or self.warnings)

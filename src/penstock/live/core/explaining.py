@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.live.core.core import Core
 from penstock.live.core.pending import PendingOperations
-from penstock.live.core.registry import NO_PLACE, Client, PendingOperation
+from penstock.live.core.registry import NEVER, NO_PLACE, Client, PendingOperation
 from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View
@@ -68,6 +68,13 @@ def _reason(core: Core, client: Client, target: float, rate: float) -> str:
         return f"{who} does no I/O; it works since {core.now - client.idle_since:.1f} s"
     if client.place == NO_PLACE:
         return f"{who} has lost its place, silent since {core.now - client.last_heard:.1f} s; it may come back"
+    if client.barred_until > core.now:
+        left = client.barred_until - core.now
+        return f"{who} has moved more than it was granted too often; its operations wait for {left:.1f} s"
+    if rate <= 0.0 and core.pending.column("aside")[client.place] > NEVER:
+        return f"{who} has had its turn, or reached too little of it, while others waited; it goes on after them"
+    if rate <= 0.0 and not core.pending.column("shown")[client.place]:
+        return f"{who} waits for other operations of its user, whose applications count as one"
     if not client.connected:
         left = max(0.0, client.last_heard + core.leases.lease - core.now)
         return f"{who} has no connection; unless it comes back, its place is free in {left:.1f} s"
@@ -157,7 +164,7 @@ def outlook(core: Core, client: Client, volume: float, rounds: int) -> Prospects
     operation = PendingOperation(client.last_operation + 1, volume, rounds, core.now)
     visitor = msgspec.structs.replace(client, operation=operation)  # the client itself must not get a place
     pending = core.pending.copy()
-    pending.post(visitor, 0.0, core.places.posting(core.now, visitor, operation))
+    pending.post(visitor, 0.0, core.places.posting(core.now, visitor, operation), core.now)
     return Prospects(moving, waiting, _forecast(core, pending, visitor.place))
 
 
@@ -185,8 +192,8 @@ def _forecast(core: Core, pending: PendingOperations, place: int) -> Forecast:
         moving = np.flatnonzero(rates > 0.0)
         left = pending.column("remaining")[moving] / rates[moving]
         finisher = int(moving[np.argmin(left)])
-        pending.move(float(left.min()))
         now += float(left.min())
+        pending.move(float(left.min()), now)
         if finisher == place:
             return Forecast(start, now - core.now)
         if pending.take_out(finisher) == place:

@@ -120,6 +120,7 @@ class Grants:
         leases: Holds the deadlines of reduced grants.
         bandwidth: B, in bytes/s.
         min_update_interval: Seconds for which a small change of a rate is deferred.
+        longest_round: The time of a round counts for no more than so many seconds.
     """
 
     def __init__(
@@ -129,12 +130,14 @@ class Grants:
         leases: Leases,
         bandwidth: float,
         min_update_interval: float,
+        longest_round: float,
     ) -> None:
         self._registry = registry
         self._pending = pending
         self._leases = leases
         self._bandwidth = bandwidth
         self._min_update_interval = min_update_interval
+        self._longest_round = longest_round
         self.sent = 0
         """Grants sent so far."""
         self.due = True
@@ -217,7 +220,10 @@ class Grants:
         return next_date
 
     def _send(self, now: float, client: Client, rate: float, grants: list[GrantInstruction]) -> None:
-        """Grant the rate. A lower one must be acknowledged within a lease, a pause within a lease and one round."""
+        """Grant the rate. A lower one must be acknowledged within a lease, a pause within a lease and one round.
+
+        How long a round lasts is the client's word, so the site limits it.
+        """
         operation = client.operation
         assert operation is not None
         client.grant_number += 1
@@ -225,7 +231,7 @@ class Grants:
         if rate < client.in_force:
             earlier = (reduction.rate for reduction in reversed(client.unacknowledged) if reduction.rate > 0.0)
             round_seconds = operation.round_bytes / next(earlier, client.in_force) if rate == 0.0 else 0.0
-            deadline = now + self._leases.lease + round_seconds
+            deadline = now + self._leases.lease + min(round_seconds, self._longest_round)
             client.unacknowledged.append(Reduction(client.grant_number, rate, deadline))
             self._registry.regranted.add(client.number)
             self._leases.set_deadline(client, deadline)

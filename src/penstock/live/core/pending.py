@@ -21,27 +21,34 @@ from numba import types
 from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
-from penstock.live.core.registry import NO_PLACE, Client
+from penstock.live.core.registry import NEVER, NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.compiled import address, direct, inlined
-from penstock.numeric.tolerances import LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, TIME_GRAIN
+from penstock.numeric.compiled import address, direct, inlined, inlined_kernel
+from penstock.numeric.tolerances import INVARIANT, LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, SAME_TIME_S, TIME_GRAIN
 from penstock.policies import view
 from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, View, view_at
 
-OWN: Final = ("done", "sent", "told", "allowed", "round", "progressed")
-"""The coordinator's own rows, behind those of the view and the row `target` that policies write rates to."""
+OWN: Final = (
+    *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported"),
+    *("user", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reached", "granted"),
+)
+"""The coordinator's own rows, behind those of the view and the row `target` that policies write rates to. Those of the
+second line say which operations the policy is shown; `penstock.live.core.eligible` describes them."""
 FLOATS: Final = (*view.FLOATS, "target", *OWN)
 """Names of the rows of numbers; the rows of integers are those of the view."""
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
-DONE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED = (ROW[name] for name in OWN)
+DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED = (ROW[name] for name in OWN[:8])
+LIMIT, SHOWN, HELD = ROW["limit"], ROW["shown"], ROW["held"]
 POSTED: Final = view.ROW["posted"]
 SCRATCH: Final = view.ROW["scratch"]
 ORDER: Final = view.ROW["order"]
 
 OVERRUN: Final = 1.05
 """A client overruns when it has moved more than this times what its grants allowed, and a round."""
+BURST_SECONDS: Final = 1.0
+"""A client may run ahead of its grants for so long, at its cap: an application that writes a round at once does."""
 SMALL_CHANGE: Final = 0.25
 """A change of a rate by less than this part is small and may be deferred."""
 
@@ -49,7 +56,7 @@ SMALL_CHANGE: Final = 0.25
 class Posting(NamedTuple):
     """The values that an operation is entered with: volumes in bytes, rates in bytes/s, times in seconds.
 
-    The first ones are columns of the view (`penstock.policies.view.View`), the last three the coordinator's own.
+    The first ones are columns of the view (`penstock.policies.view.View`), those from `done` on the coordinator's own.
     """
 
     application: int
@@ -65,10 +72,22 @@ class Posting(NamedTuple):
     transferring: float
     done: float
     """Progress before the operation."""
+    base: float
+    """Bytes that were moved before the operation was first posted here; the coordinator has seen nothing of them."""
     round: float
     """Bytes that are moved between two chances to be paused."""
     progressed: float
     """When the operation was last known to have moved something."""
+    user: float
+    """The uid of its owner."""
+    since: float
+    """When it got its place among the others."""
+    limit: float
+    """The cap that the policy is shown."""
+    barred: float = 0.0
+    """1 if it must wait whatever the policy says, else 0."""
+    aside: float = NEVER
+    """When it comes back; it was not set aside."""
 
 
 def check_posting(columns: set[str]) -> None:
@@ -84,17 +103,29 @@ _FLOAT_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in FLOATS)
 _INTEGER_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in INTEGERS)
 
 
-def _move(floats: Floats, size: int, seconds: float) -> None:
-    """Let every transfer go on at its rate for so many seconds."""
+def at_most_elapsed(progress: float, done: float, seconds: float) -> float:
+    """The progress during an operation: at least what was done before it, at most that and the seconds since."""
+    most = done + max(0.0, seconds)
+    return most if progress > most * (1.0 + INVARIANT) + SAME_TIME_S else max(done, progress)
+
+
+compiled_at_most_elapsed = inlined_kernel(at_most_elapsed)
+
+
+def _move(floats: Floats, size: int, seconds: float, now: float, contended: bool) -> None:
+    """Let every transfer go on at its rate for so many seconds, until `now`; `contended` if others wait meanwhile."""
     for place in range(size):
         rate, volume = floats[RATE, place], floats[VOLUME, place]
         if rate > 0.0:
             moved = rate * seconds
             floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST_LEFT * volume)
             remaining, done = floats[REMAINING, place], floats[DONE, place]
-            floats[PROGRESS, place] = compiled_progress_during(done, volume, remaining, floats[CAP, place])
+            progress = compiled_progress_during(done, volume - floats[BASE, place], remaining, floats[CAP, place])
+            floats[PROGRESS, place] = compiled_at_most_elapsed(progress, done, now - floats[POSTED, place])
             floats[TRANSFERRING, place] += seconds
             floats[ALLOWED, place] += moved
+            if contended:
+                floats[HELD, place] += seconds
 
 
 @inlined
@@ -189,7 +220,7 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, min_update_
 class Loops(NamedTuple):
     """The compiled loops; their arguments are those of the functions above."""
 
-    move: Callable[[Floats, int, float], None]
+    move: Callable[[Floats, int, float, float, bool], None]
     first_stalled: Callable[[Floats, int, float, float], float]
     ask: Callable[..., bool]
     to_reduce: Callable[[Floats, Ints, int, float, float], tuple[int, float]]
@@ -203,7 +234,7 @@ def loops() -> Loops:
     column, policy = number[::1], types.FunctionType(RATES_SIGNATURE)
     what = "the coordinator's loops"
     return Loops(
-        direct(_move, types.void(floats, size, number), what),
+        direct(_move, types.void(floats, size, number, number, types.boolean), what),
         direct(_first_stalled, number(floats, size, number, number), what),
         direct(_ask, types.boolean(floats, integers, column, column, size, policy), what),
         direct(_to_reduce, types.Tuple((size, number))(floats, integers, size, number, number), what),
@@ -230,8 +261,8 @@ class PendingOperations:
 
     `rate` is what the client may be using now, `sent` what it was last granted and `target` what the policy wants for it,
     in bytes/s. `done` is its progress before the operation in seconds, `allowed` the bytes that its grants have allowed so
-    far, `told` the date of its last grant, `round` the bytes between two chances to be paused, and `progressed` the date at
-    which it was last known to have moved something.
+    far, `told` the date of its last grant, `round` the bytes between two chances to be paused, `progressed` the date at
+    which it was last known to have moved something, and `reported` the bytes that it has said it has moved.
     """
 
     def __init__(self) -> None:
@@ -239,6 +270,8 @@ class PendingOperations:
         """The client whose operation is at each place."""
         self.changed = False
         """Operations have come or gone, or have other turns, since the policy was last asked; the core clears it."""
+        self.contended = False
+        """Whether operations wait while others move; `penstock.live.core.eligible` says so after each decision."""
         self._loops = loops()
         self._floats = np.zeros((len(FLOATS), 8))
         self._integers = np.zeros((len(INTEGERS), 8), np.int64)
@@ -262,7 +295,12 @@ class PendingOperations:
         self._integers[TURN, : self.size] = turns
         self.changed = True
 
-    def post(self, owner: Client, moved: float, posting: Posting) -> None:
+    @property
+    def tables(self) -> tuple[Floats, Ints]:
+        """The rows of numbers and those of integers; only the first `size` entries of each row count."""
+        return self._floats, self._integers
+
+    def post(self, owner: Client, moved: float, posting: Posting, now: float) -> None:
         """Enter the owner's operation, of which `moved` bytes are moved already."""
         place = self.size
         if place == self._floats.shape[1]:
@@ -274,14 +312,18 @@ class PendingOperations:
         self._integers[:, place] = [posting[field] if field >= 0 else 0 for field in _INTEGER_FIELDS]
         self._floats[POSTED, place] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
         self._floats[ALLOWED, place] = moved
-        self.set_moved(place, moved)
+        self._floats[SHOWN, place] = 1.0
+        self.set_moved(place, moved, now)
         self.changed = True
+
+    def allow(self, place: int, volume: float) -> None:
+        """The client may have moved up to so many bytes of the operation, where it was out of sight."""
+        self._floats[ALLOWED, place] = max(volume, self._floats[ALLOWED, place])
 
     def post_again(self, place: int, moved: float, now: float) -> None:
         """The client announces the operation at this place once more; it has moved so many bytes by now."""
-        self._floats[ALLOWED, place] = max(moved, self._floats[ALLOWED, place])
         self._floats[PROGRESSED, place] = now
-        self.set_moved(place, min(moved, self._floats[VOLUME, place]))
+        self.set_moved(place, moved, now)
 
     def withdraw(self, owner: Client) -> None:
         """Take the owner's operation out and write what is known of it to the owner's books."""
@@ -319,17 +361,30 @@ class PendingOperations:
         """The rate that the operation was last granted, in bytes/s."""
         return float(self._floats[SENT, place])
 
-    def set_moved(self, place: int, moved: float) -> None:
-        """The client has moved so many bytes of the operation."""
+    def set_moved(self, place: int, moved: float, now: float) -> None:
+        """The client has moved so many bytes of the operation by now."""
         floats = self._floats
         volume = floats[VOLUME, place]
-        remaining = max(LEAST_LEFT * volume, volume - moved)
-        floats[REMAINING, place] = remaining
-        floats[PROGRESS, place] = progress_during(floats[DONE, place], volume, remaining, floats[CAP, place])
+        floats[REPORTED, place] = moved
+        remaining = floats[REMAINING, place] = max(LEAST_LEFT * volume, volume - moved)
+        done, base, cap = (float(floats[row, place]) for row in (DONE, BASE, CAP))
+        progress = progress_during(done, float(volume) - base, float(remaining), cap)
+        floats[PROGRESS, place] = at_most_elapsed(progress, done, now - float(floats[POSTED, place]))
 
-    def overruns(self, place: int, moved: float) -> bool:
-        """Whether so many bytes are more than the grants had allowed, by `OVERRUN` and a round."""
-        return bool(moved > OVERRUN * self._floats[ALLOWED, place] + self._floats[ROUND, place])
+    def overrun(self, place: int, moved: float) -> float:
+        """How many times more than its grants allowed an operation has moved; 1 if it keeps to them, with `OVERRUN`."""
+        base, allowed = self._floats[BASE, place], self._floats[ALLOWED, place] - self._floats[BASE, place]
+        if moved - base <= OVERRUN * allowed + self._floats[ROUND, place]:
+            return 1.0
+        return float((moved - base) / max(allowed, SAME_AMOUNT * (moved - base)))
+
+    def credible(self, place: int, moved: float, now: float) -> float:
+        """What counts as moved where the client says so many bytes: no more than its grants allowed and a round."""
+        floats = self._floats
+        base, seconds = floats[BASE, place], now - floats[POSTED, place] + BURST_SECONDS
+        a_round = min(floats[ROUND, place], floats[CAP, place] * seconds)
+        most = base + OVERRUN * (floats[ALLOWED, place] - base) + a_round
+        return float(min(moved, floats[VOLUME, place], most))
 
     def set_progressed(self, place: int, now: float) -> None:
         """The operation has moved something by now, or can from now on."""
@@ -344,9 +399,9 @@ class PendingOperations:
         self._floats[SENT, place] = rate
         self._floats[TOLD, place] = now
 
-    def move(self, seconds: float) -> None:
-        """Let every transfer go on at its rate for so many seconds."""
-        self._loops.move(self._floats, self.size, seconds)
+    def move(self, seconds: float, now: float) -> None:
+        """Let every transfer go on at its rate for so many seconds, until the date `now`."""
+        self._loops.move(self._floats, self.size, seconds, now, self.contended)
 
     def first_stalled(self, now: float, lease: float) -> float:
         """The date from which the first of the operations counts as stalled."""
@@ -357,10 +412,16 @@ class PendingOperations:
         places = (place for place in reversed(range(self.size)) if stalled_from(self._floats, place, now, lease) <= now)
         return [(self.owners[place], now - float(self._floats[PROGRESSED, place])) for place in places]
 
-    def ask(self, policy: Policy, moment: Floats) -> bool:
-        """Have the policy write the targets; whether caps and link can carry them."""
-        undegraded = _undegraded(self._floats.shape[1])
-        return self._loops.ask(self._floats, self._integers, moment, undegraded, self.size, policy.compiled())
+    def ask(self, policy: Policy, moment: Floats, shown: tuple[Floats, Ints, int] | None = None) -> bool:
+        """Have the policy write the targets; whether caps and link can carry them.
+
+        Args:
+            policy: The policy.
+            moment: What is the same for all operations.
+            shown: Tables of the same form, and how many places of them count, in place of those of all operations.
+        """
+        floats, integers, size = shown if shown is not None else (self._floats, self._integers, self.size)
+        return self._loops.ask(floats, integers, moment, _undegraded(floats.shape[1]), size, policy.compiled())
 
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
         """The clients to send a lower grant, with their targets in bytes/s; and when the first deferred one is due."""

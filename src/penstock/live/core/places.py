@@ -10,44 +10,66 @@ The checks say under which conditions the core refuses an event. They raise `Ref
 from __future__ import annotations
 
 from penstock.engine.books import mean_iteration
-from penstock.live.core.deciding import PlannedOrder, Turns
+from penstock.live.core.deciding import Turns
+from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
 from penstock.live.core.grants import Grants, Leases
+from penstock.live.core.limits import Limits
 from penstock.live.core.pending import PendingOperations, Posting
-from penstock.live.core.registry import NO_PLACE, Client, PendingOperation, Registry
-from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
+from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
+from penstock.live.protocol import DENIED, INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES
 
 
 def check_registration(
-    event: RegisterEvent, order: PlannedOrder, policy: str, bandwidth: float, node_bandwidth: float
-) -> float:
+    event: RegisterEvent, turns: Turns, policy: str, bandwidth: float, node_bandwidth: float, limits: Limits
+) -> Claims:
     """Check a registration.
 
     Args:
         event: The registration.
-        order: What the policy plans for.
+        turns: What the policy plans for, and who has the planned names.
         policy: The name of the policy.
         bandwidth: B, in bytes/s.
         node_bandwidth: What one node can use, in bytes/s.
+        limits: How much of the client's claims counts.
 
     Returns:
-        The most that the client can use by itself, in bytes/s.
+        What counts of what the client claims.
     """
-    job, elapsed, progress = event.job, event.elapsed, event.progress
+    job, elapsed, progress, order = event.job, event.elapsed, event.progress, turns.order
     if not (job.isprintable() and event.user.isprintable()):
         raise Refused(INVALID, f"{job!r} of {event.user!r} cannot be printed; expected letters, digits and signs")
     if order.only_planned and order.position(job) is None:
         raise Refused(INVALID, f"{job!r} is not in the workload that the policy {policy} plans for")
-    max_rate = event.bandwidth if event.bandwidth is not None else event.nodes * node_bandwidth
+    _check_planned_name(event, turns, limits)
+    nodes = int(min(event.nodes, limits.max_nodes))
+    max_rate = event.bandwidth if event.bandwidth is not None else nodes * node_bandwidth
     if not max_rate > LEAST_CAP * bandwidth:
         raise Refused(INVALID, f"bandwidth {event.bandwidth} of {job!r} is next to none; expected bytes/s above 0")
     if progress is not None and not progress <= elapsed * (1.0 + INVARIANT):
         raise Refused(INVALID, f"{job!r} has progressed {progress} s in {elapsed} s; expected no more than that")
-    return max_rate
+    counted = min(elapsed, limits.max_elapsed_claim)
+    lost = max(0.0, elapsed - progress) if progress is not None else 0.0
+    done = min(progress, elapsed) if progress is not None and counted == elapsed else max(0.0, counted - lost)
+    return Claims(nodes, max_rate, counted, done)
 
 
-def check_new_operation(event: InformEvent, order: PlannedOrder, policy: str) -> None:
+def _check_planned_name(event: RegisterEvent, turns: Turns, limits: Limits) -> None:
+    """Check that a planned name is free for this user."""
+    job = event.job
+    if turns.order.position(job) is None:
+        return
+    if limits.planned_uid is not None and event.uid != limits.planned_uid:
+        raise Refused(DENIED, f"{job!r} is planned for user {limits.planned_uid}; expected another name, or that user")
+    holder = turns.holder(job)
+    if holder is not None and holder.uid != event.uid:
+        raise Refused(DENIED, f"{job!r} is planned, and another user has registered it; expected another name")
+    if holder is not None and holder.connected and turns.order.only_planned:
+        raise Refused(INVALID, f"{job!r} is planned once, and application {holder.number} has that name; expected another")
+
+
+def check_new_operation(event: InformEvent, turns: Turns, policy: str) -> None:
     """Check an operation that the client announces for the first time."""
     client, number, last = event.client, event.operation, event.client.last_operation
     if number <= last:
@@ -55,7 +77,8 @@ def check_new_operation(event: InformEvent, order: PlannedOrder, policy: str) ->
     if not event.volume >= LEAST_VOLUME_BYTES:
         raise Refused(INVALID, f"operation {number} has no volume; expected bytes above 0")
     ahead = client.operations + (client.operation is not None)
-    if order.only_planned and order.turn(client.job, ahead) < 0:
+    order = turns.order
+    if order.only_planned and order.turn(turns.planned_name(client), ahead) < 0:
         raise Refused(INVALID, f"no further operation of {client.job!r} is in the plan of {policy}")
 
 
@@ -71,7 +94,16 @@ def check_pending(client: Client, number: int) -> PendingOperation:
 class Places:
     """Changes the parts of the core together, so that they always agree on who has a place."""
 
-    def __init__(self, registry: Registry, pending: PendingOperations, turns: Turns, leases: Leases, grants: Grants) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        pending: PendingOperations,
+        turns: Turns,
+        leases: Leases,
+        grants: Grants,
+        eligible: Eligible,
+    ) -> None:
+        self._eligible = eligible
         self._registry = registry
         self._pending = pending
         self._turns = turns
@@ -80,20 +112,38 @@ class Places:
         self.forgets: list[ForgetInstruction] = []
         """Whom to tell that it was sent away, since the last `expire`."""
 
-    def post(self, now: float, client: Client, moved: float) -> None:
-        """Give the client's operation a place, or bring its row up to date; `moved` bytes are moved so far."""
+    def credit(self, now: float, client: Client, moved: float) -> float:
+        """What counts as moved of the client's operation where it says `moved` bytes.
+
+        That is no more than its grants allowed, with a little room, and no more than its cap carries in the time in which
+        the coordinator did not see it.
+        """
         operation = client.operation
         assert operation is not None
-        operation.moved = min(moved, operation.volume)
+        unseen, client.unseen_since = client.unseen_since, None
+        known = operation.moved + client.cap * (max(0.0, now - unseen) if unseen is not None else 0.0)
+        if client.place == NO_PLACE:
+            return min(moved, operation.volume, known)
+        if unseen is not None:
+            self._pending.allow(client.place, min(moved, known))
+        return self._pending.credible(client.place, moved, now)
+
+    def post(self, now: float, client: Client, moved: float) -> None:
+        """Give the client's operation a place, or bring its row up to date; the client says that `moved` bytes are moved."""
+        operation = client.operation
+        assert operation is not None
+        operation.moved = self.credit(now, client, moved)
         if client.place != NO_PLACE:
-            self._pending.post_again(client.place, moved, now)
+            self._pending.post_again(client.place, operation.moved, now)
             return
-        self._pending.post(client, operation.moved, self.posting(now, client, operation))
+        self._pending.post(client, operation.moved, self.posting(now, client, operation), now)
+        self._eligible.limit_new(self._pending, now, client)
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
         order, dedicated_seconds = self._turns.order, client.dedicated_seconds
-        position = order.position(client.job)
+        name = self._turns.planned_name(client)
+        position = order.position(name)
         return Posting(
             application=position if position is not None else order.size + client.number,
             turn=self._turns.turn_of(client),
@@ -103,18 +153,32 @@ class Places:
             release=client.release,
             nodes=client.nodes,
             done=client.done,
-            round=operation.round_bytes,
+            base=operation.base,
+            round=min(operation.round_bytes, client.cap * self._eligible.limits.longest_round),
             progressed=now,
             mean_iteration=mean_iteration(client),
-            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(client.job),
-            rank=order.rank(client.job),
+            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
+            rank=order.rank(name),
             transferring=client.transfer_seconds,
+            user=client.uid,
+            since=now,
+            limit=client.cap,
         )
 
-    def end_operation(self, now: float, client: Client, moved: float) -> None:
-        """End the client's operation, of which `moved` bytes were moved."""
+    def end_operation(self, now: float, client: Client, moved: float | None) -> None:
+        """End the client's operation.
+
+        Args:
+            now: The date, in seconds.
+            client: The client.
+            moved: Bytes that it says to have moved; None if it does not say, then what its grants allowed counts.
+        """
+        operation = client.operation
+        assert operation is not None
+        credited = None if moved is None else self.credit(now, client, moved)
         self._withdraw(client)
-        self._registry.end_operation(now, client, moved)
+        total = operation.moved if credited is None else credited
+        self._registry.end_operation(now, client, max(0.0, total - operation.base))
         self._turns.operation_ended(client)
 
     def leave(self, now: float, client: Client) -> None:
@@ -125,20 +189,25 @@ class Places:
 
     def forget(self, now: float, client: Client, reason: str) -> None:
         """Send the client away and drop its books."""
-        self._send_away(now, client, reason)
+        self.send_away(now, client, reason)
         self._drop(client)
 
     def restore(self, now: float, client: Client, bandwidth: float) -> None:
         """Take over a client out of a journal, not connected; if it had a place, it has it again."""
         had_place = client.place != NO_PLACE
+        if client.unseen_since is None:
+            client.unseen_since = client.last_heard
         client.connected = False
         client.place = NO_PLACE
         client.unacknowledged = []
         client.cap = min(client.max_rate, bandwidth)
         self._registry.restore(client)
+        self._turns.claim(client)
         self._leases.renew(now, client)
         if client.operation is not None and had_place:
-            self.post(now, client, client.operation.moved)
+            operation, client.unseen_since, unseen = client.operation, None, client.unseen_since
+            self.post(now, client, operation.moved)
+            client.unseen_since = unseen
             self._grants.restore(now, client, client.in_force)
 
     def expire(self, now: float) -> list[ForgetInstruction]:
@@ -150,29 +219,32 @@ class Places:
         lease = self._leases.lease
         for client in self._leases.overdue(now):
             first = client.unacknowledged[0]
-            self._send_away(now, client, f"it did not keep to grant {first.number} of {first.rate:g} bytes/s in time")
+            self.send_away(now, client, f"it did not keep to grant {first.number} of {first.rate:g} bytes/s in time")
         for client in self._leases.silent(now):
-            self._send_away(now, client, f"it gave no sign of life for {lease:g} s")
+            self.send_away(now, client, f"it gave no sign of life for {lease:g} s")
         if self._pending.first_stalled(now, lease) <= now:
             for client, seconds in self._pending.stalled(now, lease):
                 reason = f"it has moved nothing for {seconds:.3g} s, though it was granted all it wanted to move"
-                self._send_away(now, client, reason)
+                self.send_away(now, client, reason)
         for client in self._leases.expired(now):
             self._drop(client)
         forgets, self.forgets = self.forgets, []
         return forgets
 
-    def _send_away(self, now: float, client: Client, reason: str) -> None:
+    def send_away(self, now: float, client: Client, reason: str) -> None:
+        """Take the client's place; its books are kept for a while, and it is told the reason."""
         self._withdraw(client)
         self._turns.client_gone(client)
         self._leases.mark_away(now, client)
         self._registry.changed.add(client.number)
         if client.connected:
             client.connected = False
+            client.unseen_since = now
             self.forgets.append(ForgetInstruction(client, reason))
 
     def _drop(self, client: Client) -> None:
         self._turns.client_gone(client)
+        self._turns.release_name(client)
         self._registry.remove(client)
         self._leases.forget(client)
 

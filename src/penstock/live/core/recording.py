@@ -8,12 +8,15 @@ bandwidth).
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from penstock.live.protocol import MOST_NODES, MOST_ROUNDS
 from penstock.model import Application, InputError, Platform, Workload
 
 
@@ -40,7 +43,8 @@ def as_workload(operations: Iterable[CompletedOperation], bandwidth: float, sinc
         since: Leave out operations posted before this date, in seconds.
 
     Returns:
-        All applications with an operation in that time; the first one starts at 0.
+        All applications with an operation in that time; the first one starts at 0. An application with an amount that no
+        workload can hold, such as one that is not finite, is left out.
 
     Raises:
         InputError: If no operation was recorded in that time.
@@ -54,10 +58,13 @@ def as_workload(operations: Iterable[CompletedOperation], bandwidth: float, sinc
         raise InputError("recording", "no operation has ended in that time; expected one at least")
     start = min(_start(chain, since) for chain in chains.values())
     names = _names(chains)
-    return Workload(
-        Platform(bandwidth),
-        tuple(_application(names[number], chain, since, start) for number, chain in chains.items()),
-    )
+    applications = []
+    for number, chain in chains.items():
+        with contextlib.suppress(InputError):  # what a client said may be nothing that a workload can hold
+            applications.append(_application(names[number], chain, since, start))
+    if not applications:
+        raise InputError("recording", "no operation in that time can be part of a workload; expected one at least")
+    return Workload(Platform(bandwidth), tuple(applications))
 
 
 def _start(chain: list[CompletedOperation], since: float) -> float:
@@ -65,9 +72,17 @@ def _start(chain: list[CompletedOperation], since: float) -> float:
 
 
 def _names(chains: dict[int, list[CompletedOperation]]) -> dict[int, str]:
-    """The names of the jobs; a job that came several times is told apart by its number."""
-    jobs = [chain[0].job for chain in chains.values()]
-    return {n: c[0].job if jobs.count(c[0].job) == 1 else f"{c[0].job} ({n})" for n, c in chains.items()}
+    """The names of the jobs, all different: a job that came several times is told apart by its number."""
+    count = Counter(chain[0].job for chain in chains.values())
+    names = {n: f"{c[0].job} ({n})" for n, c in chains.items() if count[c[0].job] > 1}
+    taken = set(names.values())
+    for number, chain in chains.items():
+        name = names.get(number, chain[0].job)
+        while number not in names and name in taken:  # a job may be called as one that is told apart
+            name += f" ({number})"
+        names[number] = name
+        taken.add(name)
+    return names
 
 
 def _application(name: str, chain: list[CompletedOperation], since: float, first_start: float) -> Application:
@@ -80,8 +95,8 @@ def _application(name: str, chain: list[CompletedOperation], since: float, first
         if operation.volume > 0.0:
             phases.append(("io", operation.volume))
         now = operation.end
-    options: dict[str, Any] = {"nodes": first.nodes, "bandwidth": first.cap, "release": start - first_start}
+    options: dict[str, Any] = {"nodes": min(first.nodes, MOST_NODES), "bandwidth": first.cap, "release": start - first_start}
     rounds = {operation.rounds for operation in chain if operation.volume > 0.0}
     if len(rounds) == 1 and rounds != {1}:
-        options["rounds"] = rounds.pop()
+        options["rounds"] = min(rounds.pop(), MOST_ROUNDS)
     return Application.of(name, phases, **options)

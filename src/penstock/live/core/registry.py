@@ -9,6 +9,7 @@ so the order of their fields is part of its format.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 NO_PLACE: Final = -1
 """The `place` of a client without a row in the table of pending operations."""
+NEVER: Final = -math.inf
+"""The date of what is not the case."""
 
 
 class PendingOperation(msgspec.Struct, array_like=True):
@@ -33,6 +36,8 @@ class PendingOperation(msgspec.Struct, array_like=True):
     posted: float
     moved: float = 0.0
     """Bytes, as last reported or estimated."""
+    base: float = 0.0
+    """Bytes of them that were moved before the operation was first posted here."""
 
     @property
     def round_bytes(self) -> float:
@@ -102,11 +107,24 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     awaits_grant: bool = False
     """The client has announced an operation and has had no grant since."""
 
+    unseen_since: float | None = None
+    """When a client that is not connected was last heard of; None once it has said what it has moved meanwhile."""
+    strikes: int = 0
+    """Overruns that count against it now; see `penstock.live.core.penalties`."""
+    struck: float = NEVER
+    """When the latest of them was."""
+    lowered_to: float = 1.0
+    """Part of its cap that it may use until `lowered_until`."""
+    lowered_until: float = NEVER
+    barred_until: float = NEVER
+    """Its operations wait until then."""
+
     def progress(self, now: float) -> float:
         """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""
         if self.operation is None:
             return self.done + (now - self.idle_since)
-        return self.done + self.operation.moved / self.cap
+        alone = max(0.0, self.operation.moved - self.operation.base) / self.cap
+        return self.done + min(alone, max(0.0, now - self.operation.posted))
 
     def end_work(self, now: float) -> None:
         """End the work phase: an operation is posted."""
@@ -118,7 +136,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         self.idle_since = now
 
     def end_operation(self, now: float, moved: float) -> None:
-        """End the pending operation, of which `moved` bytes were moved.
+        """End the pending operation, of which `moved` bytes were moved while it was pending here.
 
         Whatever the client reports, its progress is at most the time that the operation took.
         """
@@ -132,6 +150,15 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         self.idle_since = now
 
 
+class Claims(NamedTuple):
+    """What counts of what a client claims when it registers: rates in bytes/s, times in seconds."""
+
+    nodes: int
+    max_rate: float
+    elapsed: float
+    progress: float
+
+
 class Registry:
     """All clients that the coordinator knows, whether connected or not."""
 
@@ -142,6 +169,8 @@ class Registry:
         """Operations that have ended so far."""
         self.departed: list[str] = []
         """Jobs of the workload file that have come and gone."""
+        self.holders: dict[str, int] = {}
+        """Numbers of the clients that have the planned names, by name; see `penstock.live.core.deciding.Turns`."""
         self.ended: list[CompletedOperation] = []
         """Operations and clients that have ended; the journal empties the list."""
         self.changed: set[int] = set()
@@ -149,20 +178,20 @@ class Registry:
         self.regranted: set[int] = set()
         """Numbers of the clients whose grants have changed since then."""
 
-    def add(self, now: float, event: RegisterEvent, max_rate: float, bandwidth: float) -> Client:
-        """Enter a new client under the next number; its cap is the lower of `max_rate` and `bandwidth`, in bytes/s."""
+    def add(self, now: float, event: RegisterEvent, claims: Claims, bandwidth: float) -> Client:
+        """Enter a new client under the next number, with what counts of its claims; `bandwidth` is B, in bytes/s."""
         client = Client(
             number=self.next_number,
             job=event.job,
             user=event.user,
             uid=event.uid,
             key_digest=event.key_digest,
-            nodes=event.nodes,
-            max_rate=max_rate,
-            cap=min(bandwidth, max_rate),
+            nodes=claims.nodes,
+            max_rate=claims.max_rate,
+            cap=min(bandwidth, claims.max_rate),
             registered=now,
-            release=now - event.elapsed,
-            done=event.elapsed if event.progress is None else event.progress,
+            release=now - claims.elapsed,
+            done=claims.progress,
             idle_since=now,
             lead=event.lead,
             dedicated_seconds=event.dedicated_seconds,
@@ -181,7 +210,7 @@ class Registry:
         self.changed.add(client.number)
 
     def end_operation(self, now: float, client: Client, moved: float) -> None:
-        """End the client's pending operation, of which `moved` bytes were moved."""
+        """End the client's pending operation, of which `moved` bytes were moved here."""
         operation = client.operation
         assert operation is not None
         self._record(client, operation.posted, now, moved, operation.rounds)

@@ -63,6 +63,7 @@ from penstock.live.protocol import (
     Release,
     Report,
     Request,
+    Warned,
     Yielded,
 )
 from penstock.live.server.control import ControlCommands
@@ -290,7 +291,16 @@ class Server:
         """Make the connection the client's; the client is told after the next commit."""
         peer.client = client
         self._peers[client.number] = peer
-        reply = Registered(seq, client.number, key, self.settings.lease, self.core.policy.name, peer.version)
+        reply = Registered(
+            seq,
+            client.number,
+            key,
+            self.settings.lease,
+            self.core.policy.name,
+            peer.version,
+            longest_turn=_finite(self.settings.longest_turn),
+            longest_round=_finite(self.settings.longest_round),
+        )
         self._after_commit.append(lambda: peer.say(reply))
 
     def _make_room(self, peer: Peer) -> None:
@@ -330,6 +340,12 @@ class Server:
             if peer is not None:
                 peer.say(Forgotten(forget.reason))
                 peer.hang_up()
+        for warning in instructions.warnings:
+            client = warning.client
+            LOG.warning("%s (application %d): %s", client.job, client.number, warning.text)
+            peer = self._peers.get(client.number)
+            if peer is not None and peer.version >= 2:
+                peer.say(Warned(warning.text))
         for grant in instructions.grants:
             client = grant.client
             self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
@@ -382,9 +398,14 @@ def _core(settings: ServerSettings, policy: str, now: float) -> Core:
         keep=settings.keep,
         keep_most=settings.max_applications,
         min_update_interval=MIN_UPDATE_INTERVAL,
+        limits=settings.limits,
         workload=read(settings.workload) if settings.workload else None,
         now=now,
     )
+
+
+def _finite(limit: float) -> float | None:
+    return limit if limit < math.inf else None
 
 
 def _digest(key: str) -> str:

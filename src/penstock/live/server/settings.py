@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.live.client import address
+from penstock.live.core.limits import BY_APPLICATION, SHARED_BY, Limits
 from penstock.model import InputError, parse_units
 
 PREFIX: Final = "PENSTOCK_"
+NO_LIMIT: Final = "none"
 
 
 def _text(value: object, place: str) -> str:
@@ -50,6 +52,31 @@ def _above_zero(value: object, place: str) -> float:
     return seconds
 
 
+def _limit(read: Callable[[object, str], float]) -> Callable[[object, str], float]:
+    """A reader that also takes "none" for no limit."""
+    return lambda value, place: math.inf if value == NO_LIMIT else read(value, place)
+
+
+def _part(value: object, place: str) -> float:
+    try:
+        part = float(value)  # type: ignore[arg-type]  # whatever cannot be one is refused
+    except (TypeError, ValueError):
+        part = math.nan
+    if not 0.0 <= part < 1.0:
+        raise InputError(place, f"{value!r} is no part; expected a number from 0 to below 1, such as 0.01")
+    return part
+
+
+def _count_or_0(value: object, place: str) -> int:
+    return 0 if value in (0, "0") else _count(value, place)
+
+
+def _shared_by(value: object, place: str) -> str:
+    if value not in SHARED_BY:
+        raise InputError(place, f"{value!r} is unknown; expected {' or '.join(SHARED_BY)}")
+    return str(value)
+
+
 def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
     return field(default=default, metadata={"read": read})
 
@@ -73,6 +100,16 @@ class ServerSettings:
     max_applications_per_user: int = _setting(2_000, _count)
     message_rate: int = _setting(1_000, _count)
     message_rate_per_user: int = _setting(10_000, _count)
+    longest_turn: float = _setting(3600.0, _limit(_above_zero))
+    longest_round: float = _setting(60.0, _limit(_above_zero))
+    least_reached: float = _setting(0.01, _part)
+    max_elapsed_claim: float = _setting(0.0, _limit(parse_units.seconds))
+    max_nodes: float = _setting(math.inf, _limit(_count))
+    share_by: str = _setting(BY_APPLICATION, _shared_by)
+    planned_user: str = _setting("", _text)
+    lowered_after: int = _setting(3, _count_or_0)
+    barred_after: int = _setting(6, _count_or_0)
+    penalty: float = _setting(60.0, _above_zero)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The origin of each value that is not a default."""
 
@@ -82,11 +119,45 @@ class ServerSettings:
         for name in NAMES:
             value = getattr(self, name)
             shown = json.dumps(value) if isinstance(value, str) else str(value)
-            if value == math.inf or (name == "bandwidth" and not value):
+            if (name == "node_bandwidth" and value == math.inf) or (name == "bandwidth" and not value):
                 lines.append(f"# {name} = not set")
+            elif value == math.inf:
+                lines.append(f'{name} = "{NO_LIMIT}"  # {self.origins.get(name, "default")}')
             else:
                 lines.append(f"{name} = {shown}  # {self.origins.get(name, 'default')}")
         return "\n".join(lines) + "\n"
+
+    @property
+    def limits(self) -> Limits:
+        """What the site allows, whatever clients say.
+
+        Raises:
+            InputError: If `planned_user` is not known.
+        """
+        return Limits(
+            longest_turn=self.longest_turn,
+            longest_round=self.longest_round,
+            least_reached=self.least_reached,
+            max_elapsed_claim=self.max_elapsed_claim,
+            max_nodes=self.max_nodes,
+            share_by=self.share_by,
+            planned_uid=_uid(self.planned_user) if self.planned_user else None,
+            lowered_after=self.lowered_after,
+            barred_after=self.barred_after,
+            penalty=self.penalty,
+        )
+
+
+def _uid(user: str) -> int:
+    """The uid of a user, given by name or number."""
+    import pwd
+
+    if user.isdecimal():
+        return int(user)
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        raise InputError("planned_user", f"{user!r} is no user here; expected a name or a uid") from None
 
 
 NAMES: Final = tuple(setting.name for setting in fields(ServerSettings) if "read" in setting.metadata)

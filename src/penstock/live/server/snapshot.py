@@ -125,6 +125,17 @@ def state_of(client: Client) -> str:
     return TRANSFERRING if client.in_force > 0.0 else WAITING
 
 
+def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
+    """What the client's overruns have brought it: `kind` is warned, lowered or barred; None without any."""
+    now = core.now
+    if client.barred_until > now:
+        return {"kind": "barred", "seconds": client.barred_until - now}
+    if client.lowered_until > now:
+        return {"kind": "lowered", "seconds": client.lowered_until - now, "part": client.lowered_to}
+    left = client.struck + core.limits.penalty - now
+    return {"kind": "warned", "seconds": left} if client.strikes and left > 0.0 else None
+
+
 def describe(core: Core, client: Client) -> dict[str, Any]:
     """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds."""
     operation = client.operation
@@ -157,5 +168,6 @@ def describe(core: Core, client: Client) -> dict[str, Any]:
         "io_seconds": client.io_seconds,
         "mean_iteration": mean_iteration(client),
         "overruns": client.overruns,
+        "penalty": _penalty(core, client),
         "pending": pending,
     }
