@@ -24,6 +24,7 @@ from penstock.live.core.events import (
     ReportEvent,
     YieldEvent,
 )
+from penstock.live.core.limits import NO_LIMITS, Limits
 from penstock.live.core.pending import check_posting
 from penstock.live.protocol import INVALID
 from penstock.policies import REGISTRY, find
@@ -35,16 +36,19 @@ from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import suited, workloads
 
+NEVER_STRIKE = Limits(longest_turn=1e15, longest_round=1e15, max_nodes=1e15, max_elapsed_claim=1e15)
 
+
+@pytest.mark.parametrize("limits", [NO_LIMITS, NEVER_STRIKE], ids=["without limits", "with limits that never strike"])
 @pytest.mark.parametrize("name", REGISTRY)
 @examples(40)
-@given(workloads())
-def test_in_virtual_time_it_is_the_engine(name, workload):
+@given(workload=workloads())
+def test_in_virtual_time_it_is_the_engine(name, limits, workload):
     begun = suited(name, workload)
     twin = NaiveRun(begun, name, delta=dedicated(begun).default_delta if REGISTRY[name].periodic else None).run()
     assume(not (twin.doubtful or twin.edge))
     result = simulate(begun, name)
-    virtual = VirtualTime(begun, name)
+    virtual = VirtualTime(begun, name, limits=limits)
     virtual.run()
     assert virtual.most <= begun.platform.bandwidth * (1.0 + 1e-12)
     for mine, client in zip(result.applications, virtual.clients, strict=True):
@@ -227,3 +231,23 @@ def test_a_client_that_waited_longer_than_a_lease_has_a_lease_to_start():
     assert not core.handle(39.9)
     (forget,) = core.handle(40.1).forgets
     assert forget.client is second
+
+
+def test_a_higher_rate_is_no_reason_to_count_as_stalled():
+    """Its round takes 100 s at 10 bytes/s. At 1,000 bytes/s it would have taken 1 s, but it is under way since before."""
+    core = Core("fair-share", 1000.0, lease=5.0)
+    slow = core.enter(0.0, RegisterEvent("slow"))
+    core.enter(0.0, InformEvent(slow, 1, 1000.0))
+    core.handle(0.0)
+    others = [core.enter(2.2, RegisterEvent(f"other{number}")) for number in range(99)]
+    for member in others:
+        core.enter(2.2, InformEvent(member, 1, 1e9))
+    beating(core, 50.0, slow, *others)
+    assert (slow.in_force, slow.connected) == (pytest.approx(10.0), True)
+    for member in others:
+        core.enter(core.now, ReleaseEvent(member, 1))
+    assert told(core, core.now) == {"slow": 1000.0}
+    assert core.next_date() > core.now
+    assert not core.handle(core.now + 0.9).forgets
+    (forget,) = core.handle(core.now + 1.1).forgets
+    assert forget.client is slow

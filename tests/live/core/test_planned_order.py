@@ -8,6 +8,7 @@ from penstock.live.core.core import Core
 from penstock.live.core.deciding import PlannedOrder
 from penstock.live.core.events import (
     BeatEvent,
+    DisconnectEvent,
     InformEvent,
     JoinEvent,
     LeaveEvent,
@@ -16,6 +17,7 @@ from penstock.live.core.events import (
     ReleaseEvent,
     YieldEvent,
 )
+from penstock.live.core.limits import Limits
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
 
@@ -135,3 +137,77 @@ def test_when_all_have_left_the_order_begins_anew(workload):
         for member in members:
             core.enter(core.now + 1.0, LeaveEvent(member))
         assert core.registry.departed == []
+
+
+def test_a_stranger_cannot_take_a_planned_name(workload):
+    core = Core(ORDER, 10.0, workload=workload)
+    a, b = (core.enter(0.0, RegisterEvent(name, uid=1)) for name in "ab")
+    with pytest.raises(Refused, match=r"^'a' is planned, and another user has registered it; expected another name$"):
+        core.enter(0.0, RegisterEvent("a", uid=2))
+    with pytest.raises(Refused, match=r"^'a' is planned once, and application 1 has that name; expected another$"):
+        core.enter(0.0, RegisterEvent("a", uid=1))
+    core.enter(1.0, InformEvent(b, 1, 10.0))
+    core.enter(1.0, InformEvent(a, 1, 10.0))
+    assert rates(core, 1.0) == {"b": 0.0, "a": 10.0}
+    core.enter(2.0, LeaveEvent(a))
+    core.enter(2.0, RegisterEvent("a", uid=2))  # the name is free again
+
+
+def test_only_the_user_of_the_plan_has_its_names(workload):
+    core = Core(ORDER, 10.0, workload=workload, limits=Limits(planned_uid=1))
+    with pytest.raises(Refused, match=r"^'a' is planned for user 1; expected another name, or that user$"):
+        core.enter(0.0, RegisterEvent("a", uid=2))
+    core.enter(0.0, RegisterEvent("a", uid=1))
+
+
+def test_a_job_that_was_started_again_has_its_name_again(workload):
+    core = Core(ORDER, 10.0, workload=workload)
+    a, b = (core.enter(0.0, RegisterEvent(name, uid=1)) for name in "ab")
+    core.enter(1.0, InformEvent(a, 1, 10.0))
+    assert rates(core, 1.0) == {"a": 10.0}
+    core.enter(2.0, DisconnectEvent(a))
+    again = core.enter(2.0, RegisterEvent("a", uid=1))
+    core.enter(2.0, InformEvent(again, 1, 10.0))
+    core.enter(2.0, InformEvent(b, 1, 10.0))
+    for now in (5.0, 9.0, 12.5):
+        for member in (again, b):
+            core.enter(now, BeatEvent(member))
+        rates(core, now)
+    assert {owner.number: owner.in_force for owner in core.pending.owners} == {again.number: 10.0, b.number: 0.0}
+    assert core.registry.departed == []
+
+
+def test_a_second_job_of_that_name_is_not_the_planned_one(workload):
+    """Under a policy that serves anybody it is served, and the order does not count it."""
+    core = Core("johnson", 10.0, workload=workload)
+    a, twin = (core.enter(0.0, RegisterEvent("a", uid=1)) for _ in range(2))
+    core.enter(1.0, InformEvent(twin, 1, 10.0))
+    core.enter(1.0, InformEvent(a, 1, 10.0))
+    rates(core, 1.0)
+    assert (a.in_force, twin.in_force) == (10.0, 0.0)
+    core.enter(2.0, LeaveEvent(twin))
+    assert core.registry.departed == []
+    core.enter(2.0, RegisterEvent("a", uid=1))
+    with pytest.raises(InputError, match="it serves the applications of its workload only, and 'a' is not one"):
+        core.set_policy(3.0, ORDER)
+
+
+def test_a_restart_parks_who_is_not_planned(workload):
+    core = Core("fair-share", 10.0, workload=workload)
+    a, stranger = (core.enter(0.0, RegisterEvent(name)) for name in ("a", "stranger"))
+    for member in (a, stranger):
+        core.enter(0.0, InformEvent(member, 1, 1000.0))
+    assert rates(core, 0.0) == {"a": 5.0, "stranger": 5.0}
+    again = Core(ORDER, 10.0, workload=workload, now=1.0)
+    assert again.restore(core.registry.clients.values()) == [stranger]
+    again.enter(1.0, JoinEvent(a, 1))
+    again.enter(1.0, InformEvent(a, 1, 1000.0))
+    assert rates(again, 1.0) == {"a": 5.0, "stranger": 5.0}  # which it may still be using
+    with pytest.raises(Refused, match="'stranger' is not in the workload that the policy periodic-fifo plans for"):
+        again.enter(2.0, JoinEvent(stranger, 1))
+    again.enter(9.0, BeatEvent(a))
+    assert rates(again, 11.0) == {"a": 10.0}
+    again.set_policy(12.0, "fair-share")
+    again.enter(12.0, JoinEvent(stranger, 1))
+    again.enter(12.0, InformEvent(stranger, 1, 1000.0))
+    assert rates(again, 12.0)["stranger"] == 5.0

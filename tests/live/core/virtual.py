@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
+from penstock.live.core.limits import NO_LIMITS, Limits
 from penstock.live.core.registry import Client
 from penstock.model import Workload
 from penstock.model.application import WORK
@@ -32,9 +33,11 @@ class VirtualClient:
 class VirtualTime:
     """The clock, the clients and the core."""
 
-    def __init__(self, workload: Workload, policy: str, lease: float = math.inf) -> None:
+    def __init__(self, workload: Workload, policy: str, lease: float = math.inf, limits: Limits = NO_LIMITS) -> None:
         self.workload = workload
-        self.core = Core(policy, workload.platform.bandwidth, lease=lease, workload=workload, now=workload.begin)
+        self.core = Core(
+            policy, workload.platform.bandwidth, lease=lease, limits=limits, workload=workload, now=workload.begin
+        )
         self.now = workload.begin
         self.most = 0.0
         self.clients = []

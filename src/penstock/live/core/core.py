@@ -314,7 +314,7 @@ class Core:
         operation = check_pending(client, event.operation)
         self.advance(now)
         factor = self._overrun(client, moved)
-        before, operation.moved = operation.moved, self.places.credit(self.now, client, moved)
+        before, operation.moved = operation.moved, operation.base + self.places.credit(self.now, client, moved)
         if client.place != NO_PLACE:
             if moved > before:
                 self.pending.set_progressed(client.place, self.now)

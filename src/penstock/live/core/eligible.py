@@ -3,14 +3,14 @@
 A policy only sees the view. So that every policy keeps to the limits of the site (`penstock.live.core.limits`), it is
 shown fewer operations, or lower caps; most of the time it is shown all of them as they are. Not shown is
 
-- an operation whose turn is over. Its time counts while it has bandwidth and others wait. After `longest_turn` it is set
-  aside until all that were there before have had their turn, and at the latest after one longest turn for each of them. If
-  the policy serves nobody else, it comes back at once. The same happens after a shorter time (`Limits.watch`) to one that
-  reaches less than `least_reached` of its grants;
+- an operation whose turn is over. Its time counts while it has bandwidth and others wait, from when the first one does.
+  After `longest_turn` it is set aside until all that were there before have had their turn, and at the latest after one
+  longest turn for each of them. If the policy serves nobody else, it comes back at once. The same happens after a shorter
+  time (`Limits.watch`) to one that reaches less than `least_reached` of its grants;
 - an operation whose owner is barred;
 - where each user counts as one (`share_by` = user): all of a user's operations but the one that is there for longest. It
-  is shown with the caps of all of them together, and what it cannot use of its rate goes to the others, oldest first. A
-  static order has planned every operation, so users do not count there.
+  is shown with the caps of all of them together (its own where only one operation may move), and what it cannot use of
+  its rate goes to the others, oldest first. A static order has planned every operation, so users do not count there.
 
 Bandwidth that the policy leaves, and does not mean to leave idle, goes to the operations that it was not shown.
 
@@ -46,6 +46,21 @@ CHECKED, REACHED, GRANTED, TOGETHER = (ROW[name] for name in ("checked", "reache
 APPLICATION: Final = view.ROW["application"]
 
 
+@inlined
+def start_watch(floats: Floats, place: int) -> None:
+    """Look from now on at what the operation reaches."""
+    floats[CHECKED, place] = floats[HELD, place]
+    floats[REACHED, place] = floats[REPORTED, place]
+    floats[GRANTED, place] = floats[ALLOWED, place]
+
+
+@inlined
+def start_turn(floats: Floats, place: int) -> None:
+    """Count the time of a turn anew."""
+    floats[HELD, place] = 0.0
+    start_watch(floats, place)
+
+
 def _end_turns(floats: Floats, integers: Ints, size: int, longest_turn: float, watch: float, least_reached: float) -> int:
     """Put the operations whose turn is over into the row ORDER; return how many there are."""
     count = 0
@@ -57,10 +72,9 @@ def _end_turns(floats: Floats, integers: Ints, size: int, longest_turn: float, w
         if held - floats[CHECKED, place] >= watch - SAME_TIME_S:
             reached = floats[REPORTED, place] - floats[REACHED, place]
             over = over or reached < least_reached * (floats[ALLOWED, place] - floats[GRANTED, place])
-            floats[CHECKED, place] = held
-            floats[REACHED, place] = floats[REPORTED, place]
-            floats[GRANTED, place] = floats[ALLOWED, place]
+            start_watch(floats, place)
         if over:
+            start_turn(floats, place)
             integers[ORDER, count] = place
             count += 1
     return count
@@ -88,6 +102,7 @@ def _bring_back(floats: Floats, size: int, now: float) -> int:
     for place in range(size):
         if floats[ASIDE, place] > NEVER and (floats[ASIDE, place] <= now or floats[SINCE, place] < oldest):
             floats[ASIDE, place] = NEVER
+            start_turn(floats, place)  # it may have been using its bandwidth while it was to yield
             count += 1
     return count
 
@@ -102,8 +117,8 @@ def _by_user(floats: Floats, integers: Ints, size: int) -> Ints:
 by_user_places: Final = subroutine(_by_user)
 
 
-def _elect(floats: Floats, integers: Ints, size: int, by_user: bool) -> tuple[int, int]:
-    """Mark the operations that the policy is shown.
+def _elect(floats: Floats, integers: Ints, size: int, by_user: bool, together: bool) -> tuple[int, int]:
+    """Mark the operations that the policy is shown; `together`: those of a user with the caps of all of his.
 
     Returns how many marks have changed, and how many operations are not shown or with a lower cap.
     """
@@ -119,7 +134,7 @@ def _elect(floats: Floats, integers: Ints, size: int, by_user: bool) -> tuple[in
         for place in by_user_places(floats, integers, size):
             shown = 1.0 if floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0 else 0.0
             if first >= 0 and floats[USER, first] == floats[USER, place] and shown > 0.0:
-                floats[TOGETHER, first] += floats[LIMIT, place]
+                floats[TOGETHER, first] += floats[LIMIT, place] if together else 0.0
                 shown = 0.0
             elif shown > 0.0:
                 first = place
@@ -177,6 +192,12 @@ def _scatter(floats: Floats, integers: Ints, size: int, shown: Floats, bandwidth
                 left -= more
 
 
+def _start_turns(floats: Floats, size: int) -> None:
+    """Count the time of all turns anew: nobody has waited until now."""
+    for place in range(size):
+        start_turn(floats, place)
+
+
 def _is_contended(floats: Floats, size: int) -> bool:
     """Whether an operation waits by the policy's decision."""
     waiting = 0
@@ -191,10 +212,11 @@ class Loops(NamedTuple):
     end_turns: Callable[[Floats, Ints, int, float, float, float], int]
     first_end: Callable[[Floats, int, float, float, float, bool], float]
     bring_back: Callable[[Floats, int, float], int]
-    elect: Callable[[Floats, Ints, int, bool], tuple[int, int]]
+    elect: Callable[[Floats, Ints, int, bool, bool], tuple[int, int]]
     gather: Callable[[Floats, Ints, int, Floats, Ints, float], int]
     scatter: Callable[[Floats, Ints, int, Floats, float, bool, bool], None]
     is_contended: Callable[[Floats, int], bool]
+    start_turns: Callable[[Floats, int], None]
 
 
 @cache
@@ -206,10 +228,11 @@ def loops() -> Loops:
         direct(_end_turns, size(floats, integers, size, number, number, number), what),
         direct(_first_end, number(floats, size, number, number, number, flag), what),
         direct(_bring_back, size(floats, size, number), what),
-        direct(_elect, types.Tuple((size, size))(floats, integers, size, flag), what),
+        direct(_elect, types.Tuple((size, size))(floats, integers, size, flag, flag), what),
         direct(_gather, size(floats, integers, size, floats, integers, number), what),
         direct(_scatter, types.void(floats, integers, size, floats, number, flag, flag), what),
         direct(_is_contended, flag(floats, size), what),
+        direct(_start_turns, types.void(floats, size), what),
     )
 
 
@@ -270,7 +293,8 @@ class Eligible:
         floats, integers = pending.tables
         back = self._loops.bring_back(floats, pending.size, now) if self._timed else 0
         by_user = self.limits.by_user and policy.family != STATIC
-        changed, unusual = self._loops.elect(floats, integers, pending.size, by_user)
+        shares = policy.family == SHARING
+        changed, unusual = self._loops.elect(floats, integers, pending.size, by_user, shares)
         pending.changed = pending.changed or bool(changed)
         self._unusual = bool(unusual or self._penalised or self.limits.by_user)
         return ended + back > 0
@@ -279,11 +303,8 @@ class Eligible:
         floats, integers = pending.tables
         limits = self.limits
         count = self._loops.end_turns(floats, integers, pending.size, limits.longest_turn, self._watch, limits.least_reached)
-        turn = min(limits.longest_turn, self._watch)
         for place in integers[ORDER, :count].tolist():
-            floats[SINCE, place], floats[ASIDE, place] = now, now + turn * max(1, pending.size - 1)
-            floats[HELD, place] = floats[CHECKED, place] = 0.0
-            floats[REACHED, place], floats[GRANTED, place] = floats[REPORTED, place], floats[ALLOWED, place]
+            floats[SINCE, place], floats[ASIDE, place] = now, now + limits.longest_turn * max(1, pending.size - 1)
             self._unusual = True
         return count
 
@@ -299,7 +320,9 @@ class Eligible:
         else:
             right = self._ask_some(pending, policy, moment)
         if self._timed:
-            pending.contended = self._loops.is_contended(pending.tables[0], pending.size)
+            before, pending.contended = pending.contended, self._loops.is_contended(pending.tables[0], pending.size)
+            if pending.contended and not before:
+                self._loops.start_turns(pending.tables[0], pending.size)
         return right
 
     def serves_nobody(self, pending: PendingOperations) -> bool:

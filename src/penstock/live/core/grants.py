@@ -182,6 +182,8 @@ class Grants:
         if client.place != NO_PLACE:
             if client.in_force <= 0.0 < rate:  # it could not move anything while it was paused
                 self._pending.set_progressed(client.place, now)
+            elif rate > client.in_force:  # its round may have begun at the lower rate
+                self._pending.set_progressed(client.place, now - self._leases.lease)
             self._pending.set_rate(client.place, rate)
         client.in_force = rate
         self._registry.regranted.add(client.number)

@@ -137,7 +137,7 @@ def stalled_from(floats: Floats, place: int, now: float, lease: float) -> float:
     rate, round_bytes = floats[RATE, place], floats[ROUND, place]
     if not rate > 0.0:
         return math.inf
-    allowed = (OVERRUN * floats[VOLUME, place] + round_bytes - floats[ALLOWED, place]) / rate
+    allowed = (OVERRUN * (floats[VOLUME, place] - floats[BASE, place]) + round_bytes - floats[ALLOWED, place]) / rate
     return float(max(now + allowed, floats[PROGRESSED, place] + lease + round_bytes / rate))
 
 
@@ -311,13 +311,12 @@ class PendingOperations:
         self._floats[:, place] = [posting[field] if field >= 0 else 0.0 for field in _FLOAT_FIELDS]
         self._integers[:, place] = [posting[field] if field >= 0 else 0 for field in _INTEGER_FIELDS]
         self._floats[POSTED, place] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
-        self._floats[ALLOWED, place] = moved
         self._floats[SHOWN, place] = 1.0
         self.set_moved(place, moved, now)
         self.changed = True
 
     def allow(self, place: int, volume: float) -> None:
-        """The client may have moved up to so many bytes of the operation, where it was out of sight."""
+        """The client may have moved up to so many bytes of the operation here, where it was out of sight."""
         self._floats[ALLOWED, place] = max(volume, self._floats[ALLOWED, place])
 
     def post_again(self, place: int, moved: float, now: float) -> None:
@@ -373,22 +372,24 @@ class PendingOperations:
 
     def overrun(self, place: int, moved: float) -> float:
         """How many times more than its grants allowed an operation has moved; 1 if it keeps to them, with `OVERRUN`."""
-        base, allowed = self._floats[BASE, place], self._floats[ALLOWED, place] - self._floats[BASE, place]
-        if moved - base <= OVERRUN * allowed + self._floats[ROUND, place]:
+        here, allowed = max(0.0, moved - float(self._floats[BASE, place])), self.allowed(place)
+        if here <= OVERRUN * allowed + self._floats[ROUND, place]:
             return 1.0
-        return float((moved - base) / max(allowed, SAME_AMOUNT * (moved - base)))
+        return here / max(allowed, SAME_AMOUNT * here)
 
-    def credible(self, place: int, moved: float, now: float) -> float:
-        """What counts as moved where the client says so many bytes: no more than its grants allowed and a round."""
+    def allowed(self, place: int) -> float:
+        """Bytes that the grants of the operation have allowed so far."""
+        return float(self._floats[ALLOWED, place])
+
+    def most_credible(self, place: int, now: float) -> float:
+        """The most that the operation can have moved here: what its grants allowed, and a round or a burst at its cap."""
         floats = self._floats
-        base, seconds = floats[BASE, place], now - floats[POSTED, place] + BURST_SECONDS
-        a_round = min(floats[ROUND, place], floats[CAP, place] * seconds)
-        most = base + OVERRUN * (floats[ALLOWED, place] - base) + a_round
-        return float(min(moved, floats[VOLUME, place], most))
+        burst = floats[CAP, place] * (now - floats[POSTED, place] + BURST_SECONDS)
+        return float(OVERRUN * floats[ALLOWED, place] + min(floats[ROUND, place], burst))
 
     def set_progressed(self, place: int, now: float) -> None:
-        """The operation has moved something by now, or can from now on."""
-        self._floats[PROGRESSED, place] = now
+        """The operation has moved something by then, or can from then on."""
+        self._floats[PROGRESSED, place] = max(now, self._floats[PROGRESSED, place])
 
     def set_rate(self, place: int, rate: float) -> None:
         """The client may be using up to `rate` bytes/s."""

@@ -9,6 +9,8 @@ The checks say under which conditions the core refuses an event. They raise `Ref
 
 from __future__ import annotations
 
+import math
+
 from penstock.engine.books import mean_iteration
 from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
@@ -113,7 +115,7 @@ class Places:
         """Whom to tell that it was sent away, since the last `expire`."""
 
     def credit(self, now: float, client: Client, moved: float) -> float:
-        """What counts as moved of the client's operation where it says `moved` bytes.
+        """Bytes of the client's operation that count as moved here, where it says that `moved` bytes are moved in all.
 
         That is no more than its grants allowed, with a little room, and no more than its cap carries in the time in which
         the coordinator did not see it.
@@ -121,22 +123,25 @@ class Places:
         operation = client.operation
         assert operation is not None
         unseen, client.unseen_since = client.unseen_since, None
-        known = operation.moved + client.cap * (max(0.0, now - unseen) if unseen is not None else 0.0)
+        here, room = moved - operation.base, operation.volume - operation.base
+        known = operation.moved - operation.base + client.cap * (max(0.0, now - unseen) if unseen is not None else 0.0)
         if client.place == NO_PLACE:
-            return min(moved, operation.volume, known)
+            return max(0.0, min(here, room, known))
         if unseen is not None:
-            self._pending.allow(client.place, min(moved, known))
-        return self._pending.credible(client.place, moved, now)
+            self._pending.allow(client.place, min(here, known))
+        return max(0.0, min(here, room, self._pending.most_credible(client.place, now)))
 
     def post(self, now: float, client: Client, moved: float) -> None:
         """Give the client's operation a place, or bring its row up to date; the client says that `moved` bytes are moved."""
         operation = client.operation
         assert operation is not None
-        operation.moved = self.credit(now, client, moved)
+        here = self.credit(now, client, moved)
+        operation.moved = operation.base + here
         if client.place != NO_PLACE:
             self._pending.post_again(client.place, operation.moved, now)
             return
         self._pending.post(client, operation.moved, self.posting(now, client, operation), now)
+        self._pending.allow(client.place, here)
         self._eligible.limit_new(self._pending, now, client)
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
@@ -175,10 +180,15 @@ class Places:
         """
         operation = client.operation
         assert operation is not None
-        credited = None if moved is None else self.credit(now, client, moved)
-        self._withdraw(client)
-        total = operation.moved if credited is None else credited
-        self._registry.end_operation(now, client, max(0.0, total - operation.base))
+        if moved is not None:
+            here = self.credit(now, client, moved)
+            self._withdraw(client)
+        else:
+            allowed = self._pending.allowed(client.place) if client.place != NO_PLACE else math.inf
+            self._withdraw(client)
+            here = min(max(0.0, operation.moved - operation.base), allowed)
+        client.unseen_since = None
+        self._registry.end_operation(now, client, here)
         self._turns.operation_ended(client)
 
     def leave(self, now: float, client: Client) -> None:
