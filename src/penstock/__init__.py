@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.observing import observed
     from penstock.api.packing import pack
     from penstock.api.placing import place
     from penstock.api.runs import bounds, simulate
@@ -43,6 +44,7 @@ _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.observing": ("observed",),
     "penstock.api.packing": ("pack",),
     "penstock.api.placing": ("place",),
     "penstock.api.runs": ("bounds", "simulate"),
@@ -80,6 +82,7 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "observed",
     "pack",
     "place",
     "plot",

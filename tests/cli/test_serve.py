@@ -193,3 +193,17 @@ def test_the_settings_are_printed(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "bandwidth = 1000000000.0  # command line\n" in out
     assert "lease = 3.0  # environment\n" in out
+
+
+def test_a_coordinator_that_observes_holds_nobody_back_and_reports(tmp_path, started, capsys):
+    coordinator = started("--policy", "fcfs", "--observe")
+    one, other = (writer(tmp_path, coordinator.socket, name, 1_000_000) for name in ("one", "other"))
+    go(one)  # it would hold the link for 0.2 s
+    go(other)
+    for process in (one, other):
+        assert process.communicate(timeout=ENOUGH)[0] == "done\n"
+    assert main(["ctl", "--socket", str(coordinator.socket), "observed", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["applications"], found["operations"]) == (2, 2)
+    assert [row["run"] for row in found["runs"]] == ["recorded", "interfering, as it ran", "fcfs"]
+    assert found["sentence"].startswith("fcfs would have ")

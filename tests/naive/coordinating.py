@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 IMPROVEMENT = 1e-12
@@ -12,18 +14,40 @@ ROUND = (1.0, 2.0, 4.0, 10.0)
 """Bandwidths with which all numbers are round, and ties are ties to the last bit."""
 
 
+def alone(a: Any) -> float:
+    """Bytes/s that it uses by itself."""
+    return a.reach if 0.0 < a.reach < a.cap else a.cap
+
+
+def pace(a: Any) -> float:
+    """Bytes/s that it moves now."""
+    return min(a.rate, a.reach) if a.reach > 0.0 else a.rate
+
+
+def to_pause(a: Any) -> float:
+    """Bytes that it still moves when it is told to pause: to the end of its round, if it is inside one."""
+    if a.rate <= 0.0 or a.rounds <= 0.0:
+        return 0.0
+    done = (a.volume - a.remaining) / a.volume * a.rounds
+    nearly = 1e-9 + 1e-15 * a.rounds
+    if abs(done - round(done)) <= nearly:
+        return 0.0
+    ahead = math.ceil(done - nearly)
+    return a.remaining if ahead == a.rounds else a.remaining - a.volume * (1.0 - ahead / a.rounds)
+
+
 def shares(active: list[Any], bandwidth: float) -> dict[int, float]:
     """In proportion to nodes; who cannot use that has its cap, and the rest is shared again."""
     rates: dict[int, float] = {}
     left, others = bandwidth, list(active)
     while others:
         level = left / sum(a.nodes for a in others)
-        limited = [a for a in others if a.cap <= level * a.nodes]
+        limited = [a for a in others if alone(a) <= level * a.nodes]
         if not limited:
             return rates | {a.index: level * a.nodes for a in others}
         for a in limited:
-            rates[a.index] = a.cap
-            left -= a.cap
+            rates[a.index] = alone(a)
+            left -= alone(a)
         others = [a for a in others if a not in limited]
     return rates
 
@@ -39,8 +63,12 @@ def degraded(rates: dict[int, float], scene: Any) -> dict[int, float]:
 
 
 def ends_of(scene: Any, group: list[Any], queue: list[Any]) -> dict[int, float]:
-    """When everyone's operation ends: the group shares the link, then the queue has it one by one."""
-    now, left, ends = 0.0, {a.index: a.remaining for a in group}, {}
+    """When everyone's operation ends: who moves and is not in the group goes on to the end of its round; then the group
+    shares the link, then the queue has it one by one.
+    """
+    interrupted = [a for a in queue if a.rate > 0.0]
+    now = max((to_pause(a) / pace(a) for a in interrupted), default=0.0)
+    left, ends = {a.index: a.remaining for a in group}, {}
     going = list(group)
     while going:
         rates = degraded(shares(going, scene.bandwidth), scene)
@@ -51,8 +79,11 @@ def ends_of(scene: Any, group: list[Any], queue: list[Any]) -> dict[int, float]:
         ends[first.index] = now
         going.remove(first)
     for a in queue:
-        now += a.remaining / a.cap
-        ends[a.index] = now
+        if a.rate > 0.0 and to_pause(a) == a.remaining:  # its last round
+            ends[a.index] = a.remaining / pace(a)
+        else:
+            now += (a.remaining - to_pause(a)) / alone(a)
+            ends[a.index] = now
     return ends
 
 
@@ -65,7 +96,7 @@ def value_of(scene: Any, group: list[Any], queue: list[Any]) -> float:
         return sum(a.nodes * times[a.index] for a in group + queue)
     if metric == 2:
         return sum(times.values())
-    factors = [times[a.index] / (a.volume / a.cap) for a in group + queue]
+    factors = [times[a.index] / (a.volume / alone(a)) for a in group + queue]
     return sum(factors) if metric == 1 else max(factors)
 
 
@@ -89,9 +120,11 @@ def decisions(scene: Any) -> tuple[list[Any], bool]:
         group = [waiting.pop(0)]
     queue: list[Any] = []
     doubtful, round_numbers = False, scene.bandwidth in ROUND
-    for newcomer in waiting:
+    steps = [*waiting, None] if waiting and len(scene.active) > 2 else waiting
+    for newcomer in steps:
         best, chosen = float("inf"), (group, queue)
-        for plan in options(group, queue, newcomer):
+        plans = options(group, queue, newcomer) if newcomer else [(group, queue), (list(scene.active), [])]
+        for plan in plans:
             value = value_of(scene, *plan)
             gain = (best - value) / best if best < float("inf") else 1.0
             doubtful = doubtful or 0.5 * IMPROVEMENT < gain < 1.5 * IMPROVEMENT or (not round_numbers and abs(gain) < NOISE)
@@ -107,7 +140,7 @@ def coordinating(scene: Any) -> dict[int, float]:
 
 
 def interfering(scene: Any) -> dict[int, float]:
-    return shares(scene.active, scene.bandwidth)
+    return shares([replace(a, reach=0.0) for a in scene.active], scene.bandwidth)
 
 
 def interrupting(scene: Any) -> dict[int, float]:

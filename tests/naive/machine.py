@@ -1046,6 +1046,7 @@ class NaiveRun:
             whole=float(m.whole),
             rank=self.ranks[m.index],
             turn=self.turns[m.index][m.operations] if self.turns else -1,
+            rounds=float(m.application.rounds or 0) if self.in_its_operation(flow) else 0.0,
         )
 
     def carried(

@@ -32,6 +32,8 @@ class Active:
     whole: float = 0.0
     rank: float = 0.0
     turn: int = -1
+    rounds: float = 0.0
+    reach: float = 0.0
 
 
 @dataclass

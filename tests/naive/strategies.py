@@ -143,6 +143,8 @@ def scenes(draw, *, nice: bool | None = None, most: int = 7, window: bool | None
                 whole=done + remaining / cap + left,
                 rank=float(draw(st.integers(0, 9))),
                 turn=index,
+                rounds=draw(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, 50.0])),
+                reach=draw(st.sampled_from([0.0, 0.0, 0.0, 0.125, 0.5])) * cap,
             )
         )
     if draw(st.booleans()):
@@ -181,6 +183,8 @@ def view_of(scene: Scene) -> View:
         transferring=column("transferring"),
         whole=column("whole"),
         rank=column("rank"),
+        rounds=column("rounds"),
+        reach=column("reach"),
         turn=frozen([a.turn for a in active], np.int64),
         degradation=frozen(scene.degradation[:size] if scene.degradation else [1.0] * size, np.float64),
         scratch=np.full(size, math.nan),

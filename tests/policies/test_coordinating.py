@@ -139,6 +139,103 @@ def test_two_applications_have_the_best_of_three(metric, pair):
     assert value(f"coordinating:metric={metric}")[metric] == pytest.approx(best, rel=1e-9)
 
 
+def metric_of(metric, members, times):
+    """The metric of applications (posting date, volume, options) with these I/O times on a link of bandwidth 1."""
+    nodes = [options.get("nodes", 1) for _, _, options in members]
+    alone = [volume / options.get("bandwidth", 1.0) for _, volume, options in members]
+    factors = [time / least for time, least in zip(times, alone, strict=True)]
+    cpu = sum(count * time for count, time in zip(nodes, times, strict=True))
+    values = {"cpu-seconds": cpu, "interference": sum(factors), "io-time": sum(times), "max-interference": max(factors)}
+    return values[metric]
+
+
+def test_it_does_not_wait_for_a_round_that_never_ends_in_time():
+    # A writes 40 s in one round, so that it cannot be interrupted; B, 1 s, comes at 1. Waiting takes B 40 times its time.
+    # Together each has half of the link: B ends after 2 s, and A, 1 s later than alone, at 41.
+    members = ((0.0, 40.0, {"rounds": 1}), (1.0, 1.0, {}))
+    assert io_times("coordinating:metric=max-interference", *members) == pytest.approx([41.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("rounds", "dt", "expected"),
+    [
+        # A has 4 s in 4 rounds, B 1 s. Interrupting at the end of the round costs B the rest of the round and A 1 s.
+        (4, 0.5, [5.0, 1.5]),
+        # At 2.25 in the third round: A pauses at 3; interrupted: 5 + 1.75 = 6.75; B waits: 4 + 2.75 = 6.75, a tie, so it
+        # waits; sharing: B ends at 4.25, A at 5: 5 + 2.
+        (4, 2.25, [4.0, 2.75]),
+        # In one round an interruption comes too late. Sharing from 0.5: B ends at 2.5, A at 5: 5 + 2 < 4 + 4.5.
+        (1, 0.5, [5.0, 2.0]),
+        # Two rounds: A pauses at 2 and B ends at 3: 5 + 2.5 > 5 + 2.
+        (2, 0.5, [5.0, 2.0]),
+    ],
+)
+def test_an_interruption_takes_effect_at_the_end_of_a_round(rounds, dt, expected):
+    assert io_times("coordinating", (0.0, 4.0, {"rounds": rounds}), (dt, 1.0, {})) == pytest.approx(expected)
+
+
+rounds_of_one = st.sampled_from([None, None, 1, 2, 3, 4, 7, 50])
+members_of_any_kind = st.tuples(
+    numbers,
+    st.integers(1, 8),
+    st.sampled_from([0.25, 0.5, 0.75, 1.0]),
+    rounds_of_one,
+    st.integers(0, 40).map(lambda i: i / 8),
+).map(lambda m: (m[4], m[0], {"nodes": m[1], "bandwidth": m[2], **({"rounds": m[3]} if m[3] else {})}))
+losses = st.sampled_from([None, None, {2: 0.5}, {2: 0.9, 3: 0.6}])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@examples(150)
+@given(st.tuples(members_of_any_kind, members_of_any_kind), losses)
+def test_two_are_never_worse_off_than_interfering(metric, members, degradation):
+    """Whatever the rounds, caps, nodes, dates and losses: the metric that it makes small."""
+    chosen, interfering = (
+        metric_of(metric, members, io_times(policy, *members, degradation=degradation))
+        for policy in (f"coordinating:metric={metric}", "interfering")
+    )
+    assert chosen <= interfering * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@examples(60)
+@given(st.tuples(*[members_of_any_kind] * 3), losses)
+def test_three_at_once_are_never_worse_off_than_interfering(metric, members, degradation):
+    """With one posting date for all, so that nothing is decided before the last one is there."""
+    members = [(0.0, *rest) for _, *rest in members]
+    chosen, interfering = (
+        metric_of(metric, members, io_times(policy, *members, degradation=degradation))
+        for policy in (f"coordinating:metric={metric}", "interfering")
+    )
+    assert chosen <= interfering * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@examples(60)
+@given(st.tuples(*[members_of_any_kind] * 3), losses)
+def test_from_the_last_posting_on_three_are_never_worse_off_than_interfering(metric, members, degradation):
+    """What was chosen before cannot be undone; from the last posting on, all could share the link, and are no better off."""
+    policy, last = f"coordinating:metric={metric}", max(date for date, *_ in members)
+    applications = [
+        Application.of(str(index), [("io", volume)], release=date, **options)
+        for index, (date, volume, options) in enumerate(members)
+    ]
+    platform = Platform(1.0, degradation=degradation)
+    earlier = tuple(application for application in applications if application.release < last)
+    moved = dict.fromkeys("012", 0.0)
+    if earlier:
+        before = simulate(Workload(platform, earlier, (0.0, last)), policy)
+        moved |= {done.name: done.transferred for done in before.applications}
+    left = [(last, volume - moved[str(index)], options) for index, (_, volume, options) in enumerate(members)]
+    assume(all(rest > 1e-6 for _, rest, _ in left))
+    shared = [
+        last - date + seconds
+        for (date, *_), seconds in zip(members, io_times("interfering", *left, degradation=degradation), strict=True)
+    ]
+    chosen = io_times(policy, *members, degradation=degradation)
+    assert metric_of(metric, members, chosen) <= metric_of(metric, members, shared) * (1.0 + 1e-9)
+
+
 def test_metrics_have_names():
     assert find("coordinating").value == 0.0
     assert [find(f"coordinating:metric={name}").value for name in METRICS] == [0.0, 1.0, 2.0, 3.0]

@@ -68,6 +68,14 @@ def configure(commands: Any) -> None:
     record.add_argument("-o", "--output", metavar="FILE", required=True, help="the workload: .json, .yaml or .parquet")
     record.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that is not running")
     record.add_argument("--last", metavar="TIME", help='only the last part, such as "2 h" (default: all that is recorded)')
+    observed = orders.add_parser("observed", help="tell what steering would have gained on what has run so far")
+    observed.add_argument("--policy", metavar="NAME", help="the policy that is to steer (default: the coordinator's)")
+    observed.add_argument(
+        "--as-it-ran", metavar="NAME", default="interfering", help="the policy that stands for how it ran (interfering)"
+    )
+    observed.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that is not running")
+    observed.add_argument("--last", metavar="TIME", help='only the last part, such as "2 h" (default: all that is recorded)')
+    add_json(observed)
     command.set_defaults(run=run)
 
 
@@ -75,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
     if options.order == "record":
         return _record(options)
+    if options.order == "observed":
+        return _observed(options)
     answer = query_coordinator(options, options.order, getattr(options, "argument", ""))
     if options.json or options.output:
         emit_json(answer, options.output)
@@ -100,11 +110,36 @@ def _record(options: argparse.Namespace) -> int:
     return 0
 
 
+def _observed(options: argparse.Namespace) -> int:
+    """Print what steering would have gained."""
+    from penstock.api.observing import observed
+
+    journal = options.journal or query_coordinator(options, "journal")["journal"]
+    found = observed(journal, options.policy, as_it_ran=options.as_it_ran, last=options.last)
+    if options.json or options.output:
+        emit_json(found.to_dict(), options.output)
+        return 0
+    names = {"min_yield": "min-yield", "efficiency": "efficiency", "mean_stretch": "stretch", "max_stretch": "worst"}
+    columns = {
+        "run": [row["run"] for row in found.runs],
+        **{text: [f"{row[name]:.3f}" for row in found.runs] for name, text in names.items()},
+        "node-hours in I/O": [f"{row['node_hours']:.3g}" for row in found.runs],
+    }
+    print_table(columns, wide=("run",))
+    console().print(f"{found.applications} applications, {found.operations} operations")
+    console().print(found.sentence)
+    return 0
+
+
 def _show_state(answer: dict[str, Any]) -> None:
     share = answer["granted"] / answer["bandwidth"]
-    console().print(f"{answer['policy']}: {share:.0%} of {rate(answer['bandwidth'])} granted")
-    if answer["fault"]:
-        console().print(answer["fault"])
+    how = " (measured)" if answer["measured"] else ""
+    if answer["observing"]:
+        console().print(f"observing {answer['policy']} on {rate(answer['bandwidth'])}{how}: nobody is held back")
+    else:
+        console().print(f"{answer['policy']}: {share:.0%} of {rate(answer['bandwidth'])}{how} granted")
+    for line in filter(None, (answer["fault"], answer["warning"])):
+        console().print(line)
     applications = answer["applications"]
     columns = {
         "number": [str(one["application"]) for one in applications],

@@ -7,9 +7,15 @@ import sys
 from typing import Any
 
 OPTIONS = {
-    "bandwidth": ("RATE", 'bandwidth of the I/O system, such as "10 GB/s" (required)'),
+    "bandwidth": ("RATE", 'bandwidth of the I/O system, such as "10 GB/s", or auto to measure it (required)'),
+    "first_bandwidth": ("RATE", "with --bandwidth auto, where to start (default: hold nobody back until it is measured)"),
     "node_bandwidth": ("RATE", "most bandwidth that one node can use (default: all)"),
+    "degradation": (
+        "PART",
+        "part of the bandwidth left when two share it, or a file with {count: part, …} (default: all of it)",
+    ),
     "policy": ("NAME", "policy that shares it; `penstock policies` lists them (default: fair-share)"),
+    "observe": (None, "decide and record what would be granted, and hold nobody back (default: no)"),
     "workload": ("FILE", "workload file of the applications to come, for policies that plan ahead (default: none)"),
     "socket": ("PATH", "Unix socket to listen on (default: where clients look for it)"),
     "listen": ("HOST:PORT", "TCP address for clients on other nodes; needs --token-file (default: none)"),
@@ -42,7 +48,7 @@ OPTIONS = {
     "barred_after": ("N", "overruns after which it is barred; 0 for never (default: 6)"),
     "penalty": ("TIME", "how long it is slowed down or barred (default: 1 min)"),
 }
-"""Every setting: what stands for its value, and its help."""
+"""Every setting: what stands for its value (None for a switch), and its help."""
 
 
 def configure(commands: Any) -> None:
@@ -57,7 +63,8 @@ def configure(commands: Any) -> None:
     command.add_argument("--config", metavar="FILE", help="settings in TOML, under the names of the options (default: none)")
     command.add_argument("--print-config", action="store_true", help="print the settings and their sources, and exit")
     for name, (metavar, text) in OPTIONS.items():
-        command.add_argument("--" + name.replace("_", "-"), dest=name, metavar=metavar, help=text)
+        kind: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_const", "const": "yes"}
+        command.add_argument("--" + name.replace("_", "-"), dest=name, help=text, **kind)
     command.add_argument("-v", "--verbose", action="store_true", help="also report applications that come and go")
     command.set_defaults(run=run)
 
@@ -112,6 +119,8 @@ def _say_ready(server: Any) -> None:
         *([f"http://{settings.http}/state"] if settings.http else []),
     ]
     known = f"; {len(server.core.registry.clients)} applications known from before" if server.core.registry.clients else ""
-    what = f"sharing {rate(server.core.bandwidth)} by {server.core.policy.name}"
+    core = server.core
+    shared = "what it measures" if core.measured is not None else rate(core.bandwidth)
+    what = f"{'observing how to share' if core.observing else 'sharing'} {shared} by {core.policy.name}"
     sys.stderr.write(f"penstock serve: {what}, at {', '.join(places)}{known}\n")
     sys.stderr.flush()

@@ -11,34 +11,19 @@ Beside a buffer, transfers for which the application does not wait have no round
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.engine.books import compiled_progress_during
-from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, ROUNDS, State
-from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, VOLUME
+from penstock.engine.state import ASIDE, DONE, HOLDING, NOW, State
+from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, ROUNDS, VOLUME
 from penstock.numeric.compiled import inlined_kernel
-from penstock.numeric.tolerances import ROUND_END, ROUNDS_KNOWN_TO
+from penstock.policies.round_ends import inside_round, left_after_round
 from penstock.policies.view import GIVEN
-
-
-@inlined_kernel
-def _position(state: State, slot: int) -> float:
-    """How many rounds of the operation in the place are done."""
-    rounds = state.floats[ROUNDS, slot]
-    return float((1.0 - state.floats[REMAINING, slot] / state.floats[VOLUME, slot]) * rounds)
 
 
 @inlined_kernel
 def _inside(state: State, slot: int) -> bool:
     """Whether the operation in the place is inside a round."""
-    done = _position(state, slot)
-    return bool(abs(done - np.rint(done)) > _nearly(state, slot))
-
-
-@inlined_kernel
-def _nearly(state: State, slot: int) -> float:
-    """The part of a round within which a transfer counts as between two rounds."""
-    return float(ROUND_END + ROUNDS_KNOWN_TO * state.floats[ROUNDS, slot])
+    rounds = state.floats[ROUNDS, slot]
+    return bool(rounds > 0.0 and inside_round(state.floats[REMAINING, slot], state.floats[VOLUME, slot], rounds))
 
 
 @inlined_kernel
@@ -116,9 +101,5 @@ def end_rounds(state: State, store: int, latest: float) -> None:
 
 @inlined_kernel
 def _left_after_round(state: State, slot: int) -> float:
-    """Units of the operation in the place that are left when its present round is over; one that is over to the last bits
-    counts as the present one.
-    """
-    rounds = state.floats[ROUNDS, slot]
-    done = np.ceil(_position(state, slot) - _nearly(state, slot))
-    return float(state.floats[VOLUME, slot] * (1.0 - done / rounds))
+    """Units of the operation in the place that are left when its present round is over."""
+    return left_after_round(state.floats[REMAINING, slot], state.floats[VOLUME, slot], state.floats[ROUNDS, slot])

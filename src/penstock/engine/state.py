@@ -188,15 +188,15 @@ _TRANSFER: Final = np.dtype(
 )
 _ENTRY: Final = np.dtype([("time", np.float64), ("index", np.int64)])
 
-OWN_FLOATS: Final = ("done", "began", "segment_begin", "segment_rate", "held", "unit", "aside", "rounds", "fetches")
+OWN_FLOATS: Final = ("done", "began", "segment_begin", "segment_rate", "held", "unit", "aside", "fetches")
 """Rows of the engine behind those of the view: progress when it was posted; when that was, not rounded; the segment of the
 trace under way; 1 while a transfer goes on to the end of its round though the policy would pause it; bytes of a unit; 1
-for a prefetch that the policy is not asked about; rounds, 0 for what can be interrupted anywhere; 1 for a prefetch.
+for a prefetch that the policy is not asked about; 1 for a prefetch.
 """
 OWN_INTEGERS: Final = ("index", "transfer")
 """The application, and the number of the transfer."""
 _FIRST: Final = view.GIVEN + 1
-DONE, BEGAN, SEGMENT_BEGIN, SEGMENT_RATE, HOLDING, UNIT, ASIDE, ROUNDS, FETCHES = range(_FIRST, _FIRST + len(OWN_FLOATS))
+DONE, BEGAN, SEGMENT_BEGIN, SEGMENT_RATE, HOLDING, UNIT, ASIDE, FETCHES = range(_FIRST, _FIRST + len(OWN_FLOATS))
 INDEX, TRANSFER = range(len(view.INTEGERS), len(view.INTEGERS) + len(OWN_INTEGERS))
 FLOAT_ROWS: Final = view.GIVEN + 1 + len(OWN_FLOATS)
 INTEGER_ROWS: Final = len(view.INTEGERS) + len(OWN_INTEGERS)

@@ -30,7 +30,6 @@ from penstock.engine.state import (
     INDEX,
     INTEGER_ROWS,
     NOW,
-    ROUNDS,
     SEGMENT_BEGIN,
     SEGMENT_RATE,
     SLOTS,
@@ -57,6 +56,7 @@ RATE: Final = ROW["rate"]
 TRANSFERRING: Final = ROW["transferring"]
 WHOLE: Final = ROW["whole"]
 RANK: Final = ROW["rank"]
+ROUNDS: Final = ROW["rounds"]
 APPLICATION: Final = ROW["application"]
 TURN: Final = ROW["turn"]
 SCRATCH: Final = ROW["scratch"]

@@ -16,15 +16,15 @@ def interfering(view: View, rates: Floats) -> None:
     """
     for i in range(len(rates)):
         view.order[i] = i
-    level = level_of(view, 0, len(rates))
+    level = level_of(view, view.cap, 0, len(rates))
     for i in range(len(rates)):
         rates[i] = min(view.cap[i], level * view.nodes[i])
 
 
 @step
-def level_of(view: View, begin: int, end: int) -> float:
+def level_of(view: View, caps: Floats, begin: int, end: int) -> float:
     """The bandwidth of a node, in bytes/s, at which the applications in view.order from `begin` to before `end` fill the
-    link, each up to its cap; a level that is above all caps if they cannot.
+    link, each up to its entry in `caps`; a level that is above all of these if they cannot.
 
     The level rises with every set of applications that turns out to be at its caps.
     """
@@ -36,8 +36,8 @@ def level_of(view: View, begin: int, end: int) -> float:
         count = 0
         for place in range(begin, end):
             i = view.order[place]
-            if view.cap[i] <= level * view.nodes[i]:
-                left -= view.cap[i]
+            if caps[i] <= level * view.nodes[i]:
+                left -= caps[i]
                 count += 1
             else:
                 nodes += view.nodes[i]

@@ -24,6 +24,8 @@ class Need(StrEnum):
     NODES = "nodes"
     DEGRADATION = "degradation"
     HOLDER = "who holds the link"
+    ROUNDS = "rounds"
+    REACH = "rate reached"
     TRANSFER = "transfer time"
     REMAINING = "work and I/O left"
     NOMINAL = "nominal iteration"
@@ -40,6 +42,8 @@ NEEDED_COLUMNS: Mapping[Need, tuple[str, ...]] = {
     Need.NODES: ("nodes",),
     Need.DEGRADATION: ("degradation",),
     Need.HOLDER: ("rate",),
+    Need.ROUNDS: ("rounds",),
+    Need.REACH: ("reach",),
     Need.TRANSFER: ("transferring", "release", "now"),
     Need.REMAINING: ("whole", "progress"),
     Need.NOMINAL: ("rank",),

@@ -90,6 +90,10 @@ class View(NamedTuple):
     """Its progress, in seconds, at its end: minus `progress` this is the work and I/O left at full bandwidth."""
     rank: Annotated[Floats, Column("place", POSTING)]
     """Its place in the order that the policy has planned for the workload; 0 without a plan."""
+    rounds: Annotated[Floats, Column("rounds", POSTING)]
+    """Equal rounds of the pending operation; it can be paused only between two of them. 0 if it can be paused anywhere."""
+    reach: Annotated[Floats, Column("bytes/s", MOVING)]
+    """What it is known to reach however much it is granted, below `cap`; 0 where nothing below `cap` is known."""
     turn: Annotated[Ints, Column("place", POSTING)]
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
     degradation: Annotated[Floats, Column("part", ASKING)]

@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from penstock.engine import dedicated, simulate
 from penstock.live.core import core as core_module
@@ -27,6 +28,7 @@ from penstock.live.core.events import (
 from penstock.live.core.limits import NO_LIMITS, Limits
 from penstock.live.core.pending import check_posting
 from penstock.live.protocol import INVALID
+from penstock.model import Degradation
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, POSTING
@@ -42,13 +44,25 @@ NEVER_STRIKE = Limits(longest_turn=1e15, longest_round=1e15, max_nodes=1e15, max
 @pytest.mark.parametrize("limits", [NO_LIMITS, NEVER_STRIKE], ids=["without limits", "with limits that never strike"])
 @pytest.mark.parametrize("name", REGISTRY)
 @examples(40)
-@given(workload=workloads())
-def test_in_virtual_time_it_is_the_engine(name, limits, workload):
-    begun = suited(name, workload)
+@given(workload=workloads(), reports=st.booleans())
+def test_in_virtual_time_it_is_the_engine(name, limits, workload, reports):
+    check_virtual_time(name, suited(name, workload), reports, limits)
+
+
+@pytest.mark.parametrize("name", ["fair-share", "interfering", "coordinating", "fcfs", "interrupting"])
+@examples(40)
+@given(workloads(), st.sampled_from([{2: 0.5}, {4: 0.84}, {2: 0.75, 3: 0.5}]))
+def test_on_a_link_that_degrades_too(name, workload, degradation):
+    platform = replace(workload.platform, degradation=Degradation.of(degradation))
+    check_virtual_time(name, suited(name, replace(workload, platform=platform)), reports=True)
+
+
+def check_virtual_time(name, begun, reports, limits=NO_LIMITS):
+    """Clients that reach what they are granted, whether they report or not, end when the engine says."""
     twin = NaiveRun(begun, name, delta=dedicated(begun).default_delta if REGISTRY[name].periodic else None).run()
     assume(not (twin.doubtful or twin.edge))
     result = simulate(begun, name)
-    virtual = VirtualTime(begun, name, limits=limits)
+    virtual = VirtualTime(begun, name, limits=limits, reports=reports)
     virtual.run()
     assert virtual.most <= begun.platform.bandwidth * (1.0 + 1e-12)
     for mine, client in zip(result.applications, virtual.clients, strict=True):

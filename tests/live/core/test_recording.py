@@ -42,7 +42,7 @@ def test_the_chain_of_an_application():
     climate = by_name["climate"]
     assert list(climate.phases) == [("work", 3.0), ("io", 20.0), ("work", 6.0), ("io", 5.0), ("work", 1.0)]
     assert (climate.release, climate.nodes, climate.bandwidth, climate.rounds) == (0.0, 4, 10.0, 4)
-    assert (by_name["other"].release, by_name["other"].rounds) == (2.0, None)
+    assert (by_name["other"].release, by_name["other"].rounds) == (2.0, 1)
     assert workload.platform.bandwidth == 12.0
 
 

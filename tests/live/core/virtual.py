@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from penstock.live.core.core import Core
-from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
+from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, ReportEvent, YieldEvent
 from penstock.live.core.limits import NO_LIMITS, Limits
 from penstock.live.core.registry import Client
 from penstock.model import Workload
@@ -31,12 +31,27 @@ class VirtualClient:
 
 
 class VirtualTime:
-    """The clock, the clients and the core."""
+    """The clock, the clients and the core; with `reports`, clients tell what they have moved at every date."""
 
-    def __init__(self, workload: Workload, policy: str, lease: float = math.inf, limits: Limits = NO_LIMITS) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        policy: str,
+        lease: float = math.inf,
+        *,
+        limits: Limits = NO_LIMITS,
+        reports: bool = False,
+    ) -> None:
         self.workload = workload
+        self.reports = reports
         self.core = Core(
-            policy, workload.platform.bandwidth, lease=lease, limits=limits, workload=workload, now=workload.begin
+            policy,
+            workload.platform.bandwidth,
+            lease=lease,
+            limits=limits,
+            workload=workload,
+            now=workload.begin,
+            degradation=workload.platform.degradation,
         )
         self.now = workload.begin
         self.most = 0.0
@@ -94,6 +109,9 @@ class VirtualTime:
                 client.volume = client.rate = 0.0
                 self.core.enter(self.now, ReleaseEvent(client.known, client.operation))
                 self._go_on(index)
+            elif client.volume > 0.0 and self.reports:
+                moved = client.volume - client.remaining
+                self.core.enter(self.now, ReportEvent(client.known, client.operation, moved))
         while self._timers and self._timers[0][0] <= self.now:
             self._go_on(heapq.heappop(self._timers)[1])
 
@@ -127,7 +145,7 @@ class VirtualTime:
         client.operation += 1
         client.volume = client.remaining = amount
         client.rate = 0.0
-        self.core.enter(self.now, InformEvent(client.known, client.operation, amount))
+        self.core.enter(self.now, InformEvent(client.known, client.operation, amount, rounds=0))
 
     def _hear(self) -> None:
         """Keep to every grant at once, and say so, until there are none."""

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from penstock.cli import serve
-from penstock.live.server.settings import NAMES, ServerSettings, load
+from penstock.live.server.settings import AUTO, NAMES, ServerSettings, load
 from penstock.model import InputError
 
 
@@ -55,6 +55,10 @@ def test_what_is_printed_gives_the_same_again(file, tmp_path):
         ({"bandwidth": "fast"}, {}, "--bandwidth: 'fast' is not an amount; expected bytes/s"),
         ({"lease": "0"}, {}, "--lease: '0' is too short; expected seconds above 0"),
         ({"max_applications": "none"}, {}, "--max-applications: 'none' is not a number of these"),
+        ({"observe": "maybe"}, {}, "--observe: 'maybe' is neither; expected yes or no"),
+        ({"degradation": "1.5"}, {}, "--degradation: 2: 1.5 is no part of the bandwidth; expected a number above 0"),
+        ({"degradation": "{2: 0.5}"}, {}, "--degradation: is not JSON: Expecting property name"),
+        ({"degradation": "/nowhere.json"}, {}, "--degradation: /nowhere.json cannot be read: No such file or directory"),
         ({}, {"PENSTOCK_KEEP": "-3 s"}, "PENSTOCK_KEEP: '-3 s' is negative"),
         ({}, {"PENSTOCK_CONFIG": "/nowhere.toml"}, "/nowhere.toml: cannot be read: No such file or directory"),
     ],
@@ -83,3 +87,24 @@ def test_wrong_files(tmp_path, text, message):
 
 def test_every_setting_is_an_option():
     assert tuple(serve.OPTIONS) == NAMES
+
+
+def test_a_degradation_is_a_part_a_mapping_or_a_file(tmp_path):
+    file = tmp_path / "loss.json"
+    file.write_text('{"2": 0.9, "4": 0.8}')
+    config = tmp_path / "penstock.toml"
+    config.write_text("[degradation]\n2 = 0.9\n4 = 0.8\n")
+    assert load({"degradation": "0.9"}, {}, None).degradation == '{"2": 0.9}'
+    expected = '{"2": 0.9, "4": 0.8}'
+    assert load({"degradation": str(file)}, {}, None).degradation == expected
+    assert load({"degradation": expected}, {}, None).degradation == expected
+    assert load({}, {}, str(config)).degradation == expected
+
+
+def test_what_is_measured_and_observed_is_printed_and_read_again(tmp_path):
+    found = load({"bandwidth": "auto", "observe": "yes", "degradation": "0.5", "first_bandwidth": "1 GB/s"}, {}, None)
+    assert (found.bandwidth, found.observe, found.first_bandwidth) == (AUTO, True, 1e9)
+    again = tmp_path / "again.toml"
+    again.write_text(found.as_toml())
+    assert 'bandwidth = "auto"  # command line' in found.as_toml()
+    assert load({}, {}, str(again)) == found

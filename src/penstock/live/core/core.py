@@ -6,8 +6,8 @@ function. `Core.next_date` says when to call `handle` without an event: for a pe
 deferred update of a rate.
 
 The core composes its parts: `registry` (the clients), `pending` (their operations), `turns` (whose turn a plan says it
-is), `decider` (the policy), `grants` (what clients are told), `leases` (dates by which clients must act) and `places`
-(how clients get and lose their place among the pending operations).
+is), `decider` (the policy), `grants` (what clients are told), `reached` (what they reach of that), `leases` (dates by
+which clients must act) and `places` (how clients get and lose their place among the pending operations).
 """
 
 from __future__ import annotations
@@ -38,12 +38,15 @@ from penstock.live.core.events import (
 )
 from penstock.live.core.grants import Grants, Leases
 from penstock.live.core.limits import NO_LIMITS, Limits
+from penstock.live.core.measuring import MeasuredBandwidth, ReachMeter
+from penstock.live.core.observing import ObservedOperations, ObservingGrants
 from penstock.live.core.penalties import Penalties
 from penstock.live.core.pending import PendingOperations, prepare
 from penstock.live.core.places import Places, check_new_operation, check_pending, check_registration
+from penstock.live.core.reached import Reached
 from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import INVALID
-from penstock.model import InputError, Workload
+from penstock.model import Degradation, InputError, Workload
 from penstock.policies.policy import Policy
 from penstock.policies.registry import find
 from penstock.policies.view import View
@@ -66,6 +69,9 @@ class Core:
         limits: What the site allows, whatever clients say; no limits by default.
         workload: The applications that will run, for policies that plan ahead.
         now: The present date, in seconds.
+        degradation: What is left of B when several operations move; all of it if not given.
+        measured: Measures B from what clients reach; then `bandwidth` only is where it starts.
+        observe: Decide and record, and hold nobody back.
 
     Raises:
         InputError: If B is not above 0, or the policy needs a workload and has none.
@@ -91,6 +97,9 @@ class Core:
         limits: Limits = NO_LIMITS,
         workload: Workload | None = None,
         now: float = 0.0,
+        degradation: Degradation | None = None,
+        measured: MeasuredBandwidth | None = None,
+        observe: bool = False,
     ) -> None:
         if not 0.0 < bandwidth < math.inf:
             raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
@@ -103,13 +112,19 @@ class Core:
         """Reports of more bytes than grants had allowed."""
         self._workload = workload
         self.registry = Registry()
-        self.pending = PendingOperations()
+        self.observing = observe
+        """The core decides and records, and holds nobody back."""
+        self.measured = measured
+        self.meter = ReachMeter()
+        self.pending = ObservedOperations(degradation) if observe else PendingOperations(degradation)
+        self.reached = Reached(self.registry, self.pending)
         self.leases = Leases(lease, keep, keep_most)
         self.limits = limits
         self.eligible = Eligible(limits, lease)
         self.penalties = Penalties(limits, lease)
         self._warnings: list[WarnInstruction] = []
-        self.grants = Grants(
+        grants = ObservingGrants if observe else Grants
+        self.grants = grants(
             self.registry, self.pending, self.leases, self.bandwidth, min_update_interval, limits.longest_round
         )
         prepare(find(FALLBACK))
@@ -136,6 +151,17 @@ class Core:
         chosen = find(policy) if isinstance(policy, str) else policy
         self._replace_policy(now, chosen)
         self.decider.chosen, self.decider.fault = chosen.name, None
+
+    def set_bandwidth(self, bandwidth: float) -> None:
+        """Share so many bytes/s from now on. The next decision takes back what clients have above that."""
+        self.bandwidth = float(bandwidth)
+        self.decider.set_bandwidth(self.bandwidth)
+        self.grants.set_bandwidth(self.bandwidth)
+        for client in self.registry.clients.values():
+            client.cap = min(client.max_rate, self.bandwidth)
+            if client.place != NO_PLACE:
+                self.pending.set_cap(client.place, client.cap)
+            self.registry.changed.add(client.number)
 
     def plan(self, policy: Policy) -> PlannedOrder:
         """The order that the policy would plan; InputError if it cannot serve the clients that are here."""
@@ -184,6 +210,8 @@ class Core:
                 if isinstance(event, RegisterEvent):
                     registered.append(client)
         self.advance(now)
+        if self.measured is not None and self.measured.bandwidth != self.bandwidth:
+            self.set_bandwidth(self.measured.bandwidth)
         forgets = self.places.expire(self.now)
         if self.eligible.update(self.pending, self.now, self.policy) and self.turns.order.only_planned:
             self.turns.follow(self.turns.order)
@@ -195,7 +223,7 @@ class Core:
             self.pending.changed = False
             grants = self.grants.update(self.now)
         warnings, self._warnings = self._warnings, []
-        return Instructions(forgets, grants, refusals, registered, warnings)
+        return Instructions(forgets, grants, refusals, registered, warnings, self.grants.take_withheld())
 
     def enter(self, now: float, event: Event) -> Client:
         """Apply one event without deciding, for a caller that answers each message at once and decides once for many.
@@ -306,6 +334,7 @@ class Core:
             client.last_operation = event.operation
         factor = self._overrun(client, event.moved)
         self.places.post(self.now, client, event.moved)
+        self.reached.begin(client)
         self.grants.announce(client)
         return self._punish(self._note(now, client), factor)
 
@@ -314,7 +343,9 @@ class Core:
         operation = check_pending(client, event.operation)
         self.advance(now)
         factor = self._overrun(client, moved)
-        before, operation.moved = operation.moved, operation.base + self.places.credit(self.now, client, moved)
+        before, credited = operation.moved, operation.base + self.places.credit(self.now, client, moved)
+        self._hear(client, credited)
+        operation.moved = credited
         if client.place != NO_PLACE:
             if moved > before:
                 self.pending.set_progressed(client.place, self.now)
@@ -337,6 +368,7 @@ class Core:
         self.advance(now)
         moved = operation.volume if moved is None else moved
         factor = self._overrun(client, moved)
+        self._hear(client, operation.base + self.places.credit(self.now, client, moved))
         self.places.end_operation(self.now, client, moved)
         return self._punish(self._note(now, client), factor)
 
@@ -388,6 +420,18 @@ class Core:
         self.registry.changed.add(client.number)
         self.leases.renew(now, client)
         return client
+
+    def _hear(self, client: Client, moved: float) -> None:
+        """Learn from what a client says that it has moved of its operation."""
+        more, allowed = self.reached.heard(client, moved)
+        window = self.meter.heard(self.now, more, allowed)
+        if window is not None and self.measured is not None:
+            self.measured.learn(window)
+
+    @property
+    def warning(self) -> str | None:
+        """That clients reach far less than they are granted, if so."""
+        return None if self.observing else self.meter.warning
 
     def _ask(self) -> None:
         """Have the policy write the targets; replace it if it breaks its contract."""

@@ -233,6 +233,10 @@ class Decider:
         self.chosen = policy.name
         """The policy that the operator wants, even if another one has replaced it."""
 
+    def set_bandwidth(self, bandwidth: float) -> None:
+        """Show policies this B from now on, in bytes/s."""
+        self._moment[BANDWIDTH] = bandwidth
+
     def use(self, policy: Policy, now: float) -> None:
         """Ask this policy from now on."""
         self.policy = policy

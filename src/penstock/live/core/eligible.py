@@ -17,7 +17,8 @@ Bandwidth that the policy leaves, and does not mean to leave idle, goes to the o
 Rows of the table of pending operations: `user` is the owner's uid; `since` the date at which the operation got its place or
 its last turn ended; `limit` the cap that is shown, in bytes/s, and `together` that of a user; `barred` and `shown` are 0 or
 1; `aside` is the latest date at which the operation comes back, −∞ if it is not set aside; `held` the seconds of its turn so
-far; `checked`, `reached` and `granted` are `held`, bytes reported and bytes allowed when its speed was last looked at.
+far; `checked`, `reported_then` and `allowed_then` are `held`, bytes reported and bytes allowed when its speed was last
+looked at.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ from penstock.policies import view
 from penstock.policies.policy import SHARING, STATIC, Policy
 
 USER, SINCE, BARRED, ASIDE = (ROW[name] for name in ("user", "since", "barred", "aside"))
-CHECKED, REACHED, GRANTED, TOGETHER = (ROW[name] for name in ("checked", "reached", "granted", "together"))
+CHECKED, REPORTED_THEN, ALLOWED_THEN, TOGETHER = (
+    ROW[name] for name in ("checked", "reported_then", "allowed_then", "together")
+)
 APPLICATION: Final = view.ROW["application"]
 
 
@@ -50,8 +53,8 @@ APPLICATION: Final = view.ROW["application"]
 def start_watch(floats: Floats, place: int) -> None:
     """Look from now on at what the operation reaches."""
     floats[CHECKED, place] = floats[HELD, place]
-    floats[REACHED, place] = floats[REPORTED, place]
-    floats[GRANTED, place] = floats[ALLOWED, place]
+    floats[REPORTED_THEN, place] = floats[REPORTED, place]
+    floats[ALLOWED_THEN, place] = floats[ALLOWED, place]
 
 
 @inlined
@@ -70,8 +73,8 @@ def _end_turns(floats: Floats, integers: Ints, size: int, longest_turn: float, w
         held = floats[HELD, place]
         over = held >= longest_turn - SAME_TIME_S
         if held - floats[CHECKED, place] >= watch - SAME_TIME_S:
-            reached = floats[REPORTED, place] - floats[REACHED, place]
-            over = over or reached < least_reached * (floats[ALLOWED, place] - floats[GRANTED, place])
+            reached = floats[REPORTED, place] - floats[REPORTED_THEN, place]
+            over = over or reached < least_reached * (floats[ALLOWED, place] - floats[ALLOWED_THEN, place])
             start_watch(floats, place)
         if over:
             start_turn(floats, place)
@@ -337,6 +340,6 @@ class Eligible:
         count = self._loops.gather(floats, integers, pending.size, *self._shown, bandwidth)
         right = pending.ask(policy, moment, (*self._shown, count)) if count else True
         by_user = self.limits.by_user and policy.family != STATIC
-        fills = policy.family == SHARING and not policy.idles
+        fills = policy.family == SHARING and not policy.idles and not pending.degrades
         self._loops.scatter(floats, integers, pending.size, self._shown[0], bandwidth, by_user, fills)
         return right

@@ -55,6 +55,7 @@ class InformEvent(msgspec.Struct, frozen=True):
     operation: int
     volume: float
     rounds: int = 1
+    """Equal rounds between which it can be paused; 0 if it can be paused anywhere."""
     moved: float = 0.0
 
 
@@ -162,6 +163,8 @@ class Instructions(msgspec.Struct, frozen=True):
     registered: list[Client]
     """The new clients, one for each `RegisterEvent` that was not refused."""
     warnings: list[WarnInstruction] = []
+    withheld: list[GrantInstruction] = []
+    """What a core that only observes would have granted; nobody is told."""
 
     def __bool__(self) -> bool:
         """Whether anything follows."""

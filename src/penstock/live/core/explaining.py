@@ -190,7 +190,9 @@ def _forecast(core: Core, pending: PendingOperations, place: int) -> Forecast:
             break  # all wait for a planned turn or a periodic decision, not for other clients
         np.copyto(pending.column("rate"), rates)
         moving = np.flatnonzero(rates > 0.0)
-        left = pending.column("remaining")[moving] / rates[moving]
+        reached = pending.column("reached")[moving]
+        paces = np.where(reached > 0.0, np.minimum(rates[moving], reached), rates[moving])
+        left = pending.column("remaining")[moving] / paces
         finisher = int(moving[np.argmin(left)])
         now += float(left.min())
         pending.move(float(left.min()), now)

@@ -144,8 +144,20 @@ class Grants:
         """Grants may have to be sent although the policy has not decided anew."""
         self.next_update = math.inf
         """When the first deferred update must be sent."""
+        self.withheld: list[GrantInstruction] = []
+        """What a core that only observes would have granted; else nothing."""
         self.announced: list[Client] = []
         """Clients that have announced an operation since the last `update`."""
+
+    def take_withheld(self) -> list[GrantInstruction]:
+        """What was withheld since the last call."""
+        withheld, self.withheld = self.withheld, []
+        return withheld
+
+    def set_bandwidth(self, bandwidth: float) -> None:
+        """Let clients together use so many bytes/s from now on; what they have above that is taken back."""
+        self._bandwidth = bandwidth
+        self.due = True
 
     def announce(self, client: Client) -> None:
         """The client posted an operation: the next `update` answers it."""

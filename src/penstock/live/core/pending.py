@@ -22,6 +22,7 @@ from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.registry import NEVER, NO_PLACE, Client
+from penstock.model import Degradation
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined, inlined_kernel
 from penstock.numeric.tolerances import INVARIANT, LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, SAME_TIME_S, TIME_GRAIN
@@ -30,8 +31,8 @@ from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, View, view_at
 
 OWN: Final = (
-    *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported"),
-    *("user", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reached", "granted"),
+    *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld"),
+    *("user", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
 )
 """The coordinator's own rows, behind those of the view and the row `target` that policies write rates to. Those of the
 second line say which operations the policy is shown; `penstock.live.core.eligible` describes them."""
@@ -39,9 +40,10 @@ FLOATS: Final = (*view.FLOATS, "target", *OWN)
 """Names of the rows of numbers; the rows of integers are those of the view."""
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
-DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED = (ROW[name] for name in OWN[:8])
+DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD = (ROW[name] for name in OWN[:10])
 LIMIT, SHOWN, HELD = ROW["limit"], ROW["shown"], ROW["held"]
 POSTED: Final = view.ROW["posted"]
+REACH: Final = view.ROW["reach"]
 SCRATCH: Final = view.ROW["scratch"]
 ORDER: Final = view.ROW["order"]
 
@@ -69,6 +71,7 @@ class Posting(NamedTuple):
     mean_iteration: float
     whole: float
     rank: float
+    rounds: float
     transferring: float
     done: float
     """Progress before the operation."""
@@ -113,17 +116,21 @@ compiled_at_most_elapsed = inlined_kernel(at_most_elapsed)
 
 
 def _move(floats: Floats, size: int, seconds: float, now: float, contended: bool) -> None:
-    """Let every transfer go on at its rate for so many seconds, until `now`; `contended` if others wait meanwhile."""
+    """Let every transfer go on for so many seconds, until `now`: at its rate, or at what its client is known to reach.
+
+    `contended` says whether others wait meanwhile.
+    """
     for place in range(size):
         rate, volume = floats[RATE, place], floats[VOLUME, place]
         if rate > 0.0:
-            moved = rate * seconds
+            reached = floats[REACHED, place]
+            moved = (min(rate, reached) if reached > 0.0 else rate) * seconds
             floats[REMAINING, place] = max(floats[REMAINING, place] - moved, LEAST_LEFT * volume)
             remaining, done = floats[REMAINING, place], floats[DONE, place]
             progress = compiled_progress_during(done, volume - floats[BASE, place], remaining, floats[CAP, place])
             floats[PROGRESS, place] = compiled_at_most_elapsed(progress, done, now - floats[POSTED, place])
             floats[TRANSFERRING, place] += seconds
-            floats[ALLOWED, place] += moved
+            floats[ALLOWED, place] += rate * seconds
             if contended:
                 floats[HELD, place] += seconds
 
@@ -152,17 +159,24 @@ def _first_stalled(floats: Floats, size: int, now: float, lease: float) -> float
 def _ask(
     floats: Floats, integers: Ints, moment: Floats, degradation: Floats, size: int, policy: Callable[..., None]
 ) -> bool:
-    """Have the policy write the targets, no higher than the caps; whether they are rates that caps and link can carry."""
+    """Have the policy write the targets, no higher than the caps; whether they are rates that caps and link can carry.
+
+    Then bring the targets of k operations, in proportion, down to the part d(k) of the link, as the engine does.
+    """
     for place in range(size):
         floats[TARGET, place] = math.nan
     policy(address(floats), address(integers), address(moment), address(degradation), floats.shape[1], 0, size)
-    total = 0.0
+    total, moving = 0.0, 0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
         if not 0.0 <= target <= cap * (1.0 + RATE_SLACK):
             return False
         total += target
+        moving += 1 if target > 0.0 else 0
         floats[TARGET, place] = min(target, cap)
+    if moving > 0 and degradation[moving - 1] < 1.0 and total > degradation[moving - 1] * moment[BANDWIDTH]:
+        for place in range(size):
+            floats[TARGET, place] *= degradation[moving - 1] * moment[BANDWIDTH] / total
     return bool(total <= moment[BANDWIDTH] * (1.0 + RATE_SLACK))
 
 
@@ -249,9 +263,9 @@ def prepare(policy: Policy) -> None:
 
 
 @lru_cache
-def _undegraded(size: int) -> Floats:
-    """The part of the link that 1, 2, … transfers have together: all of it, since grants assume no degradation."""
-    parts = np.ones(size)
+def _parts_left(degradation: Degradation | None, size: int) -> Floats:
+    """The parts of the link that 1, 2, … transfers have together."""
+    parts: Floats = np.ones(size) if degradation is None else degradation.upto(size)
     parts.flags.writeable = False
     return parts
 
@@ -262,10 +276,16 @@ class PendingOperations:
     `rate` is what the client may be using now, `sent` what it was last granted and `target` what the policy wants for it,
     in bytes/s. `done` is its progress before the operation in seconds, `allowed` the bytes that its grants have allowed so
     far, `told` the date of its last grant, `round` the bytes between two chances to be paused, `progressed` the date at
-    which it was last known to have moved something, and `reported` the bytes that it has said it has moved.
+    which it was last known to have moved something, and `reported` the bytes that it has said it has moved. `reached` is the
+    bytes/s that its client reaches, 0 for all that it is granted (`penstock.live.core.reached`). `withheld` is what would
+    have been granted (`penstock.live.core.observing`).
+
+    Args:
+        degradation: What is left of the link when several operations move; all of it if not given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, degradation: Degradation | None = None) -> None:
+        self._degradation = degradation
         self.owners: list[Client] = []
         """The client whose operation is at each place."""
         self.changed = False
@@ -347,7 +367,7 @@ class PendingOperations:
 
     def copy(self) -> PendingOperations:
         """A copy to look ahead with; owners keep the places that they have here."""
-        twin = PendingOperations()
+        twin = PendingOperations(self._degradation)
         twin.owners = list(self.owners)
         twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
         return twin
@@ -355,6 +375,29 @@ class PendingOperations:
     def remaining(self, place: int) -> float:
         """Bytes that the operation still has to move, as reported or estimated."""
         return float(self._floats[REMAINING, place])
+
+    def moved(self, place: int) -> float:
+        """Bytes of the operation that have moved, as reported or estimated."""
+        return float(self._floats[VOLUME, place] - self._floats[REMAINING, place])
+
+    def account(self, place: int) -> tuple[float, float, float, float]:
+        """Bytes of the operation, bytes that remain, bytes that grants allowed; seconds with a grant of all its client's."""
+        item = self._floats.item
+        return item(VOLUME, place), item(REMAINING, place), item(ALLOWED, place), item(TRANSFERRING, place)
+
+    def set_cap(self, place: int, cap: float) -> None:
+        """The client can use up to `cap` bytes/s from now on; the progress that it has made stays as it is."""
+        floats = self._floats
+        here = self.moved(place) - floats[BASE, place]
+        floats[DONE, place] += here * (1.0 / floats[CAP, place] - 1.0 / cap)
+        floats[LIMIT, place] *= cap / floats[CAP, place]
+        floats[CAP, place] = cap
+        self.changed = True
+
+    def set_reach(self, place: int, reached: float, reach: float) -> None:
+        """The client reaches `reached` bytes/s, and policies count with `reach`; 0 for all that it is granted."""
+        self._floats[REACHED, place] = reached
+        self._floats[REACH, place] = reach
 
     def sent(self, place: int) -> float:
         """The rate that the operation was last granted, in bytes/s."""
@@ -401,7 +444,7 @@ class PendingOperations:
         self._floats[TOLD, place] = now
 
     def move(self, seconds: float, now: float) -> None:
-        """Let every transfer go on at its rate for so many seconds, until the date `now`."""
+        """Let every transfer go on for so many seconds, until the date `now`."""
         self._loops.move(self._floats, self.size, seconds, now, self.contended)
 
     def first_stalled(self, now: float, lease: float) -> float:
@@ -413,6 +456,11 @@ class PendingOperations:
         places = (place for place in reversed(range(self.size)) if stalled_from(self._floats, place, now, lease) <= now)
         return [(self.owners[place], now - float(self._floats[PROGRESSED, place])) for place in places]
 
+    @property
+    def degrades(self) -> bool:
+        """Whether several operations together have less than the link."""
+        return self._degradation is not None
+
     def ask(self, policy: Policy, moment: Floats, shown: tuple[Floats, Ints, int] | None = None) -> bool:
         """Have the policy write the targets; whether caps and link can carry them.
 
@@ -422,7 +470,8 @@ class PendingOperations:
             shown: Tables of the same form, and how many places of them count, in place of those of all operations.
         """
         floats, integers, size = shown if shown is not None else (self._floats, self._integers, self.size)
-        return self._loops.ask(floats, integers, moment, _undegraded(floats.shape[1]), size, policy.compiled())
+        parts = _parts_left(self._degradation, floats.shape[1])
+        return self._loops.ask(floats, integers, moment, parts, size, policy.compiled())
 
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
         """The clients to send a lower grant, with their targets in bytes/s; and when the first deferred one is due."""
@@ -442,4 +491,5 @@ class PendingOperations:
 
     def view(self, moment: Floats) -> View:
         """What a policy is shown."""
-        return view_at(self._floats, self._integers, moment, _undegraded(self.size), self.size, 0, self.size)
+        parts = _parts_left(self._degradation, self.size)
+        return view_at(self._floats, self._integers, moment, parts, self.size, 0, self.size)

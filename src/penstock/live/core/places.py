@@ -164,6 +164,7 @@ class Places:
             mean_iteration=mean_iteration(client),
             whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
             rank=order.rank(name),
+            rounds=operation.rounds,
             transferring=client.transfer_seconds,
             user=client.uid,
             since=now,

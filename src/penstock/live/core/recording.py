@@ -12,7 +12,7 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -49,6 +49,31 @@ def as_workload(operations: Iterable[CompletedOperation], bandwidth: float, sinc
     Raises:
         InputError: If no operation was recorded in that time.
     """
+    return Workload(Platform(bandwidth), tuple(application for application, _ in _recorded(operations, since)))
+
+
+class RecordedSpan(NamedTuple):
+    """How an application ran: from when to when, in seconds, and how long it was in I/O."""
+
+    begin: float
+    end: float
+    io_seconds: float
+
+
+def spans(operations: Iterable[CompletedOperation], since: float = -math.inf) -> list[RecordedSpan]:
+    """How the applications of `as_workload` ran, in the same order."""
+    return [
+        RecordedSpan(
+            _start(chain, since),
+            max(operation.end for operation in chain),
+            sum(operation.end - operation.posted for operation in chain),
+        )
+        for _, chain in _recorded(operations, since)
+    ]
+
+
+def _recorded(operations: Iterable[CompletedOperation], since: float) -> list[tuple[Application, list[CompletedOperation]]]:
+    """The applications with an operation in that time, each with what it did; InputError if there is none."""
     members: dict[int, list[CompletedOperation]] = {}
     for operation in operations:
         if operation.posted >= since:
@@ -58,13 +83,13 @@ def as_workload(operations: Iterable[CompletedOperation], bandwidth: float, sinc
         raise InputError("recording", "no operation has ended in that time; expected one at least")
     start = min(_start(chain, since) for chain in chains.values())
     names = _names(chains)
-    applications = []
+    recorded = []
     for number, chain in chains.items():
         with contextlib.suppress(InputError):  # what a client said may be nothing that a workload can hold
-            applications.append(_application(names[number], chain, since, start))
-    if not applications:
+            recorded.append((_application(names[number], chain, since, start), chain))
+    if not recorded:
         raise InputError("recording", "no operation in that time can be part of a workload; expected one at least")
-    return Workload(Platform(bandwidth), tuple(applications))
+    return recorded
 
 
 def _start(chain: list[CompletedOperation], since: float) -> float:
@@ -97,6 +122,6 @@ def _application(name: str, chain: list[CompletedOperation], since: float, first
         now = operation.end
     options: dict[str, Any] = {"nodes": min(first.nodes, MOST_NODES), "bandwidth": first.cap, "release": start - first_start}
     rounds = {operation.rounds for operation in chain if operation.volume > 0.0}
-    if len(rounds) == 1 and rounds != {1}:
+    if len(rounds) == 1 and rounds != {0}:
         options["rounds"] = min(rounds.pop(), MOST_ROUNDS)
     return Application.of(name, phases, **options)

@@ -28,7 +28,7 @@ NEVER: Final = -math.inf
 
 
 class PendingOperation(msgspec.Struct, array_like=True):
-    """An operation of `volume` bytes in `rounds` equal rounds, posted at the date `posted`."""
+    """An operation of `volume` bytes in `rounds` equal rounds (0: infinitely many), posted at the date `posted`."""
 
     number: int
     volume: float
@@ -42,7 +42,7 @@ class PendingOperation(msgspec.Struct, array_like=True):
     @property
     def round_bytes(self) -> float:
         """Bytes of one round; the client can be paused between two rounds."""
-        return self.volume / self.rounds
+        return self.volume / self.rounds if self.rounds else 0.0
 
 
 class Reduction(NamedTuple):

@@ -12,6 +12,7 @@ import contextlib
 import gc
 import hashlib
 import hmac
+import json
 import logging
 import math
 import os
@@ -40,6 +41,7 @@ from penstock.live.core.events import (
     YieldEvent,
 )
 from penstock.live.core.explaining import outlook
+from penstock.live.core.measuring import MeasuredBandwidth
 from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
@@ -70,9 +72,9 @@ from penstock.live.server.control import ControlCommands
 from penstock.live.server.journal import Clock, Journal, JournalWriter
 from penstock.live.server.listening import feed_watchdog, listen_locally, listen_remotely, notify
 from penstock.live.server.peer import Connections, Peer
-from penstock.live.server.settings import ServerSettings
+from penstock.live.server.settings import AUTO, ServerSettings
 from penstock.live.server.snapshot import RecentGrant, Snapshot, Traffic, take_snapshot
-from penstock.model import InputError
+from penstock.model import Degradation, InputError
 from penstock.model.files import read
 
 LOG: Final = logging.getLogger("penstock.coordinator")
@@ -130,6 +132,8 @@ class Server:
         self._awake_at = 0.0
         self._stopped = asyncio.Event()
         self._fault: str | None = None
+        self._warning: str | None = None
+        self._bandwidth = self.core.bandwidth
 
     # Life
 
@@ -300,6 +304,7 @@ class Server:
             peer.version,
             longest_turn=_finite(self.settings.longest_turn),
             longest_round=_finite(self.settings.longest_round),
+            observing=self.core.observing,
         )
         self._after_commit.append(lambda: peer.say(reply))
 
@@ -330,7 +335,18 @@ class Server:
         fault, self._fault = self._fault, self.core.decider.fault
         if self._fault and self._fault != fault:
             LOG.error("%s", self._fault)
+        self._tell_reach()
         self._sleep()
+
+    def _tell_reach(self) -> None:
+        """Log that B as measured has changed, and that applications reach far less than they are granted."""
+        core = self.core
+        if core.bandwidth != self._bandwidth:
+            LOG.warning("bandwidth: measured %.4g bytes/s, %.4g before", core.bandwidth, self._bandwidth)
+            self._bandwidth = core.bandwidth
+        if core.warning and not self._warning:
+            LOG.warning("%s", core.warning)
+        self._warning = core.warning
 
     def _send(self, instructions: Instructions) -> None:
         for forget in instructions.forgets:
@@ -346,9 +362,14 @@ class Server:
             peer = self._peers.get(client.number)
             if peer is not None and peer.version >= 2:
                 peer.say(Warned(warning.text))
-        for grant in instructions.grants:
+        for grant in instructions.withheld:
             client = grant.client
             self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
+            LOG.info("%s (application %d): would be granted %.4g bytes/s", client.job, client.number, grant.rate)
+        for grant in instructions.grants:
+            client = grant.client
+            if not self.core.observing:
+                self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
             peer = self._peers.get(client.number)
             if peer is not None:
                 peer.say(protocol.Grant(grant.operation, grant.number, grant.rate))
@@ -373,12 +394,12 @@ def _from_journal(journal: Journal, settings: ServerSettings) -> tuple[Clock, Co
     present, clients = journal.load()
     if present is None:
         clock = Clock()
-        return clock, _core(settings, settings.policy, clock.now())
+        return clock, _core(settings, settings.policy, clock.now(), None)
     clock = Clock(present.mark)
     policies = dict.fromkeys([*([present.policy] if present.configured == settings.policy else []), settings.policy])
     for policy in policies:
         try:
-            core = _core(settings, policy, clock.now())
+            core = _core(settings, policy, clock.now(), present.bandwidth)
             core.registry.next_number = present.next_number
             core.restore(clients, present.departed)
             return clock, core
@@ -389,10 +410,16 @@ def _from_journal(journal: Journal, settings: ServerSettings) -> tuple[Clock, Co
     raise AssertionError("the settings name a policy")
 
 
-def _core(settings: ServerSettings, policy: str, now: float) -> Core:
+def _core(settings: ServerSettings, policy: str, now: float, last_bandwidth: float | None) -> Core:
+    """The core of these settings; a B that is measured starts from the last one."""
+    measured = None
+    if settings.bandwidth == AUTO:
+        if settings.degradation:
+            raise InputError("degradation", "it is a part of a known bandwidth; expected --bandwidth RATE instead of auto")
+        measured = MeasuredBandwidth(last_bandwidth or settings.first_bandwidth or None)
     return Core(
         policy,
-        settings.bandwidth,
+        measured.bandwidth if measured is not None else settings.bandwidth,
         node_bandwidth=settings.node_bandwidth,
         lease=settings.lease,
         keep=settings.keep,
@@ -401,6 +428,9 @@ def _core(settings: ServerSettings, policy: str, now: float) -> Core:
         limits=settings.limits,
         workload=read(settings.workload) if settings.workload else None,
         now=now,
+        degradation=Degradation.of(json.loads(settings.degradation)) if settings.degradation else None,
+        measured=measured,
+        observe=settings.observe,
     )
 
 

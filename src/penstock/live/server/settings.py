@@ -16,10 +16,12 @@ from typing import Any, Final
 
 from penstock.live.client import address
 from penstock.live.core.limits import BY_APPLICATION, SHARED_BY, Limits
-from penstock.model import InputError, parse_units
+from penstock.model import Degradation, InputError, parse_units
 
 PREFIX: Final = "PENSTOCK_"
 NO_LIMIT: Final = "none"
+AUTO: Final = math.inf
+"""The bandwidth that stands for ``auto``: it is measured."""
 
 
 def _text(value: object, place: str) -> str:
@@ -77,6 +79,47 @@ def _shared_by(value: object, place: str) -> str:
     return str(value)
 
 
+def _bandwidth(value: object, place: str) -> float:
+    return AUTO if isinstance(value, str) and value.strip().lower() == "auto" else parse_units.bandwidth(value, place)
+
+
+def _yes_or_no(value: object, place: str) -> bool:
+    known = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
+    if str(value).lower() not in known:
+        raise InputError(place, f"{value!r} is neither; expected yes or no")
+    return known[str(value).lower()]
+
+
+def _degradation(value: object, place: str) -> str:
+    """The degradation as JSON, out of a part, a mapping, or a file with one; empty for none."""
+    if isinstance(value, str) and value and not value.lstrip().startswith("{"):
+        value = _number(value) or _text_of(value, place)
+    if not value:
+        return ""
+    try:
+        points = {2: value} if isinstance(value, float | int) else json.loads(value) if isinstance(value, str) else value
+        return json.dumps(Degradation.of(points).document())
+    except json.JSONDecodeError as error:
+        raise InputError(place, f'is not JSON: {error}; expected a part such as 0.9, or {{"2": 0.9, "4": 0.8}}') from None
+    except InputError as error:
+        raise InputError(f"{place}: {error.place}" if error.place else place, error.message) from None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _text_of(path: str, place: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InputError(place, f"{path} cannot be read: {what}; expected a part such as 0.9, or a file of JSON") from None
+
+
 def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
     return field(default=default, metadata={"read": read})
 
@@ -85,9 +128,12 @@ def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
 class ServerSettings:
     """The settings of one coordinator, rates in bytes/s and times in seconds; ``penstock serve --help`` explains them."""
 
-    bandwidth: float = _setting(0.0, parse_units.bandwidth)
+    bandwidth: float = _setting(0.0, _bandwidth)
+    first_bandwidth: float = _setting(0.0, parse_units.bandwidth)
     node_bandwidth: float = _setting(math.inf, parse_units.bandwidth)
+    degradation: str = _setting("", _degradation)
     policy: str = _setting("fair-share", _text)
+    observe: bool = _setting(False, _yes_or_no)
     workload: str = _setting("", _path)
     socket: str = _setting("", _socket)
     listen: str = _setting("", _text)
@@ -118,8 +164,10 @@ class ServerSettings:
         lines = []
         for name in NAMES:
             value = getattr(self, name)
-            shown = json.dumps(value) if isinstance(value, str) else str(value)
-            if (name == "node_bandwidth" and value == math.inf) or (name == "bandwidth" and not value):
+            if name == "bandwidth" and value == AUTO:
+                value = "auto"
+            shown = json.dumps(value) if isinstance(value, str | bool) else str(value)
+            if (name == "node_bandwidth" and value == math.inf) or (name in ("bandwidth", "first_bandwidth") and not value):
                 lines.append(f"# {name} = not set")
             elif value == math.inf:
                 lines.append(f'{name} = "{NO_LIMIT}"  # {self.origins.get(name, "default")}')

@@ -51,6 +51,12 @@ class Snapshot:
     fault: str | None
     """Why the chosen policy was replaced, if it was."""
     bandwidth: float
+    measured: bool
+    """Whether B is measured."""
+    observing: bool
+    """Whether the coordinator holds nobody back."""
+    warning: str | None
+    """That applications reach far less than they are granted, if so."""
     granted: float
     events: int
     decisions: int
@@ -72,6 +78,9 @@ class Snapshot:
             "policy": self.policy,
             "fault": self.fault,
             "bandwidth": self.bandwidth,
+            "measured": self.measured,
+            "observing": self.observing,
+            "warning": self.warning,
             "granted": self.granted,
             "now": self.now,
             "events": self.events,
@@ -103,6 +112,9 @@ def take_snapshot(core: Core, traffic: Traffic, *, applications: bool) -> Snapsh
         policy=core.policy.name,
         fault=core.decider.fault,
         bandwidth=core.bandwidth,
+        measured=core.measured is not None,
+        observing=core.observing,
+        warning=core.warning,
         granted=core.granted(),
         events=core.events,
         decisions=core.decider.decisions,
@@ -139,11 +151,12 @@ def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
 def describe(core: Core, client: Client) -> dict[str, Any]:
     """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds."""
     operation = client.operation
-    pending = None
+    pending, withheld = None, None
     if operation is not None:
         moved = operation.moved
         if client.place != NO_PLACE:
             moved = operation.volume - core.pending.remaining(client.place)
+            withheld = float(core.pending.column("withheld")[client.place]) if core.observing else None
         pending = {
             "operation": operation.number,
             "volume": operation.volume,
@@ -160,6 +173,7 @@ def describe(core: Core, client: Client) -> dict[str, Any]:
         "bandwidth": client.cap,
         "state": state_of(client),
         "rate": client.in_force,
+        "withheld": withheld,
         "yield": core.yield_of(client),
         "progress": core.progress(client),
         "elapsed": core.now - client.release,
