@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.cli.output import add_json, console, emit_json, print_table
@@ -47,12 +49,22 @@ def query_coordinator(options: argparse.Namespace, command: str, argument: str =
     return ask(where.path, command, argument, PATIENCE_SECONDS)
 
 
+def told_apart(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The jobs of these applications; those of one name with their numbers."""
+    counts = Counter(row["job"] for row in rows)
+    is_plain = [counts[row["job"]] == 1 or row["application"] is None for row in rows]
+    return [
+        row["job"] if plain else f"{row['job']} ({row['application']})" for row, plain in zip(rows, is_plain, strict=True)
+    ]
+
+
 def configure(commands: Any) -> None:
     """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "ctl",
         help="look at a running coordinator and steer it",
-        description="Look at a running coordinator and steer it, as its user or root.",
+        description="Look at a running coordinator and steer it, as its user or root. Other users may ask for the state; "
+        "they see their own applications and the totals.",
     )
     add_socket(command)
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
@@ -149,9 +161,15 @@ def _show_state(answer: dict[str, Any]) -> None:
         "rate": [rate(one["rate"]) for one in applications],
         "yield": [f"{one['yield']:.3f}" for one in applications],
         "moved": [volume(one["transferred"]) for one in applications],
+        "under way": [_under_way(one["pending"]) for one in applications],
         "overruns": [str(one["overruns"]) for one in applications],
     }
-    print_table(columns, optional=("overruns", "nodes", "moved"), wide=("job", "state"))
+    print_table(columns, optional=("overruns", "nodes", "under way", "moved"), wide=("job", "state"))
+
+
+def _under_way(pending: dict[str, Any] | None) -> str:
+    """What the application has reported of its operation under way; `moved` counts ended operations only."""
+    return f"{volume(pending['moved'])} of {volume(pending['volume'])}" if pending else ""
 
 
 def _show_policy(answer: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from typing import Any
 
 OPTIONS = {
@@ -25,6 +26,8 @@ OPTIONS = {
         "file of what survives a restart (default: journal.sqlite in the user's folder for state)",
     ),
     "http": ("HOST:PORT", "TCP address of /metrics and /state (default: none)"),
+    "http_hosts": ("NAMES", "names, with commas, under which HTTP is asked for, beside its address (default: none)"),
+    "http_users": ("yes|no", "show names and uids of users over HTTP (default: no)"),
     "lease": ("TIME", "an application that is silent for so long loses its grant (default: 10 s)"),
     "keep": ("TIME", "how long its accounts are kept after that (default: 1 h)"),
     "max_applications": ("N", "most applications at a time (default: 10000)"),
@@ -47,6 +50,11 @@ OPTIONS = {
     "lowered_after": ("N", "overruns of its grants after which an application is slowed down; 0 for never (default: 3)"),
     "barred_after": ("N", "overruns after which it is barred; 0 for never (default: 6)"),
     "penalty": ("TIME", "how long it is slowed down or barred (default: 1 min)"),
+    "log_format": ("text|json", "log lines of text, or JSON objects (default: text)"),
+    "audit_log": (
+        "FILE",
+        "append who registers, is refused, is sent away and gives commands, as JSON lines (default: none)",
+    ),
 }
 """Every setting: what stands for its value (None for a switch), and its help."""
 
@@ -65,7 +73,9 @@ def configure(commands: Any) -> None:
     for name, (metavar, text) in OPTIONS.items():
         kind: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_const", "const": "yes"}
         command.add_argument("--" + name.replace("_", "-"), dest=name, help=text, **kind)
-    command.add_argument("-v", "--verbose", action="store_true", help="also report applications that come and go")
+    command.add_argument(
+        "-v", "--verbose", action="store_true", help="also log who comes and goes, refusals, commands and overruns"
+    )
     command.set_defaults(run=run)
 
 
@@ -80,10 +90,11 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(settings.as_toml())
         return 0
     import asyncio
-    import logging
+
+    from penstock.live.server import logbook
 
     _raise_limit_of_files()
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="penstock serve: %(message)s")
+    logbook.set_up(settings.log_format, verbose=options.verbose)
     asyncio.run(_serve(settings))
     return 0
 
@@ -120,7 +131,14 @@ def _say_ready(server: Any) -> None:
     ]
     known = f"; {len(server.core.registry.clients)} applications known from before" if server.core.registry.clients else ""
     core = server.core
+    note = f" ({server.policy_note})" if server.policy_note else ""
     shared = "what it measures" if core.measured is not None else rate(core.bandwidth)
-    what = f"{'observing how to share' if core.observing else 'sharing'} {shared} by {core.policy.name}"
-    sys.stderr.write(f"penstock serve: {what}, at {', '.join(places)}{known}\n")
+    what = f"{'observing how to share' if core.observing else 'sharing'} {shared} by {core.policy.name}{note}"
+    text = f"{what}, at {', '.join(places)}{known}"
+    if settings.log_format == "json":
+        from penstock.live.server.logbook import json_line
+
+        sys.stderr.write(json_line(time.time(), level="info", event="ready", text=text) + "\n")
+    else:
+        sys.stderr.write(f"penstock serve: {text}\n")
     sys.stderr.flush()

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.ctl import add_socket, query_coordinator
+from penstock.cli.ctl import add_socket, query_coordinator, told_apart
 from penstock.cli.output import console
 from penstock.report.format_units import rate, volume
 
@@ -90,10 +90,12 @@ def _columns(applications: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
     """The cells of the table by heading."""
     pending = [one["pending"] for one in applications]
     return {
-        "job": [one["job"] for one in applications],
+        "job": told_apart(applications),
         "state": [one["state"] for one in applications],
         "rate": [rate(one["rate"]) if one["rate"] else "" for one in applications],
-        "done": [f"{each['moved'] / each['volume']:.0%} of {volume(each['volume'])}" if each else "" for each in pending],
+        "done": [
+            f"{each['estimated'] / each['volume']:.0%} of {volume(each['volume'])}" if each else "" for each in pending
+        ],
         "since": [f"{each['seconds']:.1f} s" if each else "" for each in pending],
         "yield": [f"{one['yield']:.3f}" for one in applications],
         "moved in total": [volume(one["transferred"]) for one in applications],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from penstock.cli.ctl import add_socket, query_coordinator
+from penstock.cli.ctl import add_socket, query_coordinator, told_apart
 from penstock.cli.output import add_json, console, emit_json, print_table
 from penstock.report.format_units import number, rate
 
@@ -41,7 +41,7 @@ def _print(answer: dict[str, Any]) -> None:
         )
     rows = answer["under_way"]
     if rows:
-        columns = {"job": [row["job"] for row in rows], "rate": [rate(row["rate"]) for row in rows]}
+        columns = {"job": told_apart(rows), "rate": [rate(row["rate"]) for row in rows]}
         columns["target"] = [rate(row["target"]) for row in rows]
         for name in answer["columns"]:
             columns[name] = ["–" if row[name] is None else number(row[name]) for row in rows]

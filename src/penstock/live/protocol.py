@@ -278,6 +278,21 @@ def decode_request(line: bytes) -> Request:
         raise Malformed(str(error)) from None
 
 
+class _Numbered(msgspec.Struct):
+    seq: Count
+
+
+_numbers: Final = msgspec.json.Decoder(_Numbered)
+
+
+def seq_of(line: bytes) -> int:
+    """The `seq` in a line that may be no message; 0 if there is none."""
+    try:
+        return _numbers.decode(line).seq
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0
+
+
 def decode_reply(line: bytes) -> Reply:
     """Decode a message of the coordinator; Malformed if it is none."""
     try:

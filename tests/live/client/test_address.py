@@ -75,6 +75,31 @@ def test_a_folder_of_ones_own_must_be_ones_own(monkeypatch: pytest.MonkeyPatch, 
     check_owner(Tcp("a", 1))
 
 
+def test_a_folder_that_another_user_made_keeps_nobody_from_the_machines_coordinator(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(address, "MACHINE_SOCKET", tmp_path / "machine.sock")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.delenv("PENSTOCK_SOCKET", raising=False)
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "penstock.sock").touch()
+    monkeypatch.setattr(address, "own_folder", lambda: taken)
+    assert find() == Unix(taken / "penstock.sock")
+    assert caplog.text == ""
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    assert find() == Unix(tmp_path / "machine.sock")
+    assert f"{taken} belongs to another user, so no coordinator of yours is looked for there" in caplog.text
+    assert "if you run one, set PENSTOCK_SOCKET" in caplog.text
+
+
+def test_a_link_in_place_of_ones_folder_is_not_followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.setattr(address, "own_folder", lambda: tmp_path / "link")
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        check_owner(Unix(tmp_path / "link" / "penstock.sock"))
+
+
 def test_a_token_is_read_from_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     file.write_text("secret\n")

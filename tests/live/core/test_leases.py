@@ -3,7 +3,7 @@
 import math
 
 from penstock.live.core.grants import Leases
-from penstock.live.core.registry import Client
+from penstock.live.core.registry import Client, Reduction
 
 
 def client(number: int) -> Client:
@@ -41,3 +41,23 @@ def test_books_are_kept_for_a_while_and_for_so_many() -> None:
     assert next(leases.expired(61.0)) is members[1]
     leases.renew(61.0, members[1])  # it is back
     assert (list(leases.expired(61.5)), leases.next_date()) == ([], 62.0)
+
+
+def test_nobody_is_judged_before_the_grace_is_over() -> None:
+    """After a time in which the coordinator did not run, and heard nobody."""
+    leases, one = Leases(10.0, 60.0, 5), client(1)
+    leases.renew(0.0, one)
+    leases.set_deadline(one, 12.0)
+    leases.give_grace(100.0)
+    assert (leases.grace_until, leases.next_date()) == (110.0, 110.0)
+
+
+def test_who_is_read_slowly_is_excused_and_must_yield_in_the_end() -> None:
+    leases, one = Leases(10.0, 60.0, 5), client(1)
+    one.unacknowledged = [Reduction(1, 0.0, 12.0)]
+    leases.renew(0.0, one)
+    leases.set_deadline(one, 12.0)
+    leases.excuse(11.0, one)
+    assert (list(leases.silent(20.9)), leases.overdue(20.9), leases.next_date()) == ([], [], 21.0)
+    leases.excuse(31.0, one)  # two leases after the deadline it may be put off no more
+    assert (list(leases.silent(40.9)), leases.overdue(32.0)) == ([], [one])

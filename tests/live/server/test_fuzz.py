@@ -71,6 +71,20 @@ VALID: dict[str, dict[str, Any]] = {
 NUMBERS = ("seq", "version", "application", "operation", "volume", "rounds", "moved", "grant", "bandwidth")
 
 
+def _refuse(name: str) -> None:
+    raise ValueError(name)
+
+
+def seq_in(line: bytes) -> int:
+    """The number that a line uses up though it is no message: one that can be read; else 0."""
+    try:
+        found = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return 0
+    seq = found.get("seq") if isinstance(found, dict) else None
+    return seq if type(seq) is int and 0 <= seq <= 2**53 else 0
+
+
 @dataclass
 class Peer:
     """One connection: what it sends, line by line, and the codes of the errors that it must get, in their order."""
@@ -91,6 +105,8 @@ class Peer:
         self.lines.append(line)
         if code is not None:
             self.codes.append(code)
+        if code == MALFORMED:
+            self.seq = max(self.seq, seq_in(line))
 
     def encoded(self, kind: str, **fields: Any) -> bytes:
         return json.dumps({"type": kind, **VALID[kind], **fields}).encode()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
 
+from penstock.live.server import http
 from penstock.model import InputError
 from tests.live.server.running import Raw, running
 
@@ -69,3 +71,62 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
         message = f"http {where}: cannot be listened on: Address already in use"
         with pytest.raises(InputError, match=message), running(tmp_path, http=where):
             pass
+
+
+def raw_get(address, path, host):
+    """The answer to a request with this Host header."""
+    name, port = address.rsplit(":", 1)
+    with socket.create_connection((name, int(port)), timeout=20) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        return connection.makefile("rb").read().decode()
+
+
+def test_only_expected_hosts_are_answered(tmp_path, address):
+    port = address.rsplit(":", 1)[1]
+    with running(tmp_path, http=address, http_hosts="io.example.org, Login1"):
+        for host in (address, f"localhost:{port}", "localhost", f"[::1]:{port}", "login1:80", "IO.example.org"):
+            assert raw_get(address, "/state", host).startswith("HTTP/1.1 200"), host
+        for path in ("/state", "/metrics", "/", "/healthz"):
+            answer = raw_get(address, path, "evil.example.org")
+            assert answer.startswith("HTTP/1.1 421"), path
+        assert "'evil.example.org' is not a name of this coordinator; expected one of 127.0.0.1, ::1, io." in answer
+
+
+@pytest.mark.parametrize("users", [False, True])
+def test_users_are_shown_only_where_the_settings_say_so(tmp_path, address, users):
+    with running(tmp_path, http=address, http_users=users) as it, Raw(it.settings.socket) as peer:
+        peer.register("job", user="somebody")
+        (one,) = json.loads(get(address, "/state")[1])["applications"]
+        assert ("user" in one, "uid" in one, one["job"]) == (users, users, "job")
+        assert it.state()["applications"][0]["user"] == "somebody"
+
+
+def test_connections_that_ask_nothing_are_closed(tmp_path, address, monkeypatch):
+    """Silent ones, ones with half a request, and ones that stay after their answer."""
+    monkeypatch.setattr(http, "IDLE_SECONDS", 0.2)
+    name, port = address.rsplit(":", 1)
+    whole = f"GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n".encode()
+    with running(tmp_path, http=address):
+        for said in (b"", whole[:-2], whole, whole + b"G"):
+            with socket.create_connection((name, int(port)), timeout=20) as connection:
+                connection.sendall(said)
+                answer = b""
+                try:
+                    while data := connection.recv(4096):
+                        answer += data
+                except ConnectionResetError:
+                    pass
+                assert answer.endswith(b"ok\n") == said.startswith(whole)
+
+
+def test_many_readers_share_a_snapshot(tmp_path, address, monkeypatch):
+    """Readers are served by a thread of their own, and cost the deciding loop one snapshot."""
+    monkeypatch.setattr(http, "FRESH_SECONDS", 1000.0)
+    with running(tmp_path, http=address) as it:
+        threads = [thread.name for thread in threading.enumerate()]
+        first = json.loads(get(address, "/state")[1])
+        with Raw(it.settings.socket) as peer:
+            peer.register()
+            assert json.loads(get(address, "/state")[1]) == first
+            assert len(it.state()["applications"]) == 1
+    assert "penstock-http" in threads

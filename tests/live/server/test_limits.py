@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.live.server.peer import Bucket
+from penstock.live.server.admission import Bucket
 from tests.naive.profiles import examples
 
 

@@ -88,3 +88,29 @@ def test_a_coordinator_that_is_gone_is_said_and_comes_back(tmp_path, page, addre
     assert "The coordinator does not answer" in page.inner_text("#trouble")
     with running(tmp_path, http=address):
         page.wait_for_selector("#trouble[hidden]", state="attached")
+
+
+def left_edges(page):
+    """Where the drawn rates begin, as parts of the width."""
+    points = page.locator("#rates polygon").evaluate_all("all => all.map((one) => one.getAttribute('points'))")
+    return [min(float(point.split(",")[0]) for point in one.split()) / 960.0 for one in points]
+
+
+def test_nothing_is_drawn_of_the_time_before_the_page_was_opened(tmp_path, page, address):
+    """The coordinator remembers grants of a minute ago; what happened between them and since then, it does not."""
+    with running(tmp_path, http=address) as it, Raw(it.settings.socket) as one, Raw(it.settings.socket) as two:
+        for peer in (one, two):
+            peer.register("twin")
+        one.send("inform", operation=1, volume=1e12)
+        one.until("grant")
+
+        def a_minute_ago():
+            server = it.server
+            server._recent[0] = server._recent[0]._replace(now=server._recent[0].now - 60.0)
+
+        it.call(a_minute_ago)
+        page.goto(f"http://{address}/")
+        page.wait_for_selector("#rates polygon", state="attached")
+        assert min(left_edges(page)) > 0.75
+        assert sorted(page.locator("#applications td:first-child").all_inner_texts()) == ["twin (1)", "twin (2)"]
+        assert page.faults == []

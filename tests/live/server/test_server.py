@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sqlite3
 import time
@@ -163,9 +164,22 @@ class TestSafety:
         with with_peers(tmp_path, 1) as (_it, peer):
             peer.register()
             peer.send_bytes(line + b"\n")
-            assert peer.refused() == "malformed"
+            error = peer.until("error")
+            assert error["code"] == "malformed"
+            # Where the number can be read, the error carries it and it is used up.
+            assert error.get("seq", 0) == (2 if b'"seq":2' in line else 0)
+            peer.seq = max(peer.seq, error.get("seq", 0))
             peer.send("beat")
-            peer.until("beat")
+            assert peer.until("beat")["seq"] == peer.seq
+
+    def test_the_number_of_a_malformed_message_is_used_up(self, tmp_path):
+        with with_peers(tmp_path, 1) as (_it, peer):
+            peer.register()
+            peer.send_bytes(b'{"type":"beat","seq":7,"seq":"x"}\n{"type":"dance","seq":9}\n')
+            assert peer.until("error").get("seq", 0) == 0
+            assert peer.until("error")["seq"] == 9
+            peer.send("beat")
+            assert (peer.until("error")["code"], peer.seq) == ("out-of-order", 2)
 
     def test_too_long_a_message_ends_the_connection(self, tmp_path):
         with with_peers(tmp_path, 1) as (it, peer):
@@ -177,7 +191,7 @@ class TestSafety:
 
     def test_other_versions_are_refused(self, tmp_path):
         with with_peers(tmp_path, 1) as (_it, peer):
-            peer.send("register", version=2, job="newer")
+            peer.send("register", version=99, job="newer")
             assert peer.refused() == "version"
 
     def test_who_does_not_read_is_cut_off(self, tmp_path):
@@ -363,7 +377,10 @@ class TestRestart:
                 assert (state["granted"], only(state)["operations"], only(state)["state"]) == (0.0, 1, "working")
 
     def test_two_coordinators_cannot_have_one_journal(self, tmp_path):
-        with running(tmp_path), pytest.raises(InputError, match="another coordinator uses this journal"):
+        with (
+            running(tmp_path),
+            pytest.raises(InputError, match=rf"another coordinator \(pid {os.getpid()}\) uses this journal"),
+        ):
             Running(settings(tmp_path)).__enter__()
 
     def test_a_file_that_is_no_journal_is_refused(self, tmp_path):
@@ -436,7 +453,7 @@ class TestSocket:
     def test_it_is_not_taken_from_a_coordinator_that_lives(self, tmp_path):
         with running(tmp_path) as it:
             other = settings(tmp_path, bandwidth=1.0)
-            with pytest.raises(InputError, match="another coordinator listens there"):
+            with pytest.raises(InputError, match=rf"another coordinator \(pid {os.getpid()}\) listens there"):
                 Running(replace(other, journal=str(tmp_path / "other"))).__enter__()
             assert it.state()["bandwidth"] == 100 * MB
 

@@ -7,6 +7,7 @@ The address is the argument, else `PENSTOCK_SOCKET` in the environment, else `de
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import stat
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Final, TypeAlias
 
 from penstock.live.client.errors import AddressError
 
+log: Final = logging.getLogger("penstock.client")
 SOCKET: Final = "PENSTOCK_SOCKET"
 TOKEN_FILE: Final = "PENSTOCK_TOKEN_FILE"  # noqa: S105
 SOCKET_PATH_BYTES: Final = 107
@@ -48,8 +50,18 @@ Address: TypeAlias = Unix | Tcp
 
 
 def default_socket() -> Path:
-    """Where a client looks by default: the user's own coordinator, then the machine's."""
+    """Where a client looks by default: the user's own coordinator, then the machine's.
+
+    Where another user has made the folder of the user's own coordinator, only the machine's is left, and a warning says so.
+    """
     own = own_socket()
+    if is_foreign(own):
+        log.warning(
+            "%s belongs to another user, so no coordinator of yours is looked for there; if you run one, set %s",
+            own.parent,
+            SOCKET,
+        )
+        return MACHINE_SOCKET
     return MACHINE_SOCKET if MACHINE_SOCKET.exists() and not own.exists() else own
 
 
@@ -64,11 +76,22 @@ def own_folder() -> Path:
     return Path(f"/tmp/penstock-{os.getuid()}")  # noqa: S108
 
 
+def is_foreign(path: Path) -> bool:
+    """Whether the socket is in `own_folder` and another user has made that, or put a link in its place."""
+    folder = own_folder()
+    if path.parent != folder:
+        return False
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode)
+
+
 def check_owner(address: Address) -> None:
     """PermissionError if the socket is in `own_folder` and that belongs to another user."""
-    folder = own_folder()
-    if isinstance(address, Unix) and address.path.parent == folder and os.lstat(folder).st_uid != os.getuid():
-        raise PermissionError(errno.EPERM, f"{folder} belongs to another user")
+    if isinstance(address, Unix) and is_foreign(address.path):
+        raise PermissionError(errno.EPERM, f"{own_folder()} belongs to another user")
 
 
 def parse(text: str) -> Address:

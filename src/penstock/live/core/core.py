@@ -240,7 +240,7 @@ class Core:
     def next_date(self) -> float:
         """The latest date for the next call of `handle`; infinite if only a new event can change anything."""
         tick = self.decider.next_tick() if self.pending.size else math.inf
-        stalled = self.pending.first_stalled(self.now, self.leases.lease)
+        stalled = max(self.leases.grace_until, self.pending.first_stalled(self.now, self.leases.lease))
         turn = self.eligible.next_date(self.pending, self.now)
         return min(tick, stalled, turn, self.grants.next_update, self.leases.next_date())
 

@@ -209,7 +209,7 @@ def _is_contended(floats: Floats, size: int) -> bool:
     return waiting > 0
 
 
-class Loops(NamedTuple):
+class EligibleLoops(NamedTuple):
     """The compiled loops; their arguments are those of the functions above."""
 
     end_turns: Callable[[Floats, Ints, int, float, float, float], int]
@@ -223,11 +223,11 @@ class Loops(NamedTuple):
 
 
 @cache
-def loops() -> Loops:
+def loops() -> EligibleLoops:
     """Compile the loops, or load them from the cache."""
     floats, integers, size, number = types.float64[:, ::1], types.int64[:, ::1], types.int64, types.float64
     flag, what = types.boolean, "the coordinator's limits"
-    return Loops(
+    return EligibleLoops(
         direct(_end_turns, size(floats, integers, size, number, number, number), what),
         direct(_first_end, number(floats, size, number, number, number, flag), what),
         direct(_bring_back, size(floats, size, number), what),

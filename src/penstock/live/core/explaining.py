@@ -26,15 +26,17 @@ MOST_STEPS: Final = 1_000
 _ALWAYS: Final = ("posted", "remaining")
 _AGO: Final = {"posted": "posted ago", "release": "running for"}
 """Dates are shown as seconds that have passed since."""
+_UNNAMED: Final[dict[str, Any]] = {"application": None, "job": "another user's"}
 _DATE: Final = {shown: name for name, shown in _AGO.items()}
 
 
-def explain(core: Core, client: Client) -> dict[str, Any]:
+def explain(core: Core, client: Client, uid: int | None = None) -> dict[str, Any]:
     """Explain what a client is doing and why.
 
     Args:
         core: The core that the client is registered with.
         client: The client.
+        uid: The user who asks, to whom the jobs of other users are not named; None names all.
 
     Returns:
         The policy and its rule; `rate` and `target` of the client in bytes/s; `reason` in words; `forecast`, the seconds
@@ -49,10 +51,10 @@ def explain(core: Core, client: Client) -> dict[str, Any]:
         "rule": core.policy.summary,
         "rate": rate,
         "target": target,
-        "reason": _reason(core, client, target, rate),
+        "reason": _reason(core, client, target, rate, uid),
         "forecast": _start(core, client) if rate <= 0.0 and client.place != NO_PLACE else None,
         "columns": _columns(core),
-        "under_way": _under_way(core),
+        "under_way": [row if _may_name(owner, uid) else {**row, **_UNNAMED} for owner, row in _under_way(core)],
     }
 
 
@@ -62,8 +64,8 @@ def _rates(core: Core, client: Client) -> tuple[float, float]:
     return float(core.pending.column("target")[client.place]), client.in_force
 
 
-def _reason(core: Core, client: Client, target: float, rate: float) -> str:
-    who = f"{client.job!r}"
+def _reason(core: Core, client: Client, target: float, rate: float, uid: int | None) -> str:
+    who = _name(core, client)
     if client.operation is None:
         return f"{who} does no I/O; it works since {core.now - client.idle_since:.1f} s"
     if client.place == NO_PLACE:
@@ -87,13 +89,27 @@ def _reason(core: Core, client: Client, target: float, rate: float) -> str:
         return f"{who} has {rate:.4g} of the {client.cap:.4g} bytes/s it can use; {others} others are under way"
     if target > 0.0:
         yielding = [owner for owner in core.pending.owners if owner.unacknowledged]
-        return f"{who} is to have {target:.4g} bytes/s and waits for {_names(yielding)} to yield"
+        return f"{who} is to have {target:.4g} bytes/s and waits for {_names(core, yielding, uid)} to yield"
     served = [owner for owner in core.pending.owners if owner.in_force > 0.0]
-    return f"{who} waits: {core.policy.name} serves {_names(served)} first ({core.policy.summary})"
+    return f"{who} waits: {core.policy.name} serves {_names(core, served, uid)} first ({core.policy.summary})"
 
 
-def _names(clients: list[Client], most: int = 4) -> str:
-    names = [repr(client.job) for client in clients[:most]]
+def _may_name(client: Client, uid: int | None) -> bool:
+    return uid is None or client.uid == uid
+
+
+def _name(core: Core, client: Client) -> str:
+    """The job, with its number if there are several of that name."""
+    is_only = len([one for one in core.registry.clients.values() if one.job == client.job]) == 1
+    return f"{client.job!r}" if is_only else f"{client.job!r} ({client.number})"
+
+
+def _names(core: Core, clients: list[Client], uid: int | None, most: int = 4) -> str:
+    named = [client for client in clients if _may_name(client, uid)]
+    if len(named) < len(clients):
+        hidden = f"{len(clients) - len(named)} of other users"
+        return ", ".join([*(_name(core, client) for client in named[:most]), hidden])
+    names = [_name(core, client) for client in clients[:most]]
     more = len(clients) - len(names)
     return (", ".join(names) + (f" and {more} others" if more else "")) or "nobody"
 
@@ -106,10 +122,10 @@ def _columns(core: Core) -> list[str]:
     return [*(_AGO.get(name, name) for name in columns), *(["yield"] if Need.PROGRESS in core.policy.needs else [])]
 
 
-def _under_way(core: Core) -> list[dict[str, Any]]:
+def _under_way(core: Core) -> list[tuple[Client, dict[str, Any]]]:
     view = core.view()
     order = np.lexsort((view.posted, -core.pending.column("target")))
-    return [_numbers(core, view, int(place)) for place in order]
+    return [(core.pending.owners[place], _numbers(core, view, int(place))) for place in order]
 
 
 def _numbers(core: Core, view: View, place: int) -> dict[str, Any]:

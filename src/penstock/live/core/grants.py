@@ -28,6 +28,9 @@ from penstock.live.core.pending import PendingOperations
 from penstock.live.core.registry import NO_PLACE, Client, Reduction, Registry
 from penstock.numeric.tolerances import SAME_AMOUNT
 
+PUT_OFF: Final = 2.0
+"""Leases by which the deadline of a client that is read slowly may be put off."""
+
 
 class Leases:
     """The deadlines of all clients.
@@ -45,6 +48,22 @@ class Leases:
         self._heard: OrderedDict[int, Client] = OrderedDict()
         self._deadlines: dict[int, tuple[float, Client]] = {}
         self._away: OrderedDict[int, tuple[float, Client]] = OrderedDict()
+        self.grace_until = -math.inf
+        """Nobody is sent away before this date."""
+
+    def give_grace(self, now: float) -> None:
+        """Send nobody away for a lease: the coordinator itself did not run, and clients could not be heard."""
+        self.grace_until = now + self.lease
+
+    def excuse(self, now: float, client: Client) -> None:
+        """Start a new lease: the coordinator does not read at the moment what the client sends.
+
+        A deadline is put off, too, but by `PUT_OFF` leases at most: else a client that sends without end need not yield.
+        """
+        self.renew(now, client)
+        if client.number in self._deadlines:
+            latest = client.unacknowledged[0].deadline + PUT_OFF * self.lease
+            self._deadlines[client.number] = (min(now + self.lease, latest), client)
 
     def renew(self, now: float, client: Client) -> None:
         """Start a new lease: the client gave a sign of life."""
@@ -96,7 +115,8 @@ class Leases:
         """The earliest of these dates; infinite if there is none."""
         silent = next(iter(self._heard.values())).last_heard + self.lease if self._heard else math.inf
         expired = next(iter(self._away.values()))[0] + self.keep if self._away else math.inf
-        return min(silent, expired, min((deadline for deadline, _ in self._deadlines.values()), default=math.inf))
+        overdue = min((deadline for deadline, _ in self._deadlines.values()), default=math.inf)
+        return min(expired, max(self.grace_until, min(silent, overdue)))
 
     def state(self) -> tuple[list[tuple[int, float]], list[tuple[int, float]], list[tuple[int, float]]]:
         """The dates by number of client: last signs of life, deadlines, and since when clients are away."""

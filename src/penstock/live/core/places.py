@@ -227,6 +227,14 @@ class Places:
         Returns:
             Whom to tell that it was sent away, now or since the last call.
         """
+        if now >= self._leases.grace_until:
+            self._expire_places(now)
+        for client in self._leases.expired(now):
+            self._drop(client)
+        forgets, self.forgets = self.forgets, []
+        return forgets
+
+    def _expire_places(self, now: float) -> None:
         lease = self._leases.lease
         for client in self._leases.overdue(now):
             first = client.unacknowledged[0]
@@ -237,10 +245,6 @@ class Places:
             for client, seconds in self._pending.stalled(now, lease):
                 reason = f"it has moved nothing for {seconds:.3g} s, though it was granted all it wanted to move"
                 self.send_away(now, client, reason)
-        for client in self._leases.expired(now):
-            self._drop(client)
-        forgets, self.forgets = self.forgets, []
-        return forgets
 
     def send_away(self, now: float, client: Client, reason: str) -> None:
         """Take the client's place; its books are kept for a while, and it is told the reason."""

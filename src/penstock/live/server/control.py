@@ -46,9 +46,18 @@ class ControlCommands:
         self._stop = stop
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def reply(self, message: Control, say: Callable[[Reply], None]) -> None:
-        """Carry out a command and `say` the answer, at once or, where a policy must be compiled first, later."""
-        body = self.answer(message.command, message.argument)
+    def reply(self, message: Control, say: Callable[[Reply], None], uid: int | None = None) -> None:
+        """Carry out a command and `say` the answer, at once or, where a policy must be compiled first, later.
+
+        Args:
+            message: The command.
+            say: Sends the answer.
+            uid: The user who asks about its own applications; None for the operator.
+        """
+        if uid is None:
+            body = self.answer(message.command, message.argument)
+        else:
+            body = self._answer_user(message.command, message.argument, uid)
         if not inspect.isawaitable(body):
             say(Answer(message.seq, body))
             return
@@ -71,6 +80,17 @@ class ControlCommands:
             return COMMANDS[command](self, argument)
         except PenstockError as error:
             raise Refused(INVALID, str(error)) from None
+
+    def _answer_user(self, command: str, argument: str, uid: int) -> dict[str, Any]:
+        """The answer to a user: totals, and of applications only its own."""
+        assert command in OF_USERS
+        if command == "state":
+            return self._snapshot().of_user(uid).as_dict()
+        found = [client for client in self._core.registry.find(argument) if client.uid == uid]
+        if not found:
+            raise Refused(INVALID, f"no application {argument!r} of yours is known; `penstock ctl state` lists them")
+        self._core.advance(self._now())
+        return explain(self._core, found[0], uid)
 
     def _state(self, _: str) -> dict[str, Any]:
         return self._snapshot().as_dict()
@@ -131,3 +151,9 @@ COMMANDS: Final[dict[str, Callable[[ControlCommands, str], Any]]] = {
     "journal": ControlCommands._where_journal,
     "stop": ControlCommands._end,
 }
+QUESTIONS: Final = frozenset({"state", "why", "journal"})
+"""Commands that change nothing; but ``policy`` without a name."""
+WRITTEN: Final = frozenset({"policy", "forget"})
+"""Commands that are answered when the journal has their consequences."""
+OF_USERS: Final = frozenset({"state", "why"})
+"""Commands that every user on the Unix socket may give; the answer shows a user's own applications only."""

@@ -1,4 +1,4 @@
-"""The journal: what a coordinator must know after ``kill -9`` and a restart, and the clock that goes on over restarts.
+"""The journal: what a coordinator must know after ``kill -9`` and a restart.
 
 The journal is an SQLite file with a write-ahead log. Each commit adds a row with the books of the clients that have changed
 and the grants in force, and a row with the operations that have ended (`penstock.live.core.recording`). It is written before
@@ -6,23 +6,17 @@ any grant is sent, so that a restarted coordinator never grants bandwidth that a
 in order gives the state; when they have become long, one full row replaces them all. A commit is one write to the log and
 does not wait for the disk: it survives the end of the process, and a loss of power costs at most the last moments. A thread
 folds the log into the file, so that a slow disk delays no decision.
-
-The clock counts seconds since the coordinator's first start. The system's monotonic clock goes on while the coordinator
-restarts, but not while the machine does; the wall clock tells how long the machine was down. While the coordinator runs, a
-step of the wall clock changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,59 +24,14 @@ import msgspec
 
 from penstock.live.core.recording import CompletedOperation
 from penstock.live.core.registry import Client
+from penstock.live.server.clock import Clock, Mark
+from penstock.live.server.journal_files import identity, is_full, lock_journal, open_journal, open_unshared
 from penstock.model import InputError
 
 if TYPE_CHECKING:
     from penstock.live.core.core import Core
 
 
-def boot_id() -> str:
-    """Identifies this boot of the machine; empty where the system does not say."""
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return ""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One instant on three clocks, in seconds: the coordinator's, the monotonic clock of a boot, and the wall clock."""
-
-    now: float
-    monotonic: float
-    wall: float
-    boot: str
-
-
-class Clock:
-    """Seconds since the coordinator's first start.
-
-    Args:
-        mark: An instant to go on from; None to start at 0.
-    """
-
-    def __init__(self, mark: Mark | None = None) -> None:
-        present = Mark(0.0, time.monotonic(), time.time(), boot_id())
-        self._boot = present.boot
-        if mark is None:
-            self._offset = -present.monotonic
-        elif mark.boot == present.boot and present.monotonic >= mark.monotonic:
-            self._offset = mark.now - mark.monotonic
-        else:
-            self._offset = mark.now + max(0.0, present.wall - mark.wall) - present.monotonic
-
-    def now(self) -> float:
-        """Seconds since the first start."""
-        return time.monotonic() + self._offset
-
-    def mark(self) -> Mark:
-        """The present instant."""
-        monotonic = time.monotonic()
-        return Mark(monotonic + self._offset, monotonic, time.time(), self._boot)
-
-
-FORMAT: Final = 2
-PAGE_BYTES: Final = 2048
-"""A commit writes complete pages, so they are small."""
 LONG_BYTES: Final = 32 * 2**20
 """A full row is due after rows of this many bytes, and four times those of the last full row."""
 VOID_ROWS: Final = 4
@@ -90,19 +39,15 @@ VOID_ROWS: Final = 4
 FOLD_SECONDS: Final = 5.0
 FOLD_BYTES: Final = 256 * 2**20
 """Length of the log from which it is folded into the file; folding stalls writers for some tens of milliseconds."""
-BUSY_SECONDS: Final = 0.01
-"""How long a commit waits for another process that has locked the file."""
 MOST_OPERATIONS: Final = 1_000_000
 """Ended operations that the journal keeps; some tens of bytes each."""
 MOST_UNWRITTEN: Final = 10_000
 """Ended operations that wait for a journal that cannot be written."""
+CHECK_SECONDS: Final = 5.0
+"""The longest time until deleted files are noticed."""
 RETRY_SECONDS: Final = 1.0
 """Between two attempts to write a journal that fails."""
 LOG: Final = logging.getLogger("penstock.coordinator")
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, entry BLOB);
-CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
-"""
 
 
 class Present(msgspec.Struct):
@@ -166,39 +111,56 @@ class Journal:
         self._void, self._valid = 0, 0
         """Rows with ids from `_void` up to, but not including, `_valid` are void: a full row has replaced them."""
         self._fold_due = False
-        self._lock = _lock(path)
-        try:
-            self._database = _open(path)
-        except sqlite3.Error as error:
-            raise InputError(path, f"cannot be used as a journal: {error}; move it away to begin anew") from None
+        self._lock = lock_journal(path)
+        self._database: sqlite3.Connection | None = None
+        self._files: dict[str, tuple[int, int]] = {}
+        """Device and inode of the files of the database, by their paths."""
         self._done = threading.Event()
-        self._folder = threading.Thread(target=self._fold, name="penstock-journal", daemon=True)
-        self._folder.start()
+        self._folder: threading.Thread | None = None
+        try:
+            self._begin()
+        except sqlite3.Error as error:
+            if not is_full(path):
+                self._lock.close()
+                raise InputError(path, f"cannot be used as a journal: {error}; move it away to begin anew") from None
+            self.failure = str(error)
+            LOG.warning("journal %s: %s; starting WITHOUT a journal, and trying again", path, error)
 
     def load(self) -> tuple[Present | None, list[Client]]:
         """The state at the last commit; None and no clients in a new file."""
         try:
-            entries = entries_in(self._database)
-            (self._void,) = self._database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
-            (self._ended,) = self._database.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
+            if self._database is None:
+                with contextlib.closing(open_unshared(self.path)) as database:
+                    return self._load(database)
+            return self._load(self._database)
         except (sqlite3.Error, msgspec.MsgspecError) as error:
+            if self._database is None:
+                if Path(self.path).exists():
+                    LOG.warning("journal %s cannot be read either: %s; earlier grants are not known", self.path, error)
+                return None, []
             raise InputError(self.path, f"cannot be read: {error}; move it away to begin anew") from None
+
+    def _load(self, database: sqlite3.Connection) -> tuple[Present | None, list[Client]]:
+        entries = entries_in(database)
+        (self._void,) = database.execute("SELECT coalesce(min(id), 0) FROM entry").fetchone()
+        (self._ended,) = database.execute("SELECT coalesce(max(id), 0) FROM passages").fetchone()
         return entries[-1].present if entries else None, fold(entries)
 
     def commit(self, entry: JournalEntry, operations: Sequence[CompletedOperation] = ()) -> None:
         """Write an entry and the operations that have ended. A failure to write sets `failure`."""
         packed, ended = _pack.encode(entry), self._ended + len(operations)
         try:
-            with self._database:
+            database = self._database or self._begin()
+            with database:
                 if operations:
-                    self._database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(operations)))
+                    database.execute("INSERT INTO passages VALUES (?, ?)", (ended, _pack.encode(operations)))
                 if ended > MOST_OPERATIONS:
-                    self._database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_OPERATIONS,))
-                row = self._database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
+                    database.execute("DELETE FROM passages WHERE id <= ?", (ended - MOST_OPERATIONS,))
+                row = database.execute("INSERT INTO entry (entry) VALUES (?)", (packed,)).lastrowid
                 void = max(self._void, min(self._void + VOID_ROWS, self._valid))
                 if void > self._void:
-                    self._database.execute("DELETE FROM entry WHERE id >= ? AND id < ?", (self._void, void))
-        except sqlite3.Error as error:
+                    database.execute("DELETE FROM entry WHERE id >= ? AND id < ?", (self._void, void))
+        except (sqlite3.Error, InputError) as error:
             self.failure, self.is_long = str(error), True
             return
         self.failure = None
@@ -211,20 +173,60 @@ class Journal:
         if self._fold_due:
             self._fold_due = False
             with contextlib.suppress(sqlite3.Error):
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def begin_anew_if_gone(self) -> None:
+        """If the files were deleted or replaced, leave what is there aside and begin new ones, with a full entry.
+
+        What is written to a deleted file is lost at the end of the process, and then another one would grant the same
+        bandwidth again.
+        """
+        if self._database is None or all(identity(path) == ours for path, ours in self._files.items()):
+            return
+        LOG.error("journal %s was deleted or replaced while in use; writing a new one", self.path)
+        self._end()
+        try:
+            aside = f"{self.path}.found-{time.time_ns()}"
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(f"{self.path}{suffix}", f"{aside}{suffix}")  # noqa: PTH104
+            self._begin()
+        except (sqlite3.Error, OSError, InputError) as error:
+            self.failure = str(error)
 
     def close(self) -> None:
         """Fold the log into the file and close it."""
-        self._done.set()
-        self._folder.join()
-        self._database.close()
-        os.close(self._lock)
+        self._end()
+        self._lock.close()
 
-    def _fold(self) -> None:
+    def _begin(self) -> sqlite3.Connection:
+        """Open the files."""
+        if not self._lock.is_there:  # the folder is a new one
+            lock, self._lock = self._lock, lock_journal(self.path)
+            lock.close()
+        self._database = database = open_journal(self.path)
+        self._files = {path: identity(path) for path in (self.path, f"{self.path}-wal")}
+        self.is_long = True
+        self._void = self._valid = 0
+        self._done = threading.Event()
+        self._folder = threading.Thread(target=self._fold, args=(self._done,), name="penstock-journal", daemon=True)
+        self._folder.start()
+        return database
+
+    def _end(self) -> None:
+        if self._folder is not None:
+            self._done.set()
+            self._folder.join()
+            self._folder = None
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _fold(self, done: threading.Event) -> None:
         """Copy the log into the file while others write. A commit empties the log, when little of it is left to copy."""
         log, seen = Path(f"{self.path}-wal"), -1
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=0.0)) as database:
-            while not self._done.wait(FOLD_SECONDS):
+            while not done.wait(FOLD_SECONDS):
                 rests, seen = self._commits == seen, self._commits
                 with contextlib.suppress(sqlite3.Error, OSError):
                     if not rests and log.stat().st_size > FOLD_BYTES:
@@ -249,21 +251,25 @@ class JournalWriter:
         self._configured = configured
         self._policy = ""
         self._retry = 0.0
+        self._check = 0.0
 
     @property
     def next_date(self) -> float:
-        """When to try again; infinite while the journal can be written."""
-        return self._retry if self._journal.failure else math.inf
+        """When to try again, or to look whether the files are still there."""
+        return self._retry if self._journal.failure else self._check
 
     @property
     def is_due(self) -> bool:
-        """Whether books or the chosen policy have changed, or an earlier commit failed."""
-        core = self._core
-        return bool(core.registry.changed or core.decider.chosen != self._policy or self._journal.failure)
+        """Whether books or the chosen policy have changed, an earlier commit failed, or the files are to be looked at."""
+        core, is_failing = self._core, self._journal.failure
+        changed = core.registry.changed or core.decider.chosen != self._policy
+        return bool(changed or is_failing or self._clock.now() >= self._check)
 
     def commit(self) -> None:
         """Write what has changed; after a failure, try again every `RETRY_SECONDS`."""
         registry, mark, before = self._core.registry, self._clock.mark(), self._journal.failure
+        self._journal.begin_anew_if_gone()
+        self._check = mark.now + CHECK_SECONDS
         if before and mark.now < self._retry:
             registry.mark_written()  # the first entry after a failure is a full one
             del registry.ended[:-MOST_UNWRITTEN]
@@ -340,38 +346,3 @@ def recorded(path: str) -> tuple[Present, list[CompletedOperation]]:
         return _entry.decode(last[0]).present, [operation for (row,) in rows for operation in _operations.decode(row)]
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise InputError(path, f"cannot be read: {error}; expected the journal of a coordinator") from None
-
-
-def _lock(path: str) -> int:
-    """Lock the journal for this process: two coordinators would grant the same bandwidth twice."""
-    import fcntl
-
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InputError(path, f"cannot be written: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise InputError(path, "another coordinator uses this journal; expected one of its own, --journal FILE") from None
-    return descriptor
-
-
-def _open(path: str) -> sqlite3.Connection:
-    previous = os.umask(0o077)
-    try:
-        database = sqlite3.connect(path, timeout=BUSY_SECONDS)
-        database.execute(f"PRAGMA page_size={PAGE_BYTES}")
-        database.execute("PRAGMA journal_mode=WAL")
-    finally:
-        os.umask(previous)
-    database.execute("PRAGMA synchronous=NORMAL")
-    database.execute("PRAGMA wal_autocheckpoint=0")
-    found = database.execute("PRAGMA user_version").fetchone()[0]
-    if found not in (0, FORMAT):
-        raise sqlite3.DatabaseError(f"its format is {found}, not {FORMAT}")
-    database.executescript(_TABLES)
-    database.execute(f"PRAGMA user_version={FORMAT}")
-    return database

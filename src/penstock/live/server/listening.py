@@ -12,38 +12,120 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from penstock.live.client import address
+from penstock.live.server.locking import LockFile
+from penstock.live.server.logbook import RareLog
+from penstock.live.server.wire import RECEIVE_BYTES
 from penstock.model import InputError
 
 BACKLOG: Final = 1024
+AT_ONCE: Final = 64
+"""Connections that are accepted before others are heard again."""
+REST_SECONDS: Final = 1.0
+"""After a failure to accept a connection."""
+FOREIGN: Final = "{} belongs to another user; expected --socket PATH in a folder of yours, and PENSTOCK_SOCKET for clients"
+
+Welcome: TypeAlias = Callable[[socket.socket], object]
+"""Takes a connection that has just been accepted."""
 
 
-async def listen_locally(path: Path, peer: Callable[[], asyncio.Protocol], stack: contextlib.AsyncExitStack) -> None:
+class Listener:
+    """Accepts connections at a socket. When the system has no room for one, it rests, so that it does not try all the time.
+
+    Args:
+        place: What it listens at, in words.
+        listening: The socket, which is closed by `close`.
+        welcome: Called with each new connection.
+    """
+
+    def __init__(self, place: str, listening: socket.socket, welcome: Welcome) -> None:
+        self._place = place
+        self._socket = listening
+        self._welcome = welcome
+        self._loop = asyncio.get_running_loop()
+        self._rest: asyncio.TimerHandle | None = None
+        self._limit = RareLog()
+        listening.setblocking(False)
+        listening.listen(BACKLOG)
+        self._loop.add_reader(listening, self._accept)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._loop.remove_reader(self._socket)
+        if self._rest is not None:
+            self._rest.cancel()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        """Accept those that wait, then greet them: who connects again because it was answered waits for others."""
+        for connection in list(self._waiting()):
+            try:
+                self._welcome(connection)
+            except OSError:  # it is gone already
+                connection.close()
+
+    def _waiting(self) -> Iterator[socket.socket]:
+        try:
+            for _ in range(AT_ONCE):
+                yield self._socket.accept()[0]
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            self._limit.warn("%s: cannot accept connections: %s", self._place, error.strerror)
+            self._loop.remove_reader(self._socket)
+            self._rest = self._loop.call_later(REST_SECONDS, self._go_on)
+
+    def _go_on(self) -> None:
+        self._rest = None
+        self._loop.add_reader(self._socket, self._accept)
+
+
+def listen_locally(path: Path, welcome: Welcome, stack: contextlib.AsyncExitStack) -> Listener:
     """Listen on a Unix socket until the stack is unwound. Every user may connect: the kernel tells who it is."""
-    with one_line(f"socket {path}"):
+    place = f"socket {path}"
+    with one_line(place):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        address.check_owner(address.Unix(path))
+        if address.is_foreign(path):
+            raise InputError(place, FOREIGN.format(path.parent))
+        lock = LockFile(f"{path}.lock", place, "listens there; expected one of its own, --socket PATH")
+        stack.callback(lock.close)
         if path.is_socket():
             if _answers(path):
-                raise InputError(
-                    f"socket {path}", "another coordinator listens there; expected one of its own, --socket PATH"
-                )
+                raise InputError(place, "another coordinator listens there; expected one of its own, --socket PATH")
             path.unlink()  # left by a coordinator that died
-        server = await asyncio.get_running_loop().create_unix_server(peer, str(path), backlog=BACKLOG)
+        listening = socket.socket(socket.AF_UNIX)
+        stack.callback(listening.close)
+        listening.bind(str(path))
         path.chmod(0o666)
         ours = path.stat().st_ino
     stack.callback(_remove, path, ours)
-    stack.callback(server.close)
+    listener = Listener(place, listening, welcome)
+    stack.callback(listener.close)
+    return listener
 
 
-async def listen_remotely(text: str, peer: Callable[[], asyncio.Protocol], stack: contextlib.AsyncExitStack) -> None:
-    """Listen on a TCP port until the stack is unwound."""
+def listen_remotely(text: str, welcome: Welcome, stack: contextlib.AsyncExitStack) -> None:
+    """Listen on a TCP port until the stack is unwound, at all addresses of the host."""
     where = tcp(text, "listen")
-    with one_line(f"listen {where}"):
-        server = await asyncio.get_running_loop().create_server(peer, where.host, where.port, backlog=BACKLOG)
-    stack.callback(server.close)
+    place = f"listen {where}"
+
+    def greet(connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        welcome(connection)
+
+    with one_line(place):
+        found = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, name in dict.fromkeys(found):
+            listening = socket.socket(family, kind, protocol)
+            stack.callback(listening.close)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+            if family == socket.AF_INET6:
+                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listening.bind(name)
+            stack.callback(Listener(place, listening, greet).close)
 
 
 def tcp(text: str, place: str) -> address.Tcp:

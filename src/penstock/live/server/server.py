@@ -12,10 +12,8 @@ import contextlib
 import gc
 import hashlib
 import hmac
-import json
 import logging
 import math
-import os
 import secrets
 from collections import Counter, deque
 from collections.abc import Callable
@@ -24,8 +22,6 @@ from typing import Any, Final, TypeAlias
 
 from penstock.live import protocol
 from penstock.live.client import address
-from penstock.live.client.transfer import SLICE
-from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
@@ -41,7 +37,6 @@ from penstock.live.core.events import (
     YieldEvent,
 )
 from penstock.live.core.explaining import outlook
-from penstock.live.core.measuring import MeasuredBandwidth
 from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
@@ -63,24 +58,27 @@ from penstock.live.protocol import (
     Register,
     Registered,
     Release,
+    Reply,
     Report,
     Request,
     Warned,
     Yielded,
 )
-from penstock.live.server.control import ControlCommands
-from penstock.live.server.journal import Clock, Journal, JournalWriter
+from penstock.live.server.admission import Connections
+from penstock.live.server.control import OF_USERS, QUESTIONS, WRITTEN, ControlCommands
+from penstock.live.server.journal import Journal, JournalWriter
 from penstock.live.server.listening import feed_watchdog, listen_locally, listen_remotely, notify
-from penstock.live.server.peer import Connections, Peer
-from penstock.live.server.settings import AUTO, ServerSettings
+from penstock.live.server.logbook import Logbook, RareLog
+from penstock.live.server.peer import Peer
+from penstock.live.server.restoring import restore
+from penstock.live.server.settings import ServerSettings
 from penstock.live.server.snapshot import RecentGrant, Snapshot, Traffic, take_snapshot
-from penstock.model import Degradation, InputError
-from penstock.model.files import read
+from penstock.model import InputError
 
 LOG: Final = logging.getLogger("penstock.coordinator")
-MIN_UPDATE_INTERVAL: Final = 2.0 * SLICE
-"""Seconds for which small changes of a rate are deferred: the time in which a client moves two slices."""
 LONGEST_SLEEP: Final = 3600.0
+GAP: Final = 0.5
+"""Part of a lease by which a timer must be late to show that this process did not run. Clients beat three times a lease."""
 MOST_RECENT: Final = 500
 """Grants that a snapshot shows."""
 
@@ -112,12 +110,14 @@ class Server:
         self.token = address.read_token(settings.token_file) if settings.token_file else ""
         if settings.listen and not self.token:
             raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
-        self.journal = Journal(settings.journal)
-        try:
-            self.clock, self.core = _from_journal(self.journal, settings)
-        except BaseException:
-            self.journal.close()
-            raise
+        with contextlib.ExitStack() as opened:
+            self.logbook = Logbook(settings.audit_log)
+            opened.callback(self.logbook.close)
+            self.journal = Journal(settings.journal)
+            opened.callback(self.journal.close)
+            restored = restore(self.journal, settings)
+            self._files = opened.pop_all()
+        self.clock, self.core, self.policy_note = restored.clock, restored.core, restored.note
         self.connections = Connections(settings, self.clock)
         self.control = ControlCommands(self.core, self.now, self.snapshot, self.journal, self.stop)
         self._writer = JournalWriter(self.journal, self.clock, self.core, settings.policy)
@@ -134,32 +134,39 @@ class Server:
         self._fault: str | None = None
         self._warning: str | None = None
         self._bandwidth = self.core.bandwidth
+        self._gaps = RareLog()
 
     # Life
 
     async def run(self, ready: Callable[[], Any] = lambda: None) -> None:
         """Listen until `stop` is called; `ready` is called when clients can connect."""
         async with contextlib.AsyncExitStack() as stack:
-            stack.callback(self.journal.close)
-            await listen_locally(Path(self.settings.socket), lambda: Peer(self, local=True), stack)
+            stack.callback(self._files.close)
+            self.listener = listen_locally(
+                Path(self.settings.socket), lambda connection: Peer(self, connection, local=True), stack
+            )
             if self.settings.listen:
-                await listen_remotely(self.settings.listen, lambda: Peer(self, local=False), stack)
+                listen_remotely(self.settings.listen, lambda connection: Peer(self, connection, local=False), stack)
             if self.settings.http:
                 from penstock.live.server.http import serving
 
-                await stack.enter_async_context(serving(self.settings.http, self.snapshot))
+                await stack.enter_async_context(serving(self.settings, self.snapshot))
             watchdog = asyncio.create_task(feed_watchdog())
             stack.callback(watchdog.cancel)
             self._decide()
             gc.collect()
             gc.freeze()  # else the collector visits the compiler's half a million objects every few minutes, for 60 ms
+            self.logbook.note("started", f"sharing {self.core.bandwidth:g} bytes/s by {self.core.policy.name}")
             ready()
             notify(f"READY=1\nSTATUS=sharing {self.core.bandwidth:g} bytes/s by {self.core.policy.name}")
             await self._stopped.wait()
             notify("STOPPING=1")
+            self.logbook.note("stopped", "stopping")
             for peer in list(self.connections.peers):
                 peer.hang_up()
             self._decide()
+            for peer in list(self.connections.peers):
+                peer.close()
 
     def stop(self) -> None:
         """End `run`. Clients go on by themselves and reconnect to the next coordinator."""
@@ -172,8 +179,8 @@ class Server:
             asyncio.get_running_loop().call_soon(self._decide)
         return self._date
 
-    def snapshot(self, *, applications: bool = True) -> Snapshot:
-        """The coordinator as others may see it, with an entry for each client or without."""
+    def snapshot(self) -> Snapshot:
+        """The coordinator as others may see it."""
         self.core.advance(self.now())
         traffic = Traffic(
             messages={kind.__name__.lower(): count for kind, count in self._messages.items()},
@@ -181,9 +188,10 @@ class Server:
             connections=len(self.connections.peers),
             refused_messages=self.connections.refused,
             cut_off=self.connections.cut_off,
+            turned_away=self.connections.turned_away,
             journal_failure=self.journal.failure,
         )
-        return take_snapshot(self.core, traffic, applications=applications)
+        return take_snapshot(self.core, traffic)
 
     # Messages
 
@@ -200,7 +208,10 @@ class Server:
         elif isinstance(message, Inform) and message.store:
             raise Refused(INVALID, f"store {message.store!r} is not shared here; expected none, the coordinator's own")
         elif kind in EVENTS:
+            overruns = client.overruns
             self.core.enter(self.now(), EVENTS[kind](client, message))
+            if client.overruns > overruns:
+                self.logbook.overrun(client)
         elif isinstance(message, Ask):
             self._answer(peer, client, message)
         elif isinstance(message, Beat):
@@ -227,9 +238,11 @@ class Server:
             del self._peers[client.number]
             if client.number in self.core.registry.clients:
                 self.core.enter(self.now(), DisconnectEvent(client))
+                self.logbook.client("disconnected", client, "has lost its connection")
 
     def _leave(self, peer: Peer, client: Client, message: Leave) -> None:
         self.core.enter(self.now(), LeaveEvent(client))
+        self.logbook.client("left", client, "has left")
         peer.client = None
         self._peers.pop(client.number, None)
         peer.say(Left(message.seq))
@@ -241,13 +254,10 @@ class Server:
             raise Refused(VERSION_UNKNOWN, f"version {message.version} is not spoken here; expected {spoken}")
         peer.version = message.version
         if isinstance(message, Control):
-            if not peer.local or peer.uid not in (0, os.getuid()):
-                raise Refused(DENIED, "only whoever runs the coordinator may ask this; expected its user, or root")
-            peer.is_control = True
-            peer.introduced()
-            self.control.reply(message, peer.say)
+            self._command(peer, message)
             return
         if not peer.local and not hmac.compare_digest(message.token.encode(), self.token.encode()):
+            self.connections.guesses.failed(peer.user, self.clock.now())
             raise Refused(DENIED, "the token is not right; expected the one in the coordinator's token file")
         if message.credential is not None:
             kind = message.credential.kind
@@ -259,6 +269,24 @@ class Server:
         else:
             self._join(peer, message)
         peer.introduced()
+
+    def _command(self, peer: Peer, message: Control) -> None:
+        """Carry out a command of the operator, or answer a user's question about its own applications."""
+        own_only = not peer.is_operator
+        if not peer.local or (own_only and message.command not in OF_USERS):
+            raise Refused(DENIED, "only whoever runs the coordinator may ask this; expected its user, or root")
+        if message.command not in QUESTIONS and (message.command, message.argument) != ("policy", ""):
+            text = f"uid {peer.uid} gave the command {message.command} {message.argument}".rstrip()
+            self.logbook.note("command", text, uid=peer.uid, command=message.command, argument=message.argument)
+        peer.is_control = True
+        peer.introduced()
+
+        def say_when_committed(reply: Reply) -> None:
+            self.now()  # a decision follows
+            self._after_commit.append(lambda: peer.say(reply))
+
+        say = say_when_committed if message.command in WRITTEN else peer.say
+        self.control.reply(message, say, peer.uid if own_only else None)
 
     def _register(self, peer: Peer, message: Register) -> None:
         key = secrets.token_hex(16)
@@ -276,7 +304,9 @@ class Server:
         )
         self.core.check_registration(event)  # before another client loses its books for it
         self._make_room(peer)
-        self._attach(peer, self.core.enter(self.now(), event), message.seq, key)
+        client = self.core.enter(self.now(), event)
+        self.logbook.client("registered", client, f"registered, {peer.origin}", nodes=client.nodes)
+        self._attach(peer, client, message.seq, key)
 
     def _join(self, peer: Peer, message: Join) -> None:
         client = self.core.registry.clients.get(message.application)
@@ -289,6 +319,7 @@ class Server:
             before.client = None
             before.hang_up()
         self.core.enter(self.now(), JoinEvent(client, message.operation))
+        self.logbook.client("joined", client, f"is back, {peer.origin}")
         self._attach(peer, client, message.seq, message.key)
 
     def _attach(self, peer: Peer, client: Client, seq: int, key: str) -> None:
@@ -325,6 +356,8 @@ class Server:
     def _decide(self) -> None:
         """Decide on all that has arrived, commit, and send; then sleep until the core or the journal needs it."""
         self._date = None
+        self._note_gap()
+        self._excuse_slowed()
         instructions = self.core.handle(self.clock.now())
         if instructions or self._writer.is_due:
             self._writer.commit()
@@ -351,21 +384,21 @@ class Server:
     def _send(self, instructions: Instructions) -> None:
         for forget in instructions.forgets:
             client = forget.client
-            LOG.info("%s (application %d): %s", client.job, client.number, forget.reason)
+            self.logbook.client("forgotten", client, f"is sent away: {forget.reason}", reason=forget.reason)
             peer = self._peers.get(client.number)
             if peer is not None:
                 peer.say(Forgotten(forget.reason))
                 peer.hang_up()
         for warning in instructions.warnings:
             client = warning.client
-            LOG.warning("%s (application %d): %s", client.job, client.number, warning.text)
+            self.logbook.client("warned", client, f"is warned: {warning.text}", reason=warning.text)
             peer = self._peers.get(client.number)
             if peer is not None and peer.version >= 2:
                 peer.say(Warned(warning.text))
         for grant in instructions.withheld:
             client = grant.client
             self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
-            LOG.info("%s (application %d): would be granted %.4g bytes/s", client.job, client.number, grant.rate)
+            self.logbook.client("withheld", client, f"would be granted {grant.rate:.4g} bytes/s", rate=grant.rate)
         for grant in instructions.grants:
             client = grant.client
             if not self.core.observing:
@@ -376,6 +409,7 @@ class Server:
 
     def _sleep(self) -> None:
         """Wake up at the next date of the core or the journal."""
+        self._note_gap()
         date = min(self.core.next_date(), self._writer.next_date)
         if self._timer is not None and (self._awake_at > date or self._awake_at <= self.clock.now()):
             self._timer.cancel()
@@ -383,55 +417,35 @@ class Server:
         if self._timer is None and date < math.inf:
             now = self.clock.now()
             self._awake_at = min(now + LONGEST_SLEEP, max(now, date))
-            self._timer = asyncio.get_running_loop().call_later(self._awake_at - now, self._decide)
+            self._timer = asyncio.get_running_loop().call_later(self._awake_at - now, self._wake)
 
+    def _wake(self) -> None:
+        """Decide, but first read what has arrived.
 
-def _from_journal(journal: Journal, settings: ServerSettings) -> tuple[Clock, Core]:
-    """Clock and core as the journal has them, or new ones.
+        A process that was stopped finds its timers due before it looks at its sockets. So two rounds of the event loop go
+        by: in the first the sockets are looked at, and the second comes after what they had.
+        """
+        self._note_gap()
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, self._decide)
 
-    A policy that was changed at run time survives a restart with the same settings, if it still can serve.
-    """
-    present, clients = journal.load()
-    if present is None:
-        clock = Clock()
-        return clock, _core(settings, settings.policy, clock.now(), None)
-    clock = Clock(present.mark)
-    policies = dict.fromkeys([*([present.policy] if present.configured == settings.policy else []), settings.policy])
-    for policy in policies:
-        try:
-            core = _core(settings, policy, clock.now(), present.bandwidth)
-            core.registry.next_number = present.next_number
-            core.restore(clients, present.departed)
-            return clock, core
-        except InputError as error:
-            if policy == settings.policy:
-                raise
-            LOG.error("%s; going on with %s", error, settings.policy)
-    raise AssertionError("the settings name a policy")
+    def _note_gap(self) -> None:
+        """If the event loop has not run for long, send nobody away for a lease: clients were not heard meanwhile."""
+        now = self.clock.now()
+        late = now - self._awake_at
+        if self._timer is not None and late > GAP * self.settings.lease:
+            self._gaps.warn("did not run for %.3g s; nobody is sent away for the next %g s", late, self.settings.lease)
+            self.core.leases.give_grace(now)
+            self._awake_at = now
 
-
-def _core(settings: ServerSettings, policy: str, now: float, last_bandwidth: float | None) -> Core:
-    """The core of these settings; a B that is measured starts from the last one."""
-    measured = None
-    if settings.bandwidth == AUTO:
-        if settings.degradation:
-            raise InputError("degradation", "it is a part of a known bandwidth; expected --bandwidth RATE instead of auto")
-        measured = MeasuredBandwidth(last_bandwidth or settings.first_bandwidth or None)
-    return Core(
-        policy,
-        measured.bandwidth if measured is not None else settings.bandwidth,
-        node_bandwidth=settings.node_bandwidth,
-        lease=settings.lease,
-        keep=settings.keep,
-        keep_most=settings.max_applications,
-        min_update_interval=MIN_UPDATE_INTERVAL,
-        limits=settings.limits,
-        workload=read(settings.workload) if settings.workload else None,
-        now=now,
-        degradation=Degradation.of(json.loads(settings.degradation)) if settings.degradation else None,
-        measured=measured,
-        observe=settings.observe,
-    )
+    def _excuse_slowed(self) -> None:
+        """Who is read slowly is not silent: its messages wait for us, not we for it."""
+        if self.connections.slowed and self.core.leases.next_date() <= (now := self.clock.now()):
+            for peer in self.connections.slowed:
+                client = peer.client
+                if client is not None and client.number in self.core.registry.clients:
+                    self.core.leases.excuse(now, client)
 
 
 def _finite(limit: float) -> float | None:

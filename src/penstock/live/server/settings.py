@@ -22,6 +22,7 @@ PREFIX: Final = "PENSTOCK_"
 NO_LIMIT: Final = "none"
 AUTO: Final = math.inf
 """The bandwidth that stands for ``auto``: it is measured."""
+LOG_FORMATS: Final = ("text", "json")
 
 
 def _text(value: object, place: str) -> str:
@@ -120,6 +121,12 @@ def _text_of(path: str, place: str) -> str:
         raise InputError(place, f"{path} cannot be read: {what}; expected a part such as 0.9, or a file of JSON") from None
 
 
+def _log_format(value: object, place: str) -> str:
+    if value not in LOG_FORMATS:
+        raise InputError(place, f"unknown format {value!r}; expected one of {', '.join(LOG_FORMATS)}")
+    return str(value)
+
+
 def _setting(default: Any, read: Callable[[object, str], Any]) -> Any:
     return field(default=default, metadata={"read": read})
 
@@ -140,6 +147,8 @@ class ServerSettings:
     token_file: str = _setting("", _path)
     journal: str = _setting("", _path)
     http: str = _setting("", _text)
+    http_hosts: str = _setting("", _text)
+    http_users: bool = _setting(False, _yes_or_no)
     lease: float = _setting(10.0, _above_zero)
     keep: float = _setting(3600.0, parse_units.seconds)
     max_applications: int = _setting(10_000, _count)
@@ -156,6 +165,8 @@ class ServerSettings:
     lowered_after: int = _setting(3, _count_or_0)
     barred_after: int = _setting(6, _count_or_0)
     penalty: float = _setting(60.0, _above_zero)
+    log_format: str = _setting("text", _log_format)
+    audit_log: str = _setting("", _path)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The origin of each value that is not a default."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from penstock.engine.books import mean_iteration
@@ -38,6 +38,8 @@ class Traffic:
     refused_messages: int
     cut_off: int
     """Connections closed because the peer did not read."""
+    turned_away: int
+    """Connections closed for want of room."""
     journal_failure: str | None
     """Why the journal cannot be written, if so."""
 
@@ -69,7 +71,19 @@ class Snapshot:
     """Of the connected clients; 1 without any."""
     traffic: Traffic
     applications: Sequence[dict[str, Any]]
-    """One entry a client (`describe`); empty unless asked for."""
+    """One entry a client (`describe`)."""
+
+    def of_user(self, uid: int) -> Snapshot:
+        """The snapshot as a user may see it: all totals, and of applications only its own."""
+        own = [one for one in self.applications if one["uid"] == uid]
+        numbers = {one["application"] for one in own}
+        recent = tuple(grant for grant in self.traffic.recent if grant.application in numbers)
+        return replace(self, applications=own, traffic=replace(self.traffic, recent=recent))
+
+    def without_users(self) -> Snapshot:
+        """The snapshot without the names and uids of users."""
+        kept = [{name: one[name] for name in one if name not in ("user", "uid")} for one in self.applications]
+        return replace(self, applications=kept)
 
     def as_dict(self) -> dict[str, Any]:
         """The snapshot as ``penstock ctl state`` and ``/state`` show it."""
@@ -87,21 +101,22 @@ class Snapshot:
             "decisions": self.decisions,
             "grants": self.grants,
             "completed": self.completed,
+            "states": dict(self.states),
             "refused_messages": self.traffic.refused_messages,
             "cut_off": self.traffic.cut_off,
+            "turned_away": self.traffic.turned_away,
             "journal_failure": self.traffic.journal_failure,
             "recent": [grant._asdict() for grant in self.traffic.recent],
             "applications": list(self.applications),
         }
 
 
-def take_snapshot(core: Core, traffic: Traffic, *, applications: bool) -> Snapshot:
-    """Read the core at its present date.
+def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:
+    """Read the core at its present date. That takes some microseconds a client.
 
     Args:
         core: The core.
         traffic: What the server counts itself.
-        applications: Describe every client, too. That takes some microseconds for each.
     """
     clients = core.registry.clients.values()
     states = dict.fromkeys(STATES, 0)
@@ -124,7 +139,7 @@ def take_snapshot(core: Core, traffic: Traffic, *, applications: bool) -> Snapsh
         states=states,
         lowest_yield=min((core.yield_of(client) for client in clients if client.connected), default=1.0),
         traffic=traffic,
-        applications=[describe(core, client) for client in clients] if applications else [],
+        applications=[describe(core, client) for client in clients],
     )
 
 
@@ -149,18 +164,23 @@ def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
 
 
 def describe(core: Core, client: Client) -> dict[str, Any]:
-    """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds."""
+    """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
+
+    `transferred` is what its ended operations have moved. In `pending`, `moved` is what it has reported of the operation
+    under way, and `estimated` what it has moved by now if it uses its grants.
+    """
     operation = client.operation
     pending, withheld = None, None
     if operation is not None:
-        moved = operation.moved
+        estimated = operation.moved
         if client.place != NO_PLACE:
-            moved = operation.volume - core.pending.remaining(client.place)
+            estimated = operation.volume - core.pending.remaining(client.place)
             withheld = float(core.pending.column("withheld")[client.place]) if core.observing else None
         pending = {
             "operation": operation.number,
             "volume": operation.volume,
-            "moved": moved,
+            "moved": operation.moved,
+            "estimated": estimated,
             "rounds": operation.rounds,
             "seconds": core.now - operation.posted,
         }
