@@ -96,6 +96,10 @@ def observed(
 
     Raises:
         InputError: if nothing was recorded, or for an unknown policy.
+
+    Example:
+        >>> print(observed("journal.sqlite", "coordinating").sentence)  # doctest: +SKIP
+        coordinating would have saved 1 of 7 node-hours in I/O (14%), with a lowest yield of 0.800 instead of 0.500.
     """
     present, operations = recorded(os.fspath(journal))
     since = present.now - parse_units.seconds(last, "last") if last is not None else -math.inf

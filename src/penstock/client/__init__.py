@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock.live import client as _client
-from penstock.live.client import IO, AddressError, ClientError, Job, Membership, UsageError
+from penstock.live.client import IO, AddressError, ClientError, Job, Membership, Outlook, UsageError
 from penstock.renamed import old_names
 
 if TYPE_CHECKING:
     from penstock.live.client import AsyncIO, AsyncJob
 
-__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "Membership", "UsageError"]
+__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "Membership", "Outlook", "UsageError"]
 
 _old_name = old_names(__name__, State="Membership")
 

@@ -100,6 +100,23 @@ def test_a_link_in_place_of_ones_folder_is_not_followed(monkeypatch: pytest.Monk
         check_owner(Unix(tmp_path / "link" / "penstock.sock"))
 
 
+def test_a_socket_that_is_not_ones_own_leaves_the_machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine, folder = tmp_path / "machine.sock", tmp_path / "own"
+    folder.mkdir()
+    (folder / "penstock.sock").touch()
+    machine.touch()
+    monkeypatch.setattr(address, "MACHINE_SOCKET", machine)
+    monkeypatch.setattr(address, "own_folder", lambda: folder)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert default_socket() == folder / "penstock.sock"
+    with monkeypatch.context() as other:
+        other.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        assert default_socket() == machine
+    machine.touch()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/" + 300 * "x")  # as a folder of another user: it cannot be looked into
+    assert default_socket() == machine
+
+
 def test_a_token_is_read_from_a_file_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     file.write_text("secret\n")

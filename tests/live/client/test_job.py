@@ -5,6 +5,7 @@ import io
 import os
 import threading
 import time
+from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def test_from_announcing_to_leaving(server: Scripted, tmp_path: Path) -> None:
         assert job.state.moved == 2000
         assert job.state.rate == float("inf")
     register = server.of(Register)[0]
-    assert (register.seq, register.version, register.job, register.nodes) == (1, 1, "climate", 64)
+    assert (register.seq, register.version, register.job, register.nodes) == (1, 2, "climate", 64)
     assert [(i.operation, i.volume, i.rounds) for i in server.of(Inform)] == [(1, 1000.0, 4), (2, 1000.0, 1)]
     assert [(r.operation, r.moved) for r in server.of(Release)] == [(1, 1000.0), (2, 1000.0)]
     assert len(server.of(Leave)) == 1
@@ -99,7 +100,7 @@ def test_more_than_announced_may_be_moved(server: Scripted, file: Recorder, volu
 def test_nothing_is_moved_without_a_turn(server: Scripted) -> None:
     """Neither waits it nor does it begin a round: a pause that comes then is answered at once."""
     server.rate = 0.0
-    with Job("a", address=server.address) as job, job.io(100, rounds=10) as io:
+    with Job("a", address=server.address) as job, closing(job.io(100, rounds=10)) as io:
         server.expect(Inform)
         assert io.write(Recorder(), b"") == 0
         assert io.read(BytesIO(b"data"), 0) == b""
@@ -266,7 +267,7 @@ def test_what_was_moved_is_counted_once_when_the_wait_is_interrupted(server: Scr
 def test_it_waits_for_its_turn(server: Scripted) -> None:
     server.rate = 0.0
     file = Recorder()
-    with Job("a", address=server.address) as job, job.io(100) as io:
+    with Job("a", address=server.address) as job, closing(job.io(100)) as io:
         thread = started(io.write, file, bytes(100))
         server.expect(Inform)
         time.sleep(0.1)
@@ -395,6 +396,7 @@ def test_an_operation_that_is_closed_while_it_waits(server: Scripted) -> None:
     [
         ({"patience": -1.0}, "patience -1.0"),
         ({"patience": float("nan")}, "patience nan"),
+        ({"patience": "a while"}, "patience 'a while' is out of range; expected a finite number of seconds, 0 or more"),
         ({"nodes": 0}, "nodes 0"),
         ({"address": "a:b"}, "no port"),
     ],
@@ -412,9 +414,3 @@ def test_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: Sc
         io.write(Recorder(), bytes(10))
         server.expect(Register)
         assert job.state.waited == 0.0
-
-
-def test_wrong_patience_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PENSTOCK_PATIENCE", "a while")
-    with pytest.raises(UsageError, match="patience 'a while' is out of range; expected"):
-        Job("a")

@@ -59,7 +59,7 @@ def test_it_presents_itself() -> None:
     session = fresh()
     session.connect(10.0)
     assert session.send(10.0) == [
-        Register(1, 1, "climate", 64, "ada", 1e9, elapsed=110.0, lead=20.0, whole=5000.0, token="secret")
+        Register(1, 2, "climate", 64, "ada", 1e9, elapsed=110.0, lead=20.0, whole=5000.0, token="secret")
     ]
     assert session.send(10.0) == []
 
@@ -214,23 +214,78 @@ def test_one_who_lives_and_does_not_answer_is_not_waited_for_without_end() -> No
 
 
 def test_silence_is_an_outage_when_a_sign_of_life_is_owed() -> None:
-    session = moving(10.0, patience=2.0)
+    session = moving(10.0, patience=3.0)
     session.receive(Grant(1, 2, 0.0), 1.5)
     assert session.rate(1.9) == 0.0
-    assert Beat in kinds(session.send(2.0))
-    session.receive(Beat(5), 2.1)
-    assert Beat in kinds(session.send(3.1))
-    assert Beat in kinds(session.send(4.2))
-    assert session.rate(5.0) == 0.0
-    assert session.rate(5.1) == math.inf  # 2 s after the beat at 3.1
-    session.check_patience(5.1)
+    assert Beat in kinds(session.send(2.5))
+    session.receive(Beat(5), 2.6)
+    assert kinds(session.send(3.4)) == []
+    assert kinds(session.send(3.6)) == [Beat]  # 1 s, a third of its patience, after the last message
+    assert kinds(session.send(4.6)) == [Beat]
+    assert session.rate(5.5) == 0.0
+    assert session.rate(5.6) == math.inf  # 3 s after the last message
+    assert session.check_patience(5.6)
+    assert not session.check_patience(5.7)
     assert session.notices == [
-        (logging.WARNING, "penstock: no coordinator at here (no answer for 2 s); going on uncoordinated")
+        (logging.WARNING, "penstock: no coordinator at here (no answer for 3 s); going on uncoordinated")
     ]
     session.receive(Beat(6), 6.0)
     assert session.rate(6.0) == 0.0
     assert session.notices[1:] == [(logging.INFO, "penstock: coordinated by here again")]
     assert session.hang_up is None
+
+
+@pytest.mark.parametrize("rate", [0.0, 10.0])
+@given(
+    st.sampled_from([0.3, 10.0, 60.0, 3600.0]),
+    st.sampled_from([0.5, 2.0, 5.0, 20.0]),
+    st.floats(1.0, 200.0),
+    st.floats(0.0, 0.4),
+)
+def test_a_dead_coordinator_holds_nobody_longer_than_its_patience(
+    rate: float, lease: float, patience: float, death: float, answer: float
+) -> None:
+    """It answers each sign of life after `answer` of `ask_after`, and dies at any moment, whatever the lease."""
+    session = registered(patience, lease=lease)
+    session.begin(100, 10, 1.0)
+    session.send(1.0)
+    session.receive(Grant(1, 1, rate), 1.0)
+    now, answers = 1.0, []
+    while not session.uncoordinated(now):
+        now = min([session.due(now), session.outage_from(), *answers])
+        assert now <= death + patience + 1e-6
+        beats = kinds(session.send(now)).count(Beat)
+        if now + answer * patience / 3.0 <= death:
+            answers += beats * [now + answer * patience / 3.0]
+        if answers and now == answers[0]:
+            session.receive(Beat(1), answers.pop(0))
+    assert now >= death  # nor is a living one given up
+
+
+def test_a_delay_of_the_client_itself_is_no_silence() -> None:
+    session = moving(10.0, patience=3.0)
+    assert Beat in kinds(session.send(500.0))  # the program was stopped for minutes
+    assert session.rate(501.9) == 10.0
+    session.receive(Beat(3), 501.9)
+    assert session.notices == []
+
+
+def test_who_finds_nothing_to_connect_to_does_not_wait() -> None:
+    session = fresh(patience=5.0)
+    session.lost("no such file", 0.1, absent=True)
+    session.begin(100, 1, 0.2)
+    assert session.rate(0.2) == math.inf
+    assert session.notices == [(logging.WARNING, "penstock: no coordinator at here (no such file); going on uncoordinated")]
+    session.connect(0.3)
+    session.send(0.3)
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 0.4)
+    assert session.rate(0.4) == math.inf  # until it is told
+    session.receive(Grant(1, 1, 3.0), 0.5)
+    assert session.rate(0.5) == 3.0
+    assert session.notices[1:] == [(logging.INFO, "penstock: coordinated by here again")]
+    session.lost("no such file", 1.0, absent=True)  # it was there, and may be restarting
+    assert session.rate(5.9) == 3.0
+    assert session.rate(6.0) == math.inf
 
 
 def test_who_went_on_in_a_pause_ends_its_round() -> None:
@@ -249,9 +304,9 @@ def test_who_went_on_in_a_pause_ends_its_round() -> None:
 def test_a_silent_connection_is_given_up() -> None:
     session = registered(patience=1.0)
     session.send(2.0)
-    session.check_patience(6.9)
+    session.check_patience(6.6)
     assert session.hang_up is None
-    session.check_patience(7.0)  # 5 s after the beat
+    session.check_patience(6.7)  # 5 s of silence, of which a third of its patience went by before the beat
     assert session.hang_up == 0.0
 
 
@@ -280,7 +335,7 @@ def test_it_rejoins() -> None:
     session.lost("gone", 3.0)
     session.operation.moved = 40
     session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=1, token="secret")]
+    assert session.send(3.5) == [Join(1, 2, 7, "key", operation=1, token="secret")]
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
     assert session.send(3.6) == [Inform(2, 1, 100.0, 10, 40.0)]
     assert session.rate(3.6) == 10.0
@@ -295,13 +350,39 @@ def test_what_ended_meanwhile_is_told_when_it_is_back() -> None:
     session.lost("gone", 3.0)
     session.end()
     session.connect(3.5)
-    assert session.send(3.5) == [Join(1, 1, 7, "key", operation=0, token="secret")]
+    assert session.send(3.5) == [Join(1, 2, 7, "key", operation=0, token="secret")]
     session.lost("gone again", 3.6)
     session.begin(50, 5, 3.7)
     session.connect(3.8)
-    assert session.send(3.8) == [Join(1, 1, 7, "key", operation=2, token="secret")]
+    assert session.send(3.8) == [Join(1, 2, 7, "key", operation=2, token="secret")]
     session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.9)
     assert session.send(3.9) == [Inform(2, 2, 50.0, 5)]
+
+
+@pytest.mark.parametrize("then", ["nothing", "another", "leave"])
+def test_what_ends_before_the_answer_to_the_join_is_released(then: str) -> None:
+    """The coordinator heard that it is pending, and would wait for it."""
+    session = moving(10.0)
+    assert session.operation is not None
+    session.lost("gone", 3.0)
+    session.connect(3.5)
+    assert session.send(3.5) == [Join(1, 2, 7, "key", operation=1, token="secret")]
+    session.operation.moved = 40
+    session.end()
+    if then == "another":
+        session.begin(50, 5, 3.55)
+    if then == "leave":
+        session.leave()
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 3.6)
+    more: dict[str, list[Request]] = {"nothing": [], "another": [Inform(3, 2, 50.0, 5)], "leave": [Leave(3)]}
+    assert session.send(3.6) == [Release(2, 1, 40.0), *more[then]]
+    session.lost("gone", 4.0)
+    session.begin(10, 1, 4.0) if then == "nothing" else None  # which the coordinator never hears of
+    session.connect(4.1)
+    session.send(4.1)
+    session.end()
+    session.receive(Registered(1, 7, "key", 3.0, "fcfs"), 4.2)
+    assert kinds(session.send(4.2)) == {"nothing": [], "another": [Release], "leave": [Leave]}[then]
 
 
 def test_an_operation_of_no_bytes_is_not_announced() -> None:

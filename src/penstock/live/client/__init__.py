@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.live.client.errors import AddressError, ClientError, UsageError
 from penstock.live.client.job import IO, Job
 from penstock.live.client.member import Membership
+from penstock.live.protocol import Outlook
 
 if TYPE_CHECKING:
     from penstock.live.client.asynchronous import AsyncIO, AsyncJob
 
-__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "Membership", "UsageError"]
+__all__ = ["IO", "AddressError", "AsyncIO", "AsyncJob", "ClientError", "Job", "Membership", "Outlook", "UsageError"]
 
 
 def __getattr__(name: str) -> Any:

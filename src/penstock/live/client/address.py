@@ -53,6 +53,7 @@ def default_socket() -> Path:
     """Where a client looks by default: the user's own coordinator, then the machine's.
 
     Where another user has made the folder of the user's own coordinator, only the machine's is left, and a warning says so.
+    A socket that cannot be seen is none.
     """
     own = own_socket()
     if is_foreign(own):
@@ -62,7 +63,14 @@ def default_socket() -> Path:
             SOCKET,
         )
         return MACHINE_SOCKET
-    return MACHINE_SOCKET if MACHINE_SOCKET.exists() and not own.exists() else own
+    return MACHINE_SOCKET if _is_there(MACHINE_SOCKET) and not _is_there(own) else own
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # the folder may not be searched
+        return False
 
 
 def own_socket() -> Path:

@@ -8,16 +8,19 @@ from types import TracebackType
 from typing import Any
 
 from penstock.live.client import file_calls
+from penstock.live.client.access import Access
 from penstock.live.client.errors import UsageError
 from penstock.live.client.member import Member
-from penstock.live.client.transfer import check_integer, rounds_of
+from penstock.live.client.transfer import check_integer
+from penstock.live.protocol import Outlook
 
 
 class Job(Member):
     """An application whose I/O is coordinated, from its creation to `leave`.
 
-    If no coordinator answers within `patience` seconds, it goes on without one, and joins again when one answers. A `Job` is
-    a context manager that leaves at the end of its block.
+    If there is no coordinator, or none that answers within `patience` seconds, it goes on without one, and joins when one
+    answers. A setting in the environment that cannot be used is logged, and the job goes on uncoordinated. A `Job` is a
+    context manager that leaves at the end of its block.
 
     Args:
         name: The job, as the coordinator shows it. Default: name and number of the Slurm job, else of the program.
@@ -31,7 +34,7 @@ class Job(Member):
 
     Raises:
         UsageError: If an argument is out of range.
-        AddressError: If the address or the token cannot be used.
+        AddressError: If the argument `address` or `token_file` cannot be used.
 
     Example:
         >>> import tempfile
@@ -48,16 +51,39 @@ class Job(Member):
         self.leave()
 
     def io(self, volume: int, rounds: int | None = None) -> IO:
-        """Announce an operation.
+        """Announce an operation; inside a step of the six calls, take part in the operation of the step.
 
         Args:
             volume: Bytes that it will move.
             rounds: In how many rounds; it can be paused between two of them. Default: rounds of 16 MiB.
 
         Returns:
-            The operation, a context manager that ends it.
+            The operation, a context manager that waits for its turn and ends it.
         """
-        return IO(self, volume, rounds_of(volume, rounds))
+        return IO(self._access, volume, rounds)
+
+    def ask(self, volume: int = 0, rounds: int = 1) -> Outlook | None:
+        """Ask the coordinator who does I/O now, and how long an operation would wait, before posting it (003 §III.C).
+
+        Args:
+            volume: Bytes of the operation; 0 asks only who does I/O.
+            rounds: Its rounds.
+
+        Returns:
+            What the coordinator expects, or None if the job is uncoordinated, the coordinator cannot tell (version 1 of the
+            protocol), or it does not answer within `patience` seconds.
+        """
+        link, question = self._link, None
+        self._check_question(volume, rounds)
+        end = link.clock() + self._patience
+        with link.lock:
+            while (now := link.clock()) < end and not link.session.uncoordinated(now):
+                if question is None and link.session.registered:
+                    question = self._question(volume, rounds)
+                if question is not None and not question.is_open:
+                    return question.answer
+                link.changed.wait(end - now)
+        return None
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the announced step may access the I/O system.
@@ -69,7 +95,7 @@ class Job(Member):
             Whether it may.
         """
         self._step("wait")
-        link = self._link
+        link, gate = self._link, self._access.gate
         end = None if timeout is None else link.clock() + timeout
         try:
             while True:
@@ -78,48 +104,73 @@ class Job(Member):
                         return True
                     now = link.clock()
                     if end is not None and now >= end:
-                        self._gate.stop_waiting(now)
+                        gate.stop_waiting(now)
                         return False
-                    delay = self._gate.delay(now)
+                    delay = gate.delay(now)
                     link.changed.wait(delay if end is None else min(delay, end - now))
         finally:
             link.speak()
 
     def leave(self) -> None:
         """End the application and its operation, if it has one."""
-        if not self._closed:
+        if not self._access.closed:
             self._link.leave(self._farewell())
 
 
 class IO:
     """One operation of a job: reads and writes through it are paced, paused and counted. Made by `Job.io`.
 
+    As a context manager it waits for its turn at the start of the block. I/O by other means inside the block is one round:
+    a pause takes effect at its end, or at the next `done`.
+
     Args:
-        job: The job.
+        access: The job's side of its operation.
         volume: Bytes that the operation moves.
-        rounds: Number of rounds, between which it can be paused.
+        rounds: Number of rounds, between which it can be paused; None for rounds of 16 MiB.
     """
 
-    def __init__(self, job: Job, volume: int, rounds: int) -> None:
-        self._job = job
-        self._link, self._gate = job._link, job._gate
+    def __init__(self, access: Access, volume: int, rounds: int | None) -> None:
+        self._access = access
+        self._link, self._gate = access.link, access.gate
+        self._volume = volume
         self._one = threading.Lock()
-        self._operation = job._begin("io", volume, rounds, self)
+        self._used = False
+        """Something was moved, or was to be moved, through this object."""
+        self._operation = access.begin_io(volume, rounds, self)
+        self._begun = self._link.clock()
+        """When the application could begin to move bytes by other means."""
 
     def __enter__(self) -> IO:
+        try:
+            _, self._begun = self._turn(self._volume, False)
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None and not self._used:
+            self._access.bypassed(self, self._volume, self._begun)
         self.close()
 
     def close(self) -> None:
         """End the operation, complete or not."""
-        if self._job._io is self:
-            self._job._end()
+        self._access.end(self)
+
+    def done(self, size: int) -> None:
+        """Tell that `size` bytes were moved by other means since the turn began, and wait for the next turn.
+
+        They count as one round, which ends here: a pause takes effect, and the rate is kept on average. Nothing is waited
+        for once the announced volume is moved.
+        """
+        check_integer("size", size, 0)
+        self._used = True
+        if self._access.moved_elsewhere(self, size, self._begun):
+            _, self._begun = self._turn(self._volume, False)
 
     def write(self, file: Any, data: Any) -> int:
         """Write all of the data to a file (an object with `write`, or a file descriptor); returns the number of bytes."""
-        view = file_calls.bytes_of(data)
+        view = file_calls.data_of(data)
         return self.move(len(view), file_calls.writer(file, view))
 
     def read(self, file: Any, size: int) -> bytes:
@@ -136,7 +187,7 @@ class IO:
 
     def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; returns the number of bytes."""
-        view = file_calls.bytes_of(buffer)
+        view = file_calls.buffer_of(buffer)
         return self.move(len(view), lambda at, size: file_calls.read_into(file, view[at : at + size]))
 
     def move(self, total: int, call: Callable[[int, int], int], *, whole: bool = False) -> int:
@@ -151,6 +202,7 @@ class IO:
         Returns:
             How many bytes were moved.
         """
+        self._used = True
         if total <= 0:
             return 0
         done = 0
@@ -176,19 +228,19 @@ class IO:
                     size = gate.onward(operation, done - first, begun, now, left, whole)
                     begun = now
                     if size < 0 and not left:
-                        self._job._settle(self)
+                        self._access.settle(self)
                         size = 0
 
     def _turn(self, left: int, whole_rounds: bool) -> tuple[int, float]:
         """Wait until data may move; how many bytes, and the date."""
-        job, link, gate = self._job, self._link, self._gate
+        access, link, gate = self._access, self._link, self._gate
         waited, now = False, link.clock()
-        job._settle(self)
+        access.settle(self)
         with link.lock:
-            while job._io is self and (delay := gate.delay(now)) > 0.0:
+            while access.holds(self) and (delay := gate.delay(now)) > 0.0:
                 link.changed.wait(delay)
                 waited, now = True, link.clock()
-            if job._io is not self:
+            if not access.holds(self):
                 raise UsageError("io: the operation is closed; expected job.io(…) anew")
             size = gate.open(left, whole_rounds=whole_rounds)
         if waited:

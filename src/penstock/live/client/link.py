@@ -17,9 +17,12 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
-from penstock.live.client.address import Address, Unix, check_owner
+from penstock.live.client.address import Address, Unix, check_owner, default_socket, find_token, parse
+from penstock.live.client.errors import AddressError
+from penstock.live.client.registration import printable
 from penstock.live.client.session import Session
 from penstock.live.protocol import Lines, Malformed, Oversized, decode_reply, encode
 
@@ -28,6 +31,8 @@ LAST_RETRY: Final = 1.0
 CONNECTING: Final = 2.0
 """Seconds that making a connection may take."""
 CHUNK: Final = 65536
+ABSENT: Final = (FileNotFoundError, NotADirectoryError, PermissionError, ConnectionRefusedError)
+"""Errors that say at once that there is nothing to connect to, or nothing that this user may connect to."""
 
 log: Final = logging.getLogger("penstock.client")
 _links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
@@ -36,10 +41,23 @@ _links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
 class Link:
     """Runs a session over a socket, from `start` to `leave`."""
 
-    def __init__(self, session: Session, address: Address, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        session: Session,
+        address: Address,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        token_file: str | Path | None = None,
+        is_default: bool = False,
+    ) -> None:
         self.session = session
         self.address = address
+        """Where it connects: the address that it was given, then those that the coordinator tells, in turn."""
         self.clock = clock
+        self._first = address
+        self._token_file = token_file
+        self._is_default = is_default
+        """The address is the default one, which depends on who listens: look again until one was found."""
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.listeners: set[Callable[[], None]] = set()
@@ -164,6 +182,7 @@ class Link:
 
     def _converse_once(self) -> float:
         """Connect and exchange messages until the connection ends; the seconds to wait, at least, before the next one."""
+        absent = broken = False
         try:
             with self._connect() as connection:
                 try:
@@ -176,11 +195,30 @@ class Link:
                         del self._sockets[2:]
                         self._out = b""
         except (OSError, Malformed, Oversized) as error:
-            wish, why = 0.0, _reason(error)
+            wish, why, absent, broken = 0.0, _reason(error), isinstance(error, ABSENT), True
         with self.lock:
-            self.session.lost(why, self.clock())
+            now = self.clock()
+            self.session.lost(why, now, absent=absent)
+            if broken or self.session.uncoordinated(now):
+                self._look_elsewhere()
         self._tell()
         return wish
+
+    def _look_elsewhere(self) -> None:
+        """Connect next to the address that follows the present one, of those that the coordinator has told."""
+        if self._is_default and self.session.application is None:
+            self._first = self.address = Unix(default_socket())
+            self.session.look_at(printable(str(self.address)), "")
+        known = [self._first, *_usable(self.session.addresses)]
+        if len(known) == 1 and self.address == self._first:
+            return
+        place = known.index(self.address) + 1 if self.address in known else 0
+        self.address = known[place % len(known)]
+        try:
+            token = find_token(self._token_file, self.address)
+        except AddressError:  # the file cannot be used any more, or is none of this user's: the coordinator says no
+            token = ""
+        self.session.look_at(printable(str(self.address)), token)
 
     def _connect(self) -> socket.socket:
         check_owner(self.address)
@@ -203,7 +241,8 @@ class Link:
         while True:
             with self.lock:
                 session, now = self.session, self.clock()
-                session.check_patience(now)
+                if session.check_patience(now):
+                    self._tell()
                 wish = session.hang_up
                 if wish is None:
                     self._send()
@@ -260,6 +299,15 @@ class Link:
             if now >= until:
                 return
             self._listen(None, False, self._sleeps_until - now)
+
+
+def _usable(texts: tuple[str, ...]) -> list[Address]:
+    """The addresses in these texts; what is none is left out."""
+    found: list[Address] = []
+    for text in texts:
+        with suppress(AddressError):
+            found.append(parse(text))
+    return found
 
 
 def _reason(error: Exception) -> str:

@@ -2,7 +2,12 @@
 
 A client waits for its coordinator from the moment the coordinator owes it a reply or the connection is lost, until both
 are in step again: the client is registered and, if it has an operation, has a grant for it. Waiting for `patience`
-seconds is an outage: the client goes on uncoordinated and logs that once. A client that is refused does not wait.
+seconds is an outage: the client goes on uncoordinated and logs that once. A client that is refused, or that finds nothing
+to connect to when it starts, does not wait.
+
+While it has an operation, a client asks for a sign of life `ask_after` seconds after the last message. The silence counts
+from that message on, so a coordinator that dies at any moment holds an application for at most its patience, whatever
+the lease.
 """
 
 from __future__ import annotations
@@ -13,6 +18,8 @@ from typing import Final
 
 SHORTEST_OUTAGE: Final = 0.5
 """Seconds of silence on an open connection that are no outage yet, whatever the patience."""
+ASKS: Final = 3
+"""Times in its patience that a client with an operation asks for a sign of life."""
 DEAD_SECONDS: Final = 5.0
 """Seconds of silence, at least, after which a connection is closed."""
 
@@ -29,17 +36,28 @@ class OutageTimer:
     def __init__(self, patience: float, where: str, now: float) -> None:
         self.patience = patience
         self.where = where
-        self.refused = False
-        """The coordinator does not accept this client."""
+        self.gave_up = False
+        """Nobody to wait for: the coordinator refuses this client, or there was none when it started."""
         self._since: float | None = now
         self._why: str | None = None
         self._announced = False
         self._complained = False
 
-    def start(self, now: float) -> None:
-        """Start waiting, unless the client waits already: the coordinator owes a reply."""
+    @property
+    def ask_after(self) -> float:
+        """Seconds without a message after which a client with an operation asks for a sign of life."""
+        return max(self.patience, SHORTEST_OUTAGE) / ASKS
+
+    def start(self, now: float, last_heard: float = math.inf) -> None:
+        """Start waiting, unless the client waits already: the coordinator owes a reply.
+
+        Args:
+            now: The present date.
+            last_heard: When the coordinator was last heard, if its silence counts from then on. No more than
+                `ask_after` seconds count: the rest is the client's own delay.
+        """
         if self._since is None:
-            self._since = now
+            self._since = max(min(last_heard, now), now - self.ask_after)
 
     def failed(self, why: str, now: float) -> None:
         """The connection is lost, or could not be made."""
@@ -52,7 +70,7 @@ class OutageTimer:
 
     def in_step(self) -> list[tuple[int, str]]:
         """Stop waiting: the client is in step with the coordinator. Returns what to log."""
-        announced, self._announced, self._since, self.refused = self._announced, False, None, False
+        announced, self._announced, self._since, self.gave_up = self._announced, False, None, False
         return [(logging.INFO, f"penstock: coordinated by {self.where} again")] if announced else []
 
     def operation_refused(self, text: str) -> list[tuple[int, str]]:
@@ -67,7 +85,7 @@ class OutageTimer:
 
     def outage_from(self, in_step: bool) -> float:
         """The date from which there is an outage; while in step, never before `SHORTEST_OUTAGE`."""
-        if self.refused:
+        if self.gave_up:
             return -math.inf
         if self._since is None:
             return math.inf

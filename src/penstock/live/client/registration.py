@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from penstock.live.client.errors import UsageError
-from penstock.live.protocol import VERSION, Register
+from penstock.live.protocol import MOST_NODES, VERSION, Register
 
 NAME_CHARACTERS: Final = 200
-MOST: Final = 2**53
+MOST_RATE: Final = 1e18
+"""The highest rate that a message may have, in bytes/s."""
+MOST_SECONDS: Final = 1e10
+"""The longest time that a message may have."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class Identity:
     def __post_init__(self) -> None:
         if not 1 <= len(self.job) <= NAME_CHARACTERS:
             raise UsageError(f"name {self.job[:40]!r}: {len(self.job)} characters; expected 1 to {NAME_CHARACTERS}")
-        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int) or not 1 <= self.nodes <= MOST:
-            raise UsageError(f"nodes {self.nodes!r} is out of range; expected a whole number, 1 or more")
-        for field in ("bandwidth", "elapsed", "lead", "whole"):
+        if isinstance(self.nodes, bool) or not isinstance(self.nodes, int) or not 1 <= self.nodes <= MOST_NODES:
+            raise UsageError(f"nodes {self.nodes!r} is out of range; expected a whole number from 1 to {MOST_NODES}")
+        limits = {"bandwidth": MOST_RATE, "elapsed": MOST_SECONDS, "lead": MOST_SECONDS, "whole": MOST_SECONDS}
+        for field, most in limits.items():
             value = getattr(self, field)
-            if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= 1e30):
-                raise UsageError(f"{field} {value!r} is out of range; expected a finite number, 0 or more")
+            if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= most):
+                raise UsageError(f"{field} {value!r} is out of range; expected a number from 0 to {most:g}")
 
     def register(self, passed: float, token: str) -> partial[Register]:
         """The registration, `passed` seconds after this object was made; it lacks its `seq`."""
@@ -55,7 +59,7 @@ class Identity:
             nodes=self.nodes,
             user=self.user,
             bandwidth=self.bandwidth,
-            elapsed=self.elapsed + passed,
+            elapsed=min(self.elapsed + passed, MOST_SECONDS),
             lead=max(0.0, self.lead - passed),
             whole=self.whole,
             token=token,
@@ -74,9 +78,9 @@ def identify(
     """Make an identity. What the arguments leave out comes from Slurm's variables in the environment, if there are any."""
     told = os.environ if environment is None else environment
     return Identity(
-        job=_printable(name if name is not None else _name(told)),
+        job=printable(name if name is not None else _name(told)),
         nodes=nodes if nodes is not None else _nodes(told),
-        user=_printable(told.get("SLURM_JOB_USER") or _user())[:NAME_CHARACTERS],
+        user=printable(told.get("SLURM_JOB_USER") or _user())[:NAME_CHARACTERS],
         bandwidth=bandwidth,
         elapsed=_elapsed(told),
         lead=lead,
@@ -84,7 +88,7 @@ def identify(
     )
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text with a question mark for each character that is not printable, such as a control code."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
@@ -101,7 +105,7 @@ def _name(told: Mapping[str, str]) -> str:
 
 def _nodes(told: Mapping[str, str]) -> int:
     text = told.get("SLURM_JOB_NUM_NODES") or told.get("SLURM_NNODES") or ""
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 16 else 1
+    return min(max(1, int(text)), MOST_NODES) if text.isascii() and text.isdigit() and len(text) < 16 else 1
 
 
 def _elapsed(told: Mapping[str, str]) -> float:
@@ -109,7 +113,7 @@ def _elapsed(told: Mapping[str, str]) -> float:
         start = float(told.get("SLURM_JOB_START_TIME", ""))
     except ValueError:
         return 0.0
-    return max(0.0, time.time() - start) if math.isfinite(start) else 0.0
+    return min(max(0.0, time.time() - start), MOST_SECONDS) if math.isfinite(start) else 0.0
 
 
 def _user() -> str:

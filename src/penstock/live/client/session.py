@@ -5,18 +5,17 @@ and asks it what to send. A grant above 0 takes effect at once. A pause takes ef
 round goes on at the rate it had. A lower grant is acknowledged with `Yielded`, once, when it has taken effect. When the
 coordinator is lost, the client keeps its rate until its patience ends (`penstock.live.client.outage`). A pause from a
 live coordinator has no limit.
-
-The `Outbox` numbers messages in the order in which they are sent and remembers those that may be refused.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from penstock.live.client.outage import OutageTimer
+from penstock.live.client.outbox import Outbox, Question
 from penstock.live.client.registration import Identity
 from penstock.live.client.transfer import Operation
 from penstock.live.protocol import (
@@ -34,55 +33,16 @@ from penstock.live.protocol import (
     Join,
     Leave,
     Left,
+    Outlook,
     Register,
     Registered,
     Release,
     Reply,
     Report,
     Request,
+    Warned,
     Yielded,
 )
-
-Unnumbered: TypeAlias = Callable[..., Request]
-"""Makes a message when it is given its `seq`."""
-
-
-class Outbox:
-    """The messages to send on one connection; `clear` starts another."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Unnumbered] = []
-        self._seq = 0
-        self._questions: dict[int, Request] = {}
-
-    def clear(self) -> None:
-        """Drop all messages and number from 1 again: there is a new connection, or none."""
-        self._waiting, self._seq, self._questions = [], 0, {}
-
-    def post(self, *messages: Unnumbered) -> None:
-        """Queue messages."""
-        self._waiting += messages
-
-    def take(self) -> tuple[list[Request], bool]:
-        """The queued messages with their numbers, and whether any of them needs an answer."""
-        messages = []
-        for make in self._waiting:
-            self._seq += 1
-            message = make(seq=self._seq)
-            if isinstance(message, Register | Join | Inform):
-                self._questions[self._seq] = message
-            messages.append(message)
-        self._waiting = []
-        return messages, any(isinstance(message, Register | Join | Inform | Beat) for message in messages)
-
-    def question(self, seq: int) -> Request | None:
-        """The message of this number, if the coordinator may refuse it."""
-        return self._questions.pop(seq, None)
-
-    def all_answered(self) -> None:
-        """Forget the messages sent so far: none of them will be refused."""
-        self._questions.clear()
-
 
 SHORTEST_BEAT: Final = 0.05
 """Seconds between two signs of life, at least."""
@@ -90,6 +50,8 @@ REPORT_SECONDS: Final = 0.1
 """Seconds between two reports, at least."""
 RETRY_REFUSED: Final = 5.0
 """Seconds after which a client that was refused tries again."""
+FIRST_WITH_ASK: Final = 2
+"""The first version of the protocol that knows `ask`."""
 PERMANENT: Final = (VERSION_UNKNOWN, DENIED, TOO_MANY, INVALID)
 """Errors that trying again at once does not cure."""
 
@@ -114,6 +76,12 @@ class Session:
         self.left = False
         self.application: int | None = None
         self.policy = ""
+        self.observing = False
+        """The coordinator holds nobody back."""
+        self.longest_round: float | None = None
+        """Seconds that a round may take at the granted rate."""
+        self.addresses: tuple[str, ...] = ()
+        """Further addresses of the coordinator."""
         self.operation: Operation | None = None
         self.changes = 0
         """Counts what may have changed the rate."""
@@ -122,13 +90,22 @@ class Session:
         self.notices: list[tuple[int, str]] = []
         """(logging level, text) for people; the holder empties the list."""
         self._outage = OutageTimer(patience, where, now)
+        self._ever_connected = False
         self._token = token
         self._key = ""
+        self._version = VERSION
+        """The version that the coordinator speaks."""
         self._born = self._last_heard = now
         self._operations = 0
+        self._joined_with = 0
+        """The operation that the last `Join` told of."""
+        self._release: partial[Release] | None = None
+        """The end of that operation, if it comes before the answer to the `Join`."""
         self._grant = 0
         self._outbox = Outbox()
-        self._beats = self._next_beat = math.inf
+        self._beats = math.inf
+        """Seconds between two signs of life without an operation."""
+        self._last_beat = math.inf
 
     # What the application may do
 
@@ -153,12 +130,16 @@ class Session:
 
     # The application's side
 
-    def begin(self, volume: int, rounds: int, now: float) -> Operation:
+    def begin(
+        self, volume: int, rounds: int, now: float, *, follows: int = 0, bandwidth: float | None = None, store: str = ""
+    ) -> Operation:
         """Start an operation; the coordinator is told as soon as there is one, except about 0 bytes."""
         assert self.operation is None
         self._operations += 1
         self.changes += 1
-        self.operation = Operation(self._operations, volume, rounds, refused=volume == 0)
+        self.operation = Operation(
+            self._operations, volume, rounds, refused=volume == 0, follows=follows, bandwidth=bandwidth, store=store
+        )
         self._inform(now)
         return self.operation
 
@@ -179,8 +160,17 @@ class Session:
         if operation is None:
             return
         self._acknowledge(operation.take_acknowledgements())
+        release = partial(Release, operation=operation.number, moved=float(operation.moved))
         if operation.informed:
-            self._outbox.post(partial(Release, operation=operation.number, moved=float(operation.moved)))
+            self._outbox.post(release)
+        elif operation.known and operation.number == self._joined_with:
+            self._release = release
+
+    def ask(self, volume: int, rounds: int) -> Question:
+        """Ask who does I/O, and how long an operation like this would wait; answered with None if nobody can tell."""
+        if self.registered and self._version >= FIRST_WITH_ASK:
+            return self._outbox.ask(volume, rounds)
+        return Question(is_open=False)
 
     def leave(self) -> None:
         """End the application."""
@@ -196,26 +186,35 @@ class Session:
 
     # The connection's side
 
+    def look_at(self, where: str, token: str) -> None:
+        """From now on connections are made to this address, with this token."""
+        self._outage.where, self._token = where, token
+
     def connect(self, now: float) -> None:
         """There is a new connection: register on it, or join."""
         self.connected, self.hang_up, self._last_heard = True, None, now
-        self._grant = 0
+        self._ever_connected = True
+        self._grant = self._joined_with = 0
+        self._release = None
         self._outage.connected()
         self._outbox.clear()
         if self.application is None:
             self._outbox.post(self.identity.register(now - self._born, self._token))
         else:
+            self._joined_with = self.operation.number if self.operation is not None else 0
             known = partial(Join, version=VERSION, application=self.application, key=self._key, token=self._token)
-            self._outbox.post(partial(known, operation=self.operation.number if self.operation is not None else 0))
+            self._outbox.post(partial(known, operation=self._joined_with))
 
-    def lost(self, why: str, now: float) -> None:
-        """The connection is lost, or could not be made."""
+    def lost(self, why: str, now: float, *, absent: bool = False) -> None:
+        """The connection is lost, or could not be made; `absent` if there is nothing at the address to connect to."""
         if self.hang_up is None:
             self._outage.failed(why, now)
+        if absent and not self._ever_connected:
+            self._outage.gave_up = True
         self.connected = self.registered = False
         self.hang_up = None
         self.changes += 1
-        self._next_beat = math.inf
+        self._last_beat = math.inf
         self._outbox.clear()
         if self.operation is not None:
             self.operation.cut_off()
@@ -227,18 +226,26 @@ class Session:
         operation = self.operation
         if operation is not None and operation.informed and now >= operation.reports_from:
             self._report(operation, now)
-        if now >= self._next_beat:
+        if now >= self._next_beat():
+            self._outage.start(now, self._last_heard)
             self._outbox.post(Beat)
-            self._next_beat = now + self._beats
+            self._last_beat = now
         messages, asks = self._outbox.take()
         if asks:
             self._outage.start(now)
             self.changes += 1
         return messages
 
+    def _next_beat(self) -> float:
+        """When the next sign of life is due: sooner while an operation depends on a live coordinator."""
+        beats, operation = self._last_beat + self._beats, self.operation
+        if operation is None or not operation.granted:
+            return beats
+        return min(beats, max(self._last_beat, self._last_heard) + max(SHORTEST_BEAT, self._outage.ask_after))
+
     def due(self, now: float) -> float:
         """The date at which `send` or `check_patience` has something to do, if nothing happens before."""
-        dates = [self._next_beat, self._outage.announce_from(self._in_step())]
+        dates = [self._next_beat(), self._outage.announce_from(self._in_step())]
         if self.connected:
             dates.append(self._outage.close_from(self._last_heard))
         operation = self.operation
@@ -246,14 +253,16 @@ class Session:
             dates.append(max(operation.reports_from, now + REPORT_SECONDS))
         return min(dates)
 
-    def check_patience(self, now: float) -> None:
-        """Log an outage that begins, and have a dead connection closed."""
+    def check_patience(self, now: float) -> bool:
+        """Log an outage that begins, and have a dead connection closed; whether an outage begins."""
         if self.disabled:
-            return
-        if now >= self._outage.announce_from(self._in_step()):
+            return False
+        begins = now >= self._outage.announce_from(self._in_step())
+        if begins:
             self.notices.append(self._outage.announce())
         if self.connected and now >= self._outage.close_from(self._last_heard):
             self.hang_up = 0.0
+        return begins
 
     def receive(self, message: Reply, now: float) -> None:
         """Apply a message from the coordinator."""
@@ -271,6 +280,11 @@ class Session:
                 self._register_anew(f"forgotten: {message.reason}", now)
             case Left():
                 self.left = True
+            case Outlook():
+                self._outbox.answer(message.seq, message)
+            case Warned():
+                text = " ".join(message.text.split())
+                self.notices.append((logging.WARNING, f"penstock: the coordinator at {self._outage.where} warns: {text}"))
             case _:
                 pass
         if self._in_step():
@@ -281,9 +295,13 @@ class Session:
 
     def _registered(self, message: Registered, now: float) -> None:
         self.registered, self.application, self._key = True, message.application, message.key
-        self.policy = message.policy
+        self.policy, self.observing, self.longest_round = message.policy, message.observing, message.longest_round
+        self.addresses, self._version = message.addresses, message.version
         self._beats = max(SHORTEST_BEAT, message.lease / 3.0) if message.lease > 0.0 else SHORTEST_BEAT
-        self._next_beat = now + self._beats
+        self._last_beat = now
+        if self._release is not None:
+            self._outbox.post(self._release)
+            self._release = None
         if self.leaving:
             self._outbox.post(Leave)
         elif self.operation is not None:
@@ -309,8 +327,10 @@ class Session:
                 self.hang_up = 0.0
                 self._outage.failed(text, now)
                 if message.code in PERMANENT:
-                    self.hang_up, self._outage.refused = RETRY_REFUSED, True
+                    self.hang_up, self._outage.gave_up = RETRY_REFUSED, True
                     self.check_patience(now)
+            case None:
+                self._outbox.answer(message.seq, None)
             case Inform() if self.operation is not None and question.operation == self.operation.number:
                 self.notices += self._outage.operation_refused(text)
                 self.operation.refused = True
@@ -328,9 +348,11 @@ class Session:
         self._outage.start(now)
         if not self.registered:
             return
-        operation.informed, operation.reported = True, operation.moved
+        operation.informed = operation.known = True
+        operation.reported = operation.moved
         told = partial(Inform, operation=operation.number, volume=float(operation.volume), rounds=operation.rounds)
-        self._outbox.post(partial(told, moved=float(operation.moved)))
+        hints = partial(told, bandwidth=operation.bandwidth, follows=float(operation.follows), store=operation.store)
+        self._outbox.post(partial(hints, moved=float(operation.moved)))
 
     def _report(self, operation: Operation, now: float) -> None:
         if operation.informed and operation.moved != operation.reported:

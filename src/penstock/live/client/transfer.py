@@ -1,7 +1,8 @@
 """One I/O operation on the client's side: when it may move data and how many bytes, by turn, rounds and rate.
 
 An operation of V bytes in R rounds can be paused where ⌊k·V/R⌋ bytes are moved, k = 1 … R − 1: only between two rounds (003
-§III.C). Bytes beyond the announced volume belong to the last round.
+§III.C). Bytes beyond the announced volume belong to the last round. A coordinator may limit the seconds of a round; then
+rounds that would take longer at the granted rate are cut. A step of the six calls is one round, whatever it moves.
 
 A token bucket keeps a transfer to its rate; its state is the date from which the next byte may be moved. Data are moved
 in slices of `SLICE` seconds at the rate. A slice of n bytes moves the date by n / rate; a transfer that is late may
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from penstock.live.client.errors import UsageError
-from penstock.live.client.registration import MOST
+from penstock.live.protocol import MOST_ROUNDS
 from penstock.numeric.tolerances import SHORTEST_ROUND_S
 
 if TYPE_CHECKING:
@@ -61,15 +62,20 @@ class Pacer:
 
 ROUND_BYTES: Final = 16 * 2**20
 """The longest round where the application does not say how many rounds it has."""
+MOST: Final = 2**53
+"""The largest number of bytes."""
 
 
 def rounds_of(volume: int, rounds: int | None) -> int:
-    """How many rounds an operation of `volume` bytes has: as given, else so many that none exceeds `ROUND_BYTES`."""
+    """How many rounds an operation of `volume` bytes has: as given, else so many that none exceeds `ROUND_BYTES`.
+
+    Never more than `MOST_ROUNDS`, the most that a message may have.
+    """
     check_integer("volume", volume, 0)
     if rounds is None:
         return max(1, -(-volume // ROUND_BYTES))
     check_integer("rounds", rounds, 1)
-    return rounds
+    return min(rounds, MOST_ROUNDS)
 
 
 def check_integer(what: str, value: object, least: int) -> None:
@@ -104,18 +110,42 @@ class Operation:
     """The coordinator refuses it, or need not know of it since there is nothing to move."""
     informed: bool = False
     """Announced on this connection."""
+    known: bool = False
+    """Announced on this connection or an earlier one."""
     reported: int = 0
     """Bytes in the last report."""
     reports_from: float = -math.inf
     """No report before this date."""
+    follows: int = 0
+    """Bytes of the same I/O phase that come after it."""
+    bandwidth: float | None = None
+    """The most that it can use, in bytes/s, if the application has said so."""
+    store: str = ""
+    """The store that it uses, if the application has said so."""
+    stepping: bool = False
+    """A step of the six calls is under way: the round ends with its release, whatever is moved."""
+    longest: float = math.inf
+    """Bytes of a round, at most."""
     step: int = field(init=False)
     """Bytes of a round where all are equal, else 0."""
     boundary: float = field(init=False)
-    """Bytes moved when the round ends; infinite in the last round."""
+    """Bytes moved when the round ends; infinite in the last round unless `longest` limits it."""
     between_rounds: bool = True
+    _began: int = 0
+    """Bytes moved when the round began."""
 
     def __post_init__(self) -> None:
-        self.step = self.volume // self.rounds if self.volume % self.rounds == 0 else 0
+        self._cut()
+
+    def limit(self, longest: float) -> None:
+        """Let no round have more than `longest` bytes. The present one ends then, or after a page if it has more."""
+        if longest != self.longest:
+            self.longest = longest
+            self._cut()
+
+    def _cut(self) -> None:
+        step = self.volume // self.rounds if self.volume % self.rounds == 0 else 0
+        self.step = step if step <= self.longest else 0
         self.boundary = self._next_boundary()
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
@@ -136,11 +166,20 @@ class Operation:
 
     def round_ended(self) -> bool:
         """The round has ended; whether a pause starts now."""
-        self.in_round = False
+        self.in_round, self.between_rounds = False, True
         if not self.pausing:
             return False
         self.rate, self.pausing = self.latest, False
         return True
+
+    def begin_step(self) -> None:
+        """A step of the six calls begins, which is one round."""
+        self.limit(math.inf)
+        self.stepping, self.between_rounds = True, False
+
+    def end_step(self) -> None:
+        """The step has ended."""
+        self.stepping, self.between_rounds = False, True
 
     def take_acknowledgements(self) -> list[int]:
         """The grants to acknowledge, which are acknowledged with this call."""
@@ -159,10 +198,13 @@ class Operation:
         if count:
             self.moved += count
             moved, step = self.moved, self.step
-            at_boundary = moved < self.volume and moved % step == 0 if step else moved == self.boundary
-            self.between_rounds = at_boundary or moved == self.volume
             if moved >= self.boundary:
+                ends = moved == self.boundary or (step > 0 and moved % step == 0)
+                self._began = moved
                 self.boundary = self._next_boundary()
+            else:
+                ends = False
+            self.between_rounds = (ends or moved == self.volume) and not self.stepping
         return self.between_rounds
 
     def is_round(self, size: int) -> bool:
@@ -176,8 +218,15 @@ class Operation:
     def _next_boundary(self) -> float:
         if self.volume == 0:
             return math.inf
-        k = -(-(self.moved + 1) * self.rounds // self.volume)
-        return k * self.volume // self.rounds if k < self.rounds else math.inf
+        step = self.step
+        if step:
+            end: float = (self.moved // step + 1) * step
+        else:
+            k = -(-(self.moved + 1) * self.rounds // self.volume)
+            end = k * self.volume // self.rounds
+        if end >= self.volume:
+            end = math.inf
+        return end if self.longest == math.inf else min(end, max(self._began + self.longest, self.moved + PAGE))
 
 
 AHEAD: Final = 0.05
@@ -222,8 +271,16 @@ class Gate:
             return False
         self._pacer.set(rate, now)
         self._slice = math.inf if math.isinf(rate) else slice_bytes(rate)
+        self._limit_rounds(rate)
         self.stop_waiting(now)
         return True
+
+    def _limit_rounds(self, rate: float) -> None:
+        """Cut rounds that would take longer at this rate than the coordinator allows."""
+        operation, seconds = self.session.operation, self.session.longest_round
+        if operation is not None and not operation.stepping:
+            limited = seconds is not None and not math.isinf(rate)
+            operation.limit(max(PAGE, int(rate * seconds)) if limited and seconds is not None else math.inf)
 
     def stop_waiting(self, now: float) -> None:
         """Stop counting: the application has its turn, or gives it up."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from penstock.live.client import Job
 from penstock.live.client.errors import UsageError
-from penstock.live.client.member import disabled
+from penstock.live.client.place import disabled
 from penstock.live.client.transfer import ROUND_BYTES
 from penstock.live.mpi import jobs
 from penstock.live.mpi.jobs import MPI, Hints
