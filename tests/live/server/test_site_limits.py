@@ -1,0 +1,151 @@
+"""The limits of a site, with a coordinator in a process of its own: what a liar says costs nobody else anything."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.live.server.running import MB, Raw, running
+from tests.live.server.serving import ROOT, Serving, environment
+
+
+def register(peer, job="job", **fields):
+    """Register with version 2; the answer."""
+    peer.send("register", version=2, job=job, **fields)
+    return peer.until("registered")
+
+
+def granted(peer, rate):
+    """Wait for a grant of that rate; grants before it are kept to."""
+    while True:
+        grant = peer.until("grant")
+        peer.send("yielded", grant=grant["number"])
+        if grant["rate"] == pytest.approx(rate):
+            return grant
+
+
+def test_a_byte_now_and_then_does_not_hold_the_link(tmp_path):
+    """Under fcfs, of volume 1e21: the others go on when its turn is over, and it has its place."""
+    options = ("--bandwidth", "100 MB/s", "--policy", "fcfs", "--longest-turn", "0.5 s", "--longest-round", "1 s")
+    with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as hog, Raw(str(it.socket)) as other:
+        answer = register(hog, "hog")
+        assert (answer["longest_turn"], answer["longest_round"]) == (0.5, 1.0)
+        register(other, "other")
+        hog.send("inform", operation=1, volume=1e21, rounds=10**9)
+        granted(hog, 100 * MB)
+        other.send("inform", operation=1, volume=1e6)
+        assert other.until("grant")["rate"] == 0.0
+        pause = hog.until("grant")
+        assert pause["rate"] == 0.0
+        hog.send("report", operation=1, moved=1.0)
+        hog.send("yielded", grant=pause["number"])
+        granted(other, 100 * MB)
+        assert {one["job"]: one["rate"] for one in it.state()["applications"]} == {"hog": 0.0, "other": 100 * MB}
+        other.send("release", operation=1)
+        granted(hog, 100 * MB)
+
+
+def test_one_round_of_everything_is_no_reason_not_to_yield(tmp_path):
+    options = ("--bandwidth", "100 MB/s", "--policy", "interrupting", "--lease", "5 s", "--longest-round", "0.2 s")
+    with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as hog, Raw(str(it.socket)) as other:
+        register(hog, "hog")
+        register(other, "other")
+        hog.send("inform", operation=1, volume=1e21, rounds=1)
+        granted(hog, 100 * MB)
+        other.send("inform", operation=1, volume=1e6)
+        told = None
+        while told is None:  # both beat all the time
+            with contextlib.suppress(BrokenPipeError):
+                hog.send("beat")
+            other.send("beat")
+            other.until("beat")
+            time.sleep(0.02)
+            message = hog.receive()
+            told = message if message["type"] == "forgotten" else None
+        assert told["reason"] == "it did not keep to grant 2 of 0 bytes/s in time"
+        assert {one["job"]: one["rate"] for one in it.state()["applications"]} == {"hog": 0.0, "other": 100 * MB}
+
+
+def test_what_is_recorded_is_what_could_have_happened(tmp_path):
+    """Lies of one application: the row of the other one is there, and the liar's is bounded."""
+    with Serving(tmp_path, "--bandwidth", "100 MB/s") as it:
+        with Raw(str(it.socket)) as liar, Raw(str(it.socket)) as honest:
+            register(liar, "honest (2)", nodes=10**9, elapsed=1e6, progress=0.0)
+            register(honest, "honest", nodes=4)
+            liar.send("inform", operation=1, volume=1e21, rounds=10**9)
+            liar.until("grant")
+            liar.send("release", operation=1, moved=1e21)
+            honest.send("inform", operation=1, volume=1e6)
+            honest.until("grant")
+            honest.send("release", operation=1)
+            for peer in (liar, honest):
+                peer.send("leave")
+                peer.until("left")
+        output = tmp_path / "run.json"
+        command = [sys.executable, "-m", "penstock", "ctl", "--socket", str(it.socket), "record", "-o", str(output)]
+        subprocess.run(command, check=True, cwd=ROOT, env=environment())
+    found = {one["name"]: one for one in json.loads(output.read_text())["applications"]}
+    assert list(found) == ["honest (2)", "honest"]
+    assert [amount for kind, amount in found["honest"]["phases"] if kind == "io"] == [1e6]
+    assert found["honest"]["nodes"] == 4
+    assert all(amount < 1e11 for kind, amount in found["honest (2)"]["phases"] if kind == "io")
+
+
+def test_what_is_claimed_of_the_time_before_does_not_count(tmp_path):
+    with running(tmp_path, max_nodes=64.0) as it, Raw(it.settings.socket) as liar:
+        register(liar, "liar", nodes=10**9, elapsed=1e6, progress=0.0)
+        (one,) = it.state()["applications"]
+        assert one["nodes"] == 64
+        assert one["elapsed"] < 1e5
+        assert one["yield"] == pytest.approx(1.0)
+
+
+def test_who_overruns_its_grants_is_warned(tmp_path):
+    with running(tmp_path, lease=600.0) as it, Raw(it.settings.socket) as peer, Raw(it.settings.socket) as old:
+        register(peer, "fast")
+        peer.send("inform", operation=1, volume=1e15, rounds=10**6)
+        peer.until("grant")
+        peer.send("report", operation=1, moved=1e14)
+        assert peer.until("warned")["text"].endswith("times what it was granted; it is held back if that goes on")
+        (one,) = it.state()["applications"]
+        assert (one["overruns"], one["penalty"]["kind"]) == (1, "warned")
+        old.register("of version 1")
+        old.send("inform", operation=1, volume=1e15, rounds=10**6)
+        old.send("report", operation=1, moved=1e14)
+        old.send("beat")
+        kinds = [old.receive()["type"] for _ in range(2)]
+        assert "warned" not in kinds  # version 1 does not know it
+
+
+def test_applications_of_one_user_count_as_one(tmp_path):
+    with running(tmp_path, share_by="user", policy="fair-share") as it, Raw(it.settings.socket) as first:
+        register(first, "first")
+        first.send("inform", operation=1, volume=1e12)
+        granted(first, 100 * MB)
+        with Raw(it.settings.socket) as second:
+            register(second, "second")
+            second.send("inform", operation=1, volume=1e12)
+            assert second.until("grant")["rate"] == 0.0
+            told = it.ask("why", "second")
+            assert told["reason"] == "'second' waits for other operations of its user, whose applications count as one"
+            first.send("release", operation=1)
+            granted(second, 100 * MB)
+
+
+def test_a_planned_name_is_for_the_user_of_the_plan(tmp_path):
+    plan = tmp_path / "plan.json"
+    chain = [["work", 1.0], ["io", 10.0]]
+    applications = [{"name": name, "phases": chain} for name in "ab"]
+    plan.write_text(json.dumps({"penstock": 1, "platform": {"bandwidth": 1e8}, "applications": applications}))
+    options = {"policy": "periodic-fifo", "workload": str(plan)}
+    with running(tmp_path, **options, planned_user=str(os.getuid() + 1)) as it, Raw(it.settings.socket) as peer:
+        peer.send("register", version=2, job="a")
+        refused = peer.until("error")
+        assert refused["code"] == "denied"
+        assert refused["text"] == f"'a' is planned for user {os.getuid() + 1}; expected another name, or that user"
