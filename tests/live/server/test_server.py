@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import math
+import os
 import socket
 import sqlite3
 import time

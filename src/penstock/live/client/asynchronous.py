@@ -53,7 +53,7 @@ class AsyncJob(Member):
         return AsyncIO(self._access, volume, rounds)
 
     async def ask(self, volume: int = 0, rounds: int = 1) -> Outlook | None:
-        """Ask who does I/O now, and how long an operation of `volume` bytes in `rounds` would wait; None as `Job.ask` does."""
+        """Ask who does I/O now, and how long `volume` bytes in `rounds` would wait; None as `Job.ask` does."""
         link, question = self._link, None
         self._check_question(volume, rounds)
         end = link.clock() + self._patience
