@@ -1,0 +1,37 @@
+/* A job: its link, and who began the operation under way. The link's lock guards it. */
+#ifndef PS_JOB_H
+#define PS_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "link.h"
+#include "penstock.h"
+
+enum { PS_LEVELS = 32 };
+
+enum ps_owner {
+    PS_NOBODY,
+    PS_SIX_CALLS, /* penstock_inform */
+    PS_EXPLICIT,  /* penstock_begin */
+    PS_ONE_CALL   /* a call that is an operation of its own */
+};
+
+struct penstock_job {
+    struct ps_link *link;
+    double patience;
+    enum ps_owner owner;
+    double begun; /* when penstock_ready allowed bytes */
+    penstock_info levels[PS_LEVELS];
+    int depth;     /* levels of the stack of prepare */
+    int announced; /* how deep the stack was when inform announced the operation; -1: it did not */
+    bool stepping; /* a step is informed of and not released */
+};
+
+void ps_job_lock(penstock_job *job);
+void ps_job_unlock(penstock_job *job);
+/* With the lock: begin an operation (rounds 0: the default) or end it. */
+int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner);
+void ps_job_end(penstock_job *job);
+
+#endif
