@@ -1,8 +1,8 @@
 /* Makes the calls that it reads, one a line, and prints what each returns: a program that tests can steer.
  *
- *   open NAME NODES PATIENCE   begin VOLUME ROUNDS   write BYTES   read BYTES   write_at BYTES AT   read_at BYTES AT
- *   try_write BYTES   poll MILLISECONDS   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
- *   release MOVED   complete   state   fork COMMAND…   close
+ *   open NAME NODES PATIENCE   open_by_env   begin VOLUME ROUNDS   write BYTES   read BYTES   write_at BYTES AT   read_at BYTES AT
+ *   try_write BYTES   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
+ *   release MOVED   complete   rewind   state   fork COMMAND…   close
  *
  * Bytes written go to the file that is the argument, at the position of the descriptor; byte i of what is written is
  * i % 251. Bytes read are compared with that.
@@ -129,6 +129,8 @@ static long long run(const char *line) {
         sscanf(line, "%*s %255s %lf %lf", name, &a, &b);
         return open_job(name, (long long)a, b);
     }
+    if (strcmp(call, "open_by_env") == 0)
+        return penstock_open(&job, NULL);
     if (strcmp(call, "begin") == 0)
         return penstock_begin(job, (uint64_t)a, (uint64_t)b);
     if (strcmp(call, "end") == 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -54,6 +54,24 @@ class Coordinator:
             assert message["type"] in UNASKED, f"{message} came; expected {expected}"
             if message["type"] == "beat":
                 self.send(message)
+
+    def settle(self) -> None:
+        """Wait until the client has applied all that was sent to it.
+
+        What it sent before is read first, so the next beat is younger than what was sent to it. A client applies what has
+        arrived between two beats.
+        """
+        assert self._connection is not None
+        self._connection.setblocking(False)
+        with suppress(BlockingIOError):
+            while data := self._connection.recv(65536):
+                self._heard += self._lines.feed(data)
+        self._connection.settimeout(SOON)
+        for message in map(json.loads, self._heard):
+            assert message["type"] in UNASKED, f"{message} came; expected none"
+        self._heard.clear()
+        for _ in range(2):
+            self.receive({"type": "beat"})
 
     def send(self, message: dict[str, Any]) -> None:
         message = {name: self._seq if value == "$seq" else value for name, value in message.items()}
@@ -112,6 +130,8 @@ def converse(steps: list[dict[str, Any]], coordinator: Coordinator, application:
                     coordinator.send(message)
                 case {"cuts": True}:
                     coordinator.cut()
+                case {"settles": True}:
+                    coordinator.settle()
                 case {"waits": True}:
                     assert application.waits()
                 case {"returns": value}:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -22,12 +20,6 @@ NOT_READ = {"version", "longest_turn", "addresses", "observing"}
 """Members of `registered` that it ignores, as the one in Python does."""
 OTHERS = {"ask", "control", "outlook", "answer"}
 """Messages that it neither sends nor asks for."""
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory() as made:
-        yield Path(made)
 
 
 def codec(lines: list[str]) -> list[str]:

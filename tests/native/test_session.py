@@ -1,0 +1,279 @@
+"""The session in C and the one of the Python client do the same: same events and dates in, same messages and rates out.
+
+Two differences are meant. The one in C acknowledges only the last of several lower grants, which covers those before it. It
+does not wait where there is no socket, and a coordinator's `longest_round` cuts its rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.live.client.registration import Identity
+from penstock.live.client.session import Session
+from penstock.live.protocol import decode_reply, decode_request
+from tests.naive.profiles import LONG
+from tests.native.building import built
+
+IDENTITY = Identity("job", nodes=4, user="ada", bandwidth=1e9, elapsed=100.0, lead=10.0, whole=500.0)
+
+
+class InPython:
+    """Applies the events to the session of the Python client."""
+
+    def __init__(self) -> None:
+        self.session = Session(IDENTITY, 0.0, 0.0)
+
+    def apply(self, event: str, now: float, *rest: Any) -> tuple[list[Any], dict[str, Any]]:
+        session, said = self.session, []
+        match event:
+            case "new":
+                self.session = session = Session(IDENTITY, rest[0], now, where="here", token="secret")
+            case "begin":
+                session.begin(rest[0], rest[1], now)
+            case "end":
+                session.end()
+            case "leave":
+                session.leave()
+            case "connect":
+                session.connect(now)
+            case "lost":
+                session.lost(rest[0], now)
+            case "moves":
+                assert session.operation is not None
+                session.operation.in_round = True
+            case "moved":
+                assert session.operation is not None
+                session.operation.advance(rest[0])
+            case "round_ended":
+                said.append(session.round_ended(now))
+            case "patience":
+                session.check_patience(now)
+            case "send":
+                said += session.send(now)
+            case "receive":
+                session.receive(decode_reply(rest[0].encode()), now)
+        return said, self.state(now)
+
+    def state(self, now: float) -> dict[str, Any]:
+        session = self.session
+        notices, session.notices = [text for _, text in session.notices], []
+        told = {
+            "rate": session.rate(now),
+            "due": session.due(now),
+            "outage": session.outage_from(),
+            "hang_up": -1.0 if session.hang_up is None else session.hang_up,
+            "flags": float("".join(str(int(x)) for x in (session.connected, session.registered, session.leaving, session.left))),
+            "notices": notices,
+        }
+        operation = session.operation
+        if operation is not None:
+            boundary = -1.0 if math.isinf(operation.boundary) else operation.boundary
+            told |= {"moved": operation.moved, "between": float(operation.between_rounds)}
+            told |= {"in_round": float(operation.in_round), "boundary": boundary}
+        return told
+
+
+class InC:
+    """Has the same events applied by the program `twin`."""
+
+    def __init__(self, kind: str = "") -> None:
+        self._process = subprocess.Popen(
+            [built(kind) / "twin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def __enter__(self) -> InC:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=60)
+        assert self._process.returncode == 0
+
+    def apply(self, event: str, now: float, *rest: Any) -> tuple[list[Any], dict[str, Any]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(" ".join([event, repr(now), *map(str, rest)]) + "\n")
+        self._process.stdin.flush()
+        said: list[Any] = []
+        told: dict[str, Any] = {"notices": []}
+        while (line := self._process.stdout.readline().rstrip("\n")) != ".":
+            name, _, value = line.partition(" ")
+            if name == "sent":
+                said.append(decode_request(value.encode()))
+            elif name == "paused":
+                said.append(value == "1")
+            elif name == "notice":
+                told["notices"].append(value)
+            else:
+                assert name == "rate", line
+                words = line.split()
+                pairs = dict(zip(words[::2], words[1::2], strict=True))
+                told |= {key: float(text) for key, text in pairs.items()}
+        return said, told
+
+
+def acknowledged_once(messages: list[Any]) -> list[Any]:
+    """The messages without their numbers, and with the last only of several acknowledgements in a row."""
+    kept: list[dict[str, Any]] = []
+    for message in messages:
+        said = {"said": message} if isinstance(message, bool) else msgspec.to_builtins(message)
+        said.pop("seq", None)
+        for name in ("elapsed", "lead"):
+            if name in said:
+                said[name] = round(said[name], 6)
+        if kept and kept[-1].get("type") == said.get("type") == "yielded":
+            kept.pop()
+        kept.append(said)
+    return kept
+
+
+def same(event: tuple[Any, ...], python: tuple[list[Any], dict[str, Any]], c: tuple[list[Any], dict[str, Any]]) -> None:
+    assert acknowledged_once(c[0]) == acknowledged_once(python[0]), event
+    assert c[1].pop("notices") == python[1].pop("notices"), event
+    assert c[1] == pytest.approx(python[1], rel=1e-12, abs=1e-9), event
+
+
+class Life:
+    """Draws what may happen next to an application and its coordinator."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw = draw
+        self.now = 0.0
+        self.number = 0
+        self.seq = 0
+
+    def event(self, session: Session) -> tuple[Any, ...]:
+        """The next event; the session tells what is possible."""
+        draw = self.draw
+        step = draw.choice((0.0, 0.01, 0.05, 0.1, 0.3, 1.0, 2.5)) * draw.random()
+        self.now = round(self.now + step, 6)  # the client in C sends microseconds
+        choices: list[tuple[Any, ...]] = [("patience",)]
+        choices.append(("lost", draw.choice(("gone", "no such file"))) if session.connected else ("connect",))
+        if session.hang_up is None:  # else nothing is sent or read any more
+            choices += 2 * [("send",)]
+        if session.connected and session.hang_up is None:
+            choices += [("receive", json.dumps(self.reply(session))) for _ in range(5)]
+        operation = session.operation
+        if operation is None:
+            choices += 2 * [("begin", draw.choice((0, 1, 7, 100, 10**6, 2**53)), draw.choice((1, 2, 3, 7, 100, 10**9)))]
+        else:
+            bytes_moved = draw.choice((0, 1, 5, 50, operation.volume // operation.rounds))
+            choices += [("moved", int(min(bytes_moved, operation.boundary - operation.moved))), ("end",)]
+            if session.rate(self.now) > 0.0:
+                choices += 2 * [("moves",)]
+            choices += [("round_ended",)]
+        if draw.random() < 0.002:
+            choices = [("leave",)]
+        name, *rest = draw.choice(choices)
+        return (name, self.now, *rest)
+
+    def reply(self, session: Session) -> dict[str, Any]:
+        draw, seq = self.draw, self.draw.randint(0, 4)
+        self.number += draw.choice((0, 1, 1, 1))
+        number = session.operation.number if session.operation is not None else 1
+        return draw.choice(
+            [
+                {"type": "registered", "seq": 1, "application": 7, "key": "k", "lease": draw.choice((0.1, 3, 10)), "policy": "fcfs"},
+                *3
+                * [{"type": "grant", "operation": number, "number": self.number + 1, "rate": draw.choice((0, 0, 1, 5, 1e9))}],
+                {"type": "beat", "seq": seq},
+                {"type": "error", "code": draw.choice(("unknown", "denied", "invalid", "malformed")), "text": "no", "seq": seq},
+                *([{"type": "forgotten", "reason": "lease"}] if draw.random() < 0.1 else []),
+            ]
+        )
+
+
+@pytest.mark.long
+def test_both_sessions_do_the_same() -> None:
+    lives, events = (400, 300) if LONG else (60, 200)
+    with InC() as c:
+        for seed in range(lives):
+            life, python = Life(random.Random(seed)), InPython()
+            event: tuple[Any, ...] = ("new", 0.0, life.draw.choice((0.0, 0.3, 2.0, 5.0)))
+            for _ in range(events):
+                same((seed, *event), python.apply(*event), c.apply(*event))
+                event = life.event(python.session)
+
+
+def told(c: InC, *event: Any) -> dict[str, Any]:
+    said, state = c.apply(*event)
+    return state | {"said": [message if isinstance(message, bool) else msgspec.to_builtins(message) for message in said]}
+
+
+REGISTERED = {"type": "registered", "seq": 1, "application": 7, "key": "k", "lease": 30, "policy": "fcfs"}
+
+
+def receive(c: InC, now: float, **message: Any) -> dict[str, Any]:
+    return told(c, "receive", now, json.dumps(message))
+
+
+def moving(c: InC, **registered: Any) -> None:
+    """A session in the first of ten rounds."""
+    c.apply("new", 0.0, 5.0)
+    c.apply("connect", 0.0)
+    c.apply("send", 0.0)
+    receive(c, 0.0, **(REGISTERED | registered))
+    c.apply("begin", 0.0, 1000, 10)
+    c.apply("send", 0.0)
+    receive(c, 0.0, type="grant", operation=1, number=1, rate=100)
+    c.apply("moves", 0.0)
+    c.apply("moved", 0.0, 50)
+
+
+def test_with_no_socket_there_it_does_not_wait_and_says_it_once() -> None:
+    with InC() as c:
+        c.apply("new", 0.0, 5.0)
+        state = told(c, "absent", 0.0, "no such file or directory")
+        assert state["notices"] == ["penstock: no coordinator at here (no such file or directory); going on uncoordinated"]
+        assert told(c, "begin", 0.1, 100, 1)["rate"] == math.inf
+        assert told(c, "absent", 1.0, "no such file or directory")["notices"] == []
+        c.apply("connect", 2.0)
+        c.apply("send", 2.0)
+        receive(c, 2.0, **REGISTERED)
+        assert told(c, "send", 2.0)["said"][-1]["type"] == "inform"
+        assert receive(c, 2.1, type="grant", operation=1, number=1, rate=5)["rate"] == 5.0
+
+
+def test_who_was_registered_waits_where_the_socket_is_gone() -> None:
+    with InC() as c:
+        moving(c)
+        assert told(c, "absent", 1.0, "no such file or directory")["rate"] == 100.0
+        assert told(c, "patience", 5.9)["rate"] == 100.0
+        assert told(c, "patience", 6.1)["rate"] == math.inf
+
+
+def test_one_acknowledgement_covers_all_lower_grants_before_it() -> None:
+    with InC() as c:
+        moving(c)
+        receive(c, 0.1, type="grant", operation=1, number=2, rate=0)
+        receive(c, 0.2, type="grant", operation=1, number=3, rate=0)
+        assert told(c, "round_ended", 0.3)["said"] == [True]
+        assert [message["grant"] for message in told(c, "send", 0.3)["said"] if message["type"] == "yielded"] == [3]
+
+
+def test_a_queue_that_nobody_empties_ends_the_connection() -> None:
+    with InC() as c:
+        moving(c)
+        for number in range(2, 40):
+            c.apply("end", 1.0)
+            c.apply("begin", 1.0, 10 + number, 1)
+        state = told(c, "patience", 1.0)
+        assert state["hang_up"] == 0.0
+        c.apply("lost", 1.0, "hung up")
+        c.apply("connect", 1.1)
+        (join,) = told(c, "send", 1.1)["said"]
+        assert (join["type"], join["operation"]) == ("join", 39)
+
+
+def test_a_warning_of_the_coordinator_is_passed_on_once_a_minute() -> None:
+    with InC() as c:
+        moving(c)
+        assert receive(c, 1.0, type="warned", text="too\nfast")["notices"] == ["penstock: the coordinator at here warns: too fast"]
+        assert receive(c, 2.0, type="warned", text="too fast")["notices"] == []
+        assert len(receive(c, 61.5, type="warned", text="too fast")["notices"]) == 1
