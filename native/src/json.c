@@ -305,8 +305,11 @@ bool ps_json_number(const struct ps_json *value, double *number) {
 }
 
 bool ps_json_count(const struct ps_json *value, uint64_t least, uint64_t *count) {
+    const double most = 9007199254740992.0; /* 2^53 */
     double number;
-    if (!ps_json_number(value, &number) || number < (double)least || number > 9007199254740992.0)
+    if (!ps_json_number(value, &number) || number < (double)least || number > most)
+        return false;
+    if (number == most && value->end[-1] != '2') /* 2^53 + 1 is the same double */
         return false;
     *count = (uint64_t)number;
     return (double)*count == number;

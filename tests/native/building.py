@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ def make(*arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@cache
 def built(kind: str = "") -> Path:
     """The folder with the library and the test programs."""
     need("make", "cc", "ld", "objcopy")

@@ -21,6 +21,7 @@ from penstock.live.protocol import decode_reply, decode_request
 from tests.naive.profiles import LONG
 from tests.native.building import built
 
+REGISTERED = {"type": "registered", "seq": 1, "application": 7, "key": "k", "lease": 30, "policy": "fcfs"}
 IDENTITY = Identity("job", nodes=4, user="ada", bandwidth=1e9, elapsed=100.0, lead=10.0, whole=500.0)
 
 
@@ -31,35 +32,44 @@ class InPython:
         self.session = Session(IDENTITY, 0.0, 0.0)
 
     def apply(self, event: str, now: float, *rest: Any) -> tuple[list[Any], dict[str, Any]]:
-        session, said = self.session, []
+        if event == "new":
+            self.session = Session(IDENTITY, rest[0], now, where="here", token="secret")
+        said = self._by_application(event, now, *rest) + self._by_connection(event, now, *rest)
+        return said, self.state(now)
+
+    def _by_application(self, event: str, now: float, *rest: Any) -> list[Any]:
+        session, operation = self.session, self.session.operation
         match event:
-            case "new":
-                self.session = session = Session(IDENTITY, rest[0], now, where="here", token="secret")
             case "begin":
                 session.begin(rest[0], rest[1], now)
             case "end":
                 session.end()
             case "leave":
                 session.leave()
+            case "moves":
+                assert operation is not None
+                operation.in_round = True
+            case "moved":
+                assert operation is not None
+                operation.advance(rest[0])
+            case "round_ended":
+                return [session.round_ended(now)]
+        return []
+
+    def _by_connection(self, event: str, now: float, *rest: Any) -> list[Any]:
+        session = self.session
+        match event:
             case "connect":
                 session.connect(now)
             case "lost":
                 session.lost(rest[0], now)
-            case "moves":
-                assert session.operation is not None
-                session.operation.in_round = True
-            case "moved":
-                assert session.operation is not None
-                session.operation.advance(rest[0])
-            case "round_ended":
-                said.append(session.round_ended(now))
             case "patience":
                 session.check_patience(now)
             case "send":
-                said += session.send(now)
+                return list(session.send(now))
             case "receive":
                 session.receive(decode_reply(rest[0].encode()), now)
-        return said, self.state(now)
+        return []
 
     def state(self, now: float) -> dict[str, Any]:
         session = self.session
@@ -69,7 +79,9 @@ class InPython:
             "due": session.due(now),
             "outage": session.outage_from(),
             "hang_up": -1.0 if session.hang_up is None else session.hang_up,
-            "flags": float("".join(str(int(x)) for x in (session.connected, session.registered, session.leaving, session.left))),
+            "flags": float(
+                "".join(str(int(x)) for x in (session.connected, session.registered, session.leaving, session.left))
+            ),
             "notices": notices,
         }
         operation = session.operation
@@ -176,17 +188,18 @@ class Life:
     def reply(self, session: Session) -> dict[str, Any]:
         draw, seq = self.draw, self.draw.randint(0, 4)
         self.number += draw.choice((0, 1, 1, 1))
-        number = session.operation.number if session.operation is not None else 1
-        return draw.choice(
-            [
-                {"type": "registered", "seq": 1, "application": 7, "key": "k", "lease": draw.choice((0.1, 3, 10)), "policy": "fcfs"},
-                *3
-                * [{"type": "grant", "operation": number, "number": self.number + 1, "rate": draw.choice((0, 0, 1, 5, 1e9))}],
-                {"type": "beat", "seq": seq},
-                {"type": "error", "code": draw.choice(("unknown", "denied", "invalid", "malformed")), "text": "no", "seq": seq},
-                *([{"type": "forgotten", "reason": "lease"}] if draw.random() < 0.1 else []),
-            ]
-        )
+        operation = session.operation.number if session.operation is not None else 1
+        grant = {"type": "grant", "operation": operation, "number": self.number + 1}
+        code = draw.choice(("unknown", "denied", "invalid", "malformed"))
+        replies: list[dict[str, Any]] = [
+            REGISTERED | {"lease": draw.choice((0.1, 3, 10))},
+            *[grant | {"rate": rate} for rate in (0, 0, 1, 5, 1e9)],
+            {"type": "beat", "seq": seq},
+            {"type": "error", "code": code, "text": "no", "seq": seq},
+        ]
+        if draw.random() < 0.1:
+            replies.append({"type": "forgotten", "reason": "lease"})
+        return draw.choice(replies)
 
 
 @pytest.mark.long
@@ -204,9 +217,6 @@ def test_both_sessions_do_the_same() -> None:
 def told(c: InC, *event: Any) -> dict[str, Any]:
     said, state = c.apply(*event)
     return state | {"said": [message if isinstance(message, bool) else msgspec.to_builtins(message) for message in said]}
-
-
-REGISTERED = {"type": "registered", "seq": 1, "application": 7, "key": "k", "lease": 30, "policy": "fcfs"}
 
 
 def receive(c: InC, now: float, **message: Any) -> dict[str, Any]:
@@ -274,6 +284,8 @@ def test_a_queue_that_nobody_empties_ends_the_connection() -> None:
 def test_a_warning_of_the_coordinator_is_passed_on_once_a_minute() -> None:
     with InC() as c:
         moving(c)
-        assert receive(c, 1.0, type="warned", text="too\nfast")["notices"] == ["penstock: the coordinator at here warns: too fast"]
+        assert receive(c, 1.0, type="warned", text="too\nfast")["notices"] == [
+            "penstock: the coordinator at here warns: too fast"
+        ]
         assert receive(c, 2.0, type="warned", text="too fast")["notices"] == []
         assert len(receive(c, 61.5, type="warned", text="too fast")["notices"]) == 1
