@@ -4,13 +4,14 @@
 # make bench  set up, run the benchmarks
 # make lint   ruff, mypy, import-linter
 # make docs   the documentation as HTML, in build/site
+# make native the C library, in native/build; make -C native install PREFIX=… installs it
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-long bench lint docs setup clean
+.PHONY: demo test test-long bench lint docs native setup clean
 
 demo: $(READY)
 	@mkdir -p build
@@ -35,6 +36,9 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/mkdocs build --strict
 
+native:
+	$(MAKE) -C native
+
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt
@@ -43,4 +47,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build native/build
