@@ -48,6 +48,14 @@ void ps_job_lock(penstock_job *job) { pthread_mutex_lock(&job->link->lock); }
 
 void ps_job_unlock(penstock_job *job) { pthread_mutex_unlock(&job->link->lock); }
 
+int ps_job_no_cancel(void) {
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void ps_job_restore_cancel(int state) { pthread_setcancelstate(state, NULL); }
+
 int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner) {
     if (job->owner != PS_NOBODY)
         return PENSTOCK_E_BUSY;
@@ -133,8 +141,7 @@ static penstock_job *make(const struct setup *setup, const penstock_options *opt
     job->link->notice = options->notice;
     job->link->context = options->context;
     job->link->session.notices = setup->notices;
-    if (!setup->disabled)
-        ps_link_start(job->link);
+    ps_link_start(job->link);
     ps_link_speak(job->link);
     return job;
 }

@@ -30,6 +30,9 @@ struct penstock_job {
 
 void ps_job_lock(penstock_job *job);
 void ps_job_unlock(penstock_job *job);
+/* A thread that is cancelled in the middle of a wait would keep the lock: it is cancelled after the call. */
+int ps_job_no_cancel(void);
+void ps_job_restore_cancel(int state);
 /* With the lock: begin an operation (rounds 0: the default) or end it. */
 int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner);
 void ps_job_end(penstock_job *job);

@@ -407,9 +407,12 @@ static int start_thread(struct ps_link *link) {
 void ps_link_start(struct ps_link *link) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
+    bool remembered = remember(link);
+    if (link->session.disabled)
+        return;
     if (ps_absent(&link->address))
         ps_session_absent(&link->session, reason(ENOENT), ps_clock());
-    if (remember(link) && ps_bell_make(&link->bell)) {
+    if (remembered && ps_bell_make(&link->bell)) {
         link->holders = 2;
         link->finished = false;
         if (start_thread(link) == 0)

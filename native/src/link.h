@@ -51,7 +51,8 @@ double ps_clock(void);
 /* A link without a thread; NULL if there is no memory. Its session is disabled if `address` is NULL. */
 struct ps_link *ps_link_new(const struct ps_identity *identity, double patience, const struct ps_address *address,
                             const char *where);
-/* Start the thread, which connects. If that is not possible, the link goes on without a coordinator. */
+/* Start the thread, which connects, unless the session is disabled. If that is not possible, the link goes on without a
+ * coordinator. */
 void ps_link_start(struct ps_link *link);
 /* Send what there is, as far as the socket takes it; wake the thread if it would wake up too late. With the lock. */
 void ps_link_send(struct ps_link *link);

@@ -68,6 +68,7 @@ int64_t penstock_move(penstock_job *job, uint64_t total, penstock_mover call, vo
         return PENSTOCK_E_RANGE;
     if (total == 0)
         return 0;
+    int cancel = ps_job_no_cancel();
     pthread_mutex_lock(&job->link->moving);
     ps_job_lock(job);
     int64_t result = 0;
@@ -79,6 +80,7 @@ int64_t penstock_move(penstock_job *job, uint64_t total, penstock_mover call, vo
         ps_job_end(job);
     ps_job_unlock(job);
     pthread_mutex_unlock(&job->link->moving);
+    ps_job_restore_cancel(cancel);
     return result;
 }
 

@@ -77,6 +77,7 @@ int penstock_check(penstock_job *job) {
 
 int penstock_wait(penstock_job *job, double seconds) {
     struct ps_gate *gate = &job->link->gate;
+    int cancel = ps_job_no_cancel();
     ps_job_lock(job);
     uint64_t number = job->link->session.operation.number;
     int result = job->stepping ? 0 : PENSTOCK_E_NO_STEP;
@@ -95,6 +96,7 @@ int penstock_wait(penstock_job *job, double seconds) {
     }
     ps_gate_stop_waiting(gate, ps_clock());
     ps_job_unlock(job);
+    ps_job_restore_cancel(cancel);
     return result;
 }
 

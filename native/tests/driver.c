@@ -2,7 +2,7 @@
  *
  *   open NAME NODES PATIENCE   open_by_env   begin VOLUME ROUNDS   write BYTES   read BYTES   write_at BYTES AT   read_at BYTES AT
  *   try_write BYTES   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
- *   release MOVED   complete   rewind   state   fork COMMAND…   close
+ *   release MOVED   complete   rewind   closefrom NUMBER   state   fork COMMAND…   close
  *
  * Bytes written go to the file that is the argument, at the position of the descriptor; byte i of what is written is
  * i % 251. Bytes read are compared with that.
@@ -135,6 +135,8 @@ static long long run(const char *line) {
         return penstock_begin(job, (uint64_t)a, (uint64_t)b);
     if (strcmp(call, "end") == 0)
         return penstock_end(job);
+    if (strcmp(call, "closefrom") == 0)
+        return close_range((unsigned)a, ~0U, 0);
     if (strcmp(call, "rewind") == 0)
         return lseek(file, (off_t)(position = 0), SEEK_SET);
     if (strcmp(call, "close") == 0) {

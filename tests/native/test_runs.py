@@ -282,6 +282,19 @@ def test_descriptors_are_high_and_not_inherited(serve: Serve, start: Start) -> N
         assert int(flags, 8) & os.O_CLOEXEC
 
 
+def test_it_survives_an_application_that_closes_its_descriptors(serve: Serve, start: Start, folder: Path) -> None:
+    coordinator = serve()
+    program = opened(start(), "tidy")
+    assert program.call("begin", 2 * MB, 2) == 0
+    assert program.call("write", MB) == MB
+    assert program.call("closefrom", 4) == 0
+    until(lambda: states(coordinator) == {"tidy": "transferring"} and program.state()["coordinated"])
+    assert program.call("write", MB) == MB
+    assert program.call("end") == program.call("close") == 0
+    assert (folder / "file").read_bytes() == expected(2 * MB)
+    assert states(coordinator) == {}
+
+
 def test_a_coordinator_cuts_a_long_round(folder: Path) -> None:
     """A round of 100 s at the granted rate; a pause must take effect within a second."""
     registered = {
