@@ -1,7 +1,7 @@
 /* Makes the calls that it reads, one a line, and prints what each returns: a program that tests can steer.
  *
  *   open NAME NODES PATIENCE   open_by_env   begin VOLUME ROUNDS   write BYTES   read BYTES   write_at BYTES AT   read_at BYTES AT
- *   try_write BYTES   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
+ *   try_write BYTES   ready BYTES   moved BYTES   poll MILLISECONDS   move BYTES   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
  *   release MOVED   complete   rewind   closefrom NUMBER   state   fork COMMAND…   close
  *
  * Bytes written go to the file that is the argument, at the position of the descriptor; byte i of what is written is
@@ -48,11 +48,17 @@ static void answer(long long code) {
     fflush(stdout);
 }
 
+static void note(void *context, int level, const char *text) { fprintf(context, "[%d] %s\n", level, text); }
+
 static long long open_job(const char *name, long long nodes, double patience) {
     penstock_options options = PENSTOCK_OPTIONS_INIT;
     options.name = name;
     options.nodes = nodes;
     options.patience = patience;
+    if (strcmp(name, "noting") == 0) {
+        options.notice = note;
+        options.context = stderr;
+    }
     return penstock_open(&job, &options);
 }
 
@@ -81,9 +87,35 @@ static long long try_until_all(size_t size) {
     return (long long)done;
 }
 
+static int64_t one_round(void *calls, uint64_t at, size_t size) {
+    ++*(long long *)calls;
+    return pwrite(file, bytes(size, at), size, (off_t)at);
+}
+
+/* How many calls it takes to move whole rounds. */
+static long long move_rounds(size_t size) {
+    long long calls = 0;
+    int64_t moved = penstock_move(job, size, one_round, &calls, PENSTOCK_WHOLE_ROUNDS);
+    return moved == (int64_t)size ? calls : moved < 0 ? moved : -1;
+}
+
+static long long loop_call(const char *call, double a) {
+    double seconds = 0.0;
+    struct pollfd wait = {penstock_fd(job), POLLIN, 0};
+    if (strcmp(call, "ready") == 0)
+        return penstock_ready(job, (uint64_t)a, &seconds);
+    if (strcmp(call, "moved") == 0)
+        return penstock_moved(job, (uint64_t)a);
+    if (strcmp(call, "poll") == 0)
+        return poll(&wait, 1, (int)a);
+    return PENSTOCK_E_RANGE;
+}
+
 static long long data_call(const char *call, long long a, long long b) {
     size_t size = (size_t)a;
-    long long moved = PENSTOCK_E_RANGE;
+    long long moved = 0;
+    if (strcmp(call, "move") == 0)
+        return move_rounds(size);
     if (strcmp(call, "write") == 0)
         moved = penstock_write(job, file, bytes(size, position), size);
     else if (strcmp(call, "try_write") == 0)
@@ -94,6 +126,8 @@ static long long data_call(const char *call, long long a, long long b) {
         return right_bytes(penstock_read_at(job, file, memset(bytes(size, 0), 255, size), size, b), (uint64_t)b);
     else if (strcmp(call, "read") == 0)
         moved = right_bytes(penstock_read(job, file, memset(bytes(size, 0), 255, size), size), position);
+    else
+        return loop_call(call, (double)a);
     if (moved > 0)
         position += (uint64_t)moved;
     return moved;

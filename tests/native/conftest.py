@@ -31,7 +31,9 @@ def serve(folder: Path) -> Iterator[Serve]:
     started: list[Coordinator] = []
 
     def start(*options: str) -> Coordinator:
-        started.append(Coordinator(folder, "--bandwidth", "1 GB/s", "--policy", "fcfs", *options))
+        # A turn that nobody uses ends after a lease, which here is longer than any test takes.
+        steady = ["--bandwidth", "1 GB/s", "--policy", "fcfs", "--lease", "1 h"]
+        started.append(Coordinator(folder, *steady, *options))
         return started[-1]
 
     yield start

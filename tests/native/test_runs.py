@@ -230,7 +230,7 @@ def test_the_coordinator_dies_and_comes_back(serve: Serve, start: Start, folder:
 
 
 def test_a_coordinator_that_is_stopped_is_waited_for_as_long_as_patience(serve: Serve, start: Start, folder: Path) -> None:
-    coordinator = serve("--lease", "1 h")  # signs of life are far apart: the announcement is what is not answered
+    coordinator = serve()  # its lease is an hour: it is the announcement that is not answered
     program = opened(start(), "patient", patience=0.5)
     until(lambda: states(coordinator) == {"patient": "working"})
     os.kill(coordinator.process.pid, signal.SIGSTOP)
@@ -247,7 +247,7 @@ def test_a_coordinator_that_is_stopped_is_waited_for_as_long_as_patience(serve: 
 
 
 def test_a_program_that_just_ends_has_left(serve: Serve, start: Start) -> None:
-    coordinator = serve("--lease", "1 h")
+    coordinator = serve()
     program = opened(start(), "careless")
     assert program.call("begin", MB, 4) == 0
     assert program.errors() == ""
@@ -258,6 +258,7 @@ def test_a_forked_child_is_uncoordinated_and_harms_nobody(serve: Serve, start: S
     coordinator = serve()
     holder, program = opened(start("a"), "holder"), opened(start("b"), "parent")
     assert holder.call("begin", MB, 1) == 0
+    until(lambda: states(coordinator).get("holder") == "transferring")
     assert program.call("begin", 99, 1) == 0
     until(lambda: states(coordinator) == {"holder": "transferring", "parent": "waiting"})
     assert program.call("fork", "write", 50) == 50  # the child does not wait
@@ -295,21 +296,69 @@ def test_it_survives_an_application_that_closes_its_descriptors(serve: Serve, st
     assert states(coordinator) == {}
 
 
+REGISTERED = {
+    "type": "registered",
+    "seq": "$seq",
+    "application": 1,
+    "key": "k",
+    "lease": 10.0,
+    "policy": "fcfs",
+    "version": 2,
+}
+
+
+def test_the_descriptor_is_readable_when_a_grant_comes(folder: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"call": "open", "job": "loop"},
+        {"receives": {"type": "register"}},
+        {"sends": REGISTERED | {"lease": 0.3}},
+        {"call": "begin", "volume": 1000, "rounds": 2},
+        {"receives": {"type": "inform"}},
+        {"sends": {"type": "grant", "operation": 1, "number": 1, "rate": 0.0}},
+        {"settles": True},
+        {"call": "ready", "bytes": 1000},  # empties the descriptor, too
+        {"returns": 0},
+        {"call": "poll", "milliseconds": 60_000},
+        {"sends": {"type": "grant", "operation": 1, "number": 2, "rate": 1e12}},
+        {"returns": 1},
+        {"call": "ready", "bytes": 1000},
+        {"returns": 500},
+        {"call": "moved", "bytes": 300},
+        {"returns": 0},
+        {"sends": {"type": "grant", "operation": 1, "number": 3, "rate": 0.0}},
+        {"settles": True},
+        {"call": "ready", "bytes": 700},
+        {"returns": 200},  # to the end of the round
+        {"call": "moved", "bytes": 200},
+        {"receives": {"type": "yielded", "grant": 3}},
+        {"call": "ready", "bytes": 500},
+        {"returns": 0},
+    ]
+    converse(steps, Coordinator(folder / "socket"), NativeApplication(folder / "socket"))
+
+
+def test_whole_rounds_are_one_call_each(start: Start, folder: Path) -> None:
+    program = opened(start(PENSTOCK_DISABLE="1"), "collective")
+    assert program.call("begin", 1000, 3) == 0
+    assert program.call("move", 1000) == 3
+    assert program.call("end") == 0
+    assert (folder / "file").read_bytes() == expected(1000)
+
+
+def test_a_program_can_take_the_notices(start: Start, folder: Path) -> None:
+    program = opened(start(), "noting")
+    assert program.call("close") == 0
+    place = folder / "socket"
+    line = f"penstock: no coordinator at {place} (no such file or directory); going on uncoordinated"
+    assert program.errors() == f"[2] {line}\n"
+
+
 def test_a_coordinator_cuts_a_long_round(folder: Path) -> None:
     """A round of 100 s at the granted rate; a pause must take effect within a second."""
-    registered = {
-        "type": "registered",
-        "seq": "$seq",
-        "application": 1,
-        "key": "k",
-        "lease": 10.0,
-        "policy": "fcfs",
-        "version": 2,
-    }
     steps: list[dict[str, Any]] = [
         {"call": "open", "job": "long"},
         {"receives": {"type": "register"}},
-        {"sends": registered | {"longest_round": 1.0}},
+        {"sends": REGISTERED | {"longest_round": 1.0}},
         {"call": "begin", "volume": 100 * MB, "rounds": 1},
         {"receives": {"type": "inform"}},
         {"sends": {"type": "grant", "operation": 1, "number": 1, "rate": 1e6}},
