@@ -56,7 +56,8 @@ typedef struct penstock_job penstock_job;
 
 enum { PENSTOCK_INFO = 1, PENSTOCK_WARNING = 2 };
 
-/* Is given what people should read, as one line without a newline. Called by a thread of the library. */
+/* Is given what people should read, as one line without a newline. A thread of the library may call it; it must not call
+ * the library. */
 typedef void (*penstock_notice)(void *context, int level, const char *text);
 
 /* How to open a job. Begin with PENSTOCK_OPTIONS_INIT and set what you know. */

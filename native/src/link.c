@@ -464,10 +464,13 @@ void ps_link_leave_all(double seconds) {
             struct ps_link *link = atomic_load(&links[i]);
             if (link == NULL || !lock_by(link, until - ps_clock()))
                 continue;
-            if (pass == 0)
+            if (pass == 0) {
                 begin_leaving(link, later(0.0, until - ps_clock()));
-            else
+            } else {
                 wait_until_finished(link, until);
+                ps_session_disable(&link->session, ps_clock()); /* what still does I/O in this process need not wait */
+                pthread_cond_broadcast(&link->changed);
+            }
             pthread_mutex_unlock(&link->lock);
         }
 }

@@ -18,8 +18,7 @@ static double delay(penstock_job *job, double now) {
 
 /* Wait until the operation of that number may move data; how many bytes, or PENSTOCK_E_ENDED. */
 static int64_t take_turn(penstock_job *job, uint64_t number, uint64_t left, bool whole_rounds) {
-    const struct ps_session *session = &job->link->session;
-    while (session->operating && session->operation.number == number) {
+    while (job->owner != PS_NOBODY && job->link->session.operations == number) {
         double now = ps_clock(), seconds = delay(job, now);
         if (seconds <= 0.0) {
             job->begun = now;
@@ -47,7 +46,7 @@ static void count(penstock_job *job, uint64_t number, uint64_t bytes, uint64_t l
 }
 
 static int64_t move_all(penstock_job *job, uint64_t total, penstock_mover call, void *context, bool whole_rounds) {
-    uint64_t number = job->link->session.operation.number, done = 0;
+    uint64_t number = job->link->session.operations, done = 0;
     int64_t size, moved;
     do {
         size = moved = take_turn(job, number, total - done, whole_rounds);
@@ -168,7 +167,7 @@ int penstock_moved(penstock_job *job, uint64_t bytes) {
     int code = PENSTOCK_E_NO_OPERATION;
     ps_job_lock(job);
     if (job->owner == PS_EXPLICIT && bytes <= PS_MOST_COUNT) {
-        count(job, job->link->session.operation.number, bytes, 0);
+        count(job, job->link->session.operations, bytes, 0);
         code = 0;
     } else if (job->owner == PS_EXPLICIT) {
         code = PENSTOCK_E_RANGE;

@@ -2,7 +2,7 @@
  *
  *   open NAME NODES PATIENCE   open_by_env   begin VOLUME ROUNDS   write BYTES   read BYTES   write_at BYTES AT   read_at BYTES AT
  *   try_write BYTES   ready BYTES   moved BYTES   poll MILLISECONDS   move BYTES   end   prepare VOLUME ROUNDS   inform VOLUME   check   wait SECONDS
- *   release MOVED   complete   rewind   closefrom NUMBER   state   fork COMMAND…   close
+ *   release MOVED   complete   rewind   closefrom NUMBER   write_at_exit BYTES   state   fork COMMAND…   close
  *
  * Bytes written go to the file that is the argument, at the position of the descriptor; byte i of what is written is
  * i % 251. Bytes read are compared with that.
@@ -46,6 +46,14 @@ static void answer(long long code) {
     else
         printf("%lld\n", code);
     fflush(stdout);
+}
+
+static size_t late;
+
+/* Linked with the static library, this runs after the library has left. */
+__attribute__((destructor(101))) static void write_at_exit(void) {
+    if (late > 0 && penstock_write(job, file, bytes(late, position), late) != (ssize_t)late)
+        _exit(3);
 }
 
 static void note(void *context, int level, const char *text) { fprintf(context, "[%d] %s\n", level, text); }
@@ -169,6 +177,10 @@ static long long run(const char *line) {
         return penstock_begin(job, (uint64_t)a, (uint64_t)b);
     if (strcmp(call, "end") == 0)
         return penstock_end(job);
+    if (strcmp(call, "write_at_exit") == 0) {
+        late = (size_t)a;
+        return 0;
+    }
     if (strcmp(call, "closefrom") == 0)
         return close_range((unsigned)a, ~0U, 0);
     if (strcmp(call, "rewind") == 0)

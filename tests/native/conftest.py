@@ -46,8 +46,8 @@ def start(folder: Path) -> Iterator[Start]:
     """Starts the driver with its file `name` in the folder; it finds the coordinator of the folder."""
     with ExitStack() as stack:
 
-        def begin(name: str = "file", kind: str = "", **environment: str) -> Driver:
+        def begin(name: str = "file", kind: str = "", program: str = "driver", **environment: str) -> Driver:
             told = {"PENSTOCK_SOCKET": str(folder / "socket")} | environment
-            return stack.enter_context(driver(built(kind) / "driver", folder / name, **told))
+            return stack.enter_context(driver(built(kind) / program, folder / name, **told))
 
         yield begin

@@ -156,6 +156,17 @@ def test_none_there(start: Start, folder: Path) -> None:
     assert (folder / "file").read_bytes() == expected(MB)
 
 
+@pytest.mark.parametrize("runtime", [True, False])
+def test_where_it_looks_by_default(start: Start, folder: Path, runtime: bool) -> None:
+    if Path("/run/penstock/penstock.sock").exists() or Path(f"/tmp/penstock-{os.getuid()}").exists():
+        pytest.skip("this machine has a coordinator")
+    own = folder if runtime else Path(f"/tmp/penstock-{os.getuid()}")
+    program = opened(start(PENSTOCK_SOCKET="", XDG_RUNTIME_DIR=str(folder) if runtime else ""), "alone")
+    assert program.call("write", 10) == program.call("write", 10) == 10
+    said = f"penstock: no coordinator at {own}/penstock.sock (no such file or directory); going on uncoordinated\n"
+    assert program.errors() == said
+
+
 def test_disabled_it_is_plain_io(serve: Serve, start: Start, folder: Path) -> None:
     coordinator = serve()
     program = opened(start(PENSTOCK_DISABLE="1", PENSTOCK_PATIENCE="nonsense"), "off")
@@ -252,6 +263,19 @@ def test_a_program_that_just_ends_has_left(serve: Serve, start: Start) -> None:
     assert program.call("begin", MB, 4) == 0
     assert program.errors() == ""
     until(lambda: states(coordinator) == {})
+
+
+def test_who_does_io_while_the_program_ends_does_not_wait(serve: Serve, start: Start, folder: Path) -> None:
+    """A program whose destructors run after that of the library, which has left by then."""
+    coordinator = serve()
+    holder, program = opened(start("a"), "holder"), opened(start("b", program="driver-static"), "late")
+    assert holder.call("begin", MB, 1) == 0
+    until(lambda: states(coordinator).get("holder") == "transferring")
+    assert program.call("begin", 100, 1) == 0
+    until(lambda: states(coordinator).get("late") == "waiting")
+    assert program.call("write_at_exit", 100) == 0
+    assert program.errors() == ""
+    assert (folder / "b").read_bytes() == expected(100)
 
 
 def test_a_forked_child_is_uncoordinated_and_harms_nobody(serve: Serve, start: Start, folder: Path) -> None:

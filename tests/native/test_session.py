@@ -93,11 +93,11 @@ class InPython:
 
 
 class InC:
-    """Has the same events applied by the program `twin`."""
+    """Has the same events applied by the program `twin`, which AddressSanitizer watches."""
 
-    def __init__(self, kind: str = "") -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [built(kind) / "twin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            [built("asan") / "twin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
 
     def __enter__(self) -> InC:
