@@ -58,6 +58,28 @@ static void *look(void *argument) {
     return argument;
 }
 
+/* Ends the operation in the middle of a call, as another thread may. */
+static int64_t end_between(void *job, uint64_t at, size_t size) {
+    expect(at == 0 && penstock_end(job) == 0);
+    return (int64_t)(size / 2);
+}
+
+static int64_t fail(void *job, uint64_t at, size_t size) {
+    expect(at == 0 && size == SIZE && penstock_end(job) == 0 && penstock_begin(job, 1, 1) == 0);
+    return PENSTOCK_E_ENDED;
+}
+
+static void check_ends(void) {
+    penstock_job *job;
+    expect(penstock_open(&job, NULL) == 0);
+    expect(penstock_begin(job, SIZE, 1) == 0);
+    expect(penstock_move(job, SIZE, end_between, job, 0) == SIZE / 2);
+    expect(penstock_begin(job, SIZE, 1) == 0);
+    expect(penstock_move(job, SIZE, fail, job, 0) == PENSTOCK_E_ENDED);
+    expect(penstock_end(job) == 0);
+    expect(penstock_close(job) == 0);
+}
+
 static void fork_once(void) {
     int status = 0;
     pid_t child = fork();
@@ -77,6 +99,7 @@ int main(int count, char **arguments) {
     path = count > 1 ? arguments[1] : "threads.dat";
     rounds = count > 2 ? atoi(arguments[2]) : 100;
     close(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    check_ends();
     expect(penstock_open(&shared, NULL) == 0);
     for (size_t i = 0; i < WRITERS; i++)
         pthread_create(&threads[i], NULL, write_some, (void *)i);
