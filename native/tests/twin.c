@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate.h"
 #include "session.h"
 
 static struct ps_session session;
+static struct ps_gate gate;
 
 static void print_state(double now) {
     const struct ps_operation *operation = &session.operation;
@@ -41,6 +43,21 @@ static void fresh(double patience, double now) {
     strcpy(identity.user, "ada");
     strcpy(identity.token, "secret");
     ps_session_init(&session, &identity, patience, "here", now);
+    ps_gate_init(&gate, &session);
+}
+
+/* One slice: wait in virtual time, then move as much as the gate opens for, in the time that it is told. */
+static void slice(double now, unsigned long long left, double seconds) {
+    ps_gate_settle(&gate, now);
+    double delay = ps_gate_delay(&gate, now);
+    if (delay > 0.0) {
+        printf("delay %.17g\n", delay);
+        return;
+    }
+    uint64_t size = ps_gate_open(&gate, left, false);
+    ps_gate_moved(&gate, size, now, now + seconds);
+    printf("slice %llu\n", (unsigned long long)size);
+    ps_gate_settle(&gate, now + seconds);
 }
 
 static void apply(const char *event, double now, const char *rest) {
@@ -67,6 +84,8 @@ static void apply(const char *event, double now, const char *rest) {
         ps_operation_advance(&session.operation, first);
     else if (strcmp(event, "round_ended") == 0)
         printf("paused %d\n", ps_session_round_ended(&session, now));
+    else if (strcmp(event, "slice") == 0)
+        slice(now, first, strtod(strchr(rest, ' '), NULL));
     else if (strcmp(event, "patience") == 0)
         ps_session_check_patience(&session, now);
     else if (strcmp(event, "send") == 0)

@@ -17,6 +17,7 @@ import pytest
 
 from penstock.live.client.registration import Identity
 from penstock.live.client.session import Session
+from penstock.live.client.transfer import Gate
 from penstock.live.protocol import decode_reply, decode_request
 from tests.naive.profiles import LONG
 from tests.native.building import built
@@ -120,6 +121,8 @@ class InC:
                 said.append(decode_request(value.encode()))
             elif name == "paused":
                 said.append(value == "1")
+            elif name in ("slice", "delay"):
+                told[name] = float(value)
             elif name == "notice":
                 told["notices"].append(value)
             else:
@@ -234,6 +237,47 @@ def moving(c: InC, **registered: Any) -> None:
     receive(c, 0.0, type="grant", operation=1, number=1, rate=100)
     c.apply("moves", 0.0)
     c.apply("moved", 0.0, 50)
+
+
+def paced(gate: Gate, now: float, left: int, seconds: float) -> dict[str, float]:
+    """One slice by the gate of the Python client."""
+    gate.settle(now)
+    delay = gate.delay(now)
+    if delay > 0.0:
+        return {"delay": delay}
+    size = gate.open(left)
+    assert gate.session.operation is not None
+    gate.onward(gate.session.operation, size, now, now + seconds, 0, False)
+    gate.settle(now + seconds)
+    return {"slice": size}
+
+
+@pytest.mark.parametrize("rate", [1e3, 4e5, 1e6, 12_345_678.9, 1e9])
+@pytest.mark.parametrize("rounds", [1, 7, 1000])
+def test_both_gates_pace_alike_and_keep_to_the_rate(rate: float, rounds: int) -> None:
+    draw, volume, now, moved = random.Random(1), 10**8, 1.0, 0
+    with InC() as c:
+        python = InPython()
+        for event in [
+            ("new", 1.0, 5.0),
+            ("connect", 1.0),
+            ("receive", 1.0, json.dumps(REGISTERED | {"lease": 1e6})),
+            ("begin", 1.0, volume, rounds),
+            ("receive", 1.0, json.dumps({"type": "grant", "operation": 1, "number": 1, "rate": rate})),
+        ]:
+            same(event, python.apply(*event), c.apply(*event))
+        gate = Gate(python.session)
+        for _ in range(300):
+            seconds = draw.choice((0.0, 0.0, 1e-4, 0.005, 0.05))
+            expected = paced(gate, now, volume - moved, seconds)
+            found = c.apply("slice", now, volume - moved, seconds)[1]
+            assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+            now += expected.get("delay", seconds)
+            moved += int(expected.get("slice", 0))
+            assert moved <= rate * (now - 1.0 + 0.03) + 4096
+            if moved == volume:
+                break
+    assert moved > 0
 
 
 def test_with_no_socket_there_it_does_not_wait_and_says_it_once() -> None:
