@@ -138,8 +138,8 @@ static penstock_job *make(const struct setup *setup, const penstock_options *opt
     }
     job->patience = setup->patience;
     job->announced = -1;
-    job->link->notice = options->notice;
-    job->link->context = options->context;
+    job->link->voice.notice = options->notice;
+    job->link->voice.context = options->context;
     job->link->session.notices = setup->notices;
     ps_link_start(job->link);
     ps_link_speak(job->link);

@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "connect.h"
-#include "text.h"
 
 #define FIRST_RETRY 0.05
 #define LAST_RETRY 1.0
@@ -32,33 +29,6 @@ double ps_clock(void) {
 static double later(double a, double b) { return a > b ? a : b; }
 static double sooner(double a, double b) { return a < b ? a : b; }
 
-/* ---- What people read ---- */
-
-/* Write to standard error. If nobody reads it, the application must not get a SIGPIPE for what it did not write. */
-static void write_quietly(const char *line, size_t length) {
-    const struct timespec no_time = {0, 0};
-    sigset_t pipe, before, waiting;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigpending(&waiting);
-    pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    bool broken = write(STDERR_FILENO, line, length) < 0 && errno == EPIPE;
-    if (broken && !sigismember(&waiting, SIGPIPE))
-        sigtimedwait(&pipe, NULL, &no_time);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* To standard error, if that is still what it was: the application may have closed it and use its number for a file. */
-static void say_aloud(const struct ps_link *link, const char *text) {
-    char line[PS_NOTICE_BYTES + 2];
-    struct stat status;
-    struct ps_text whole = ps_text(line, sizeof line);
-    ps_put(&whole, text);
-    ps_put(&whole, "\n");
-    if (fstat(STDERR_FILENO, &status) == 0 && status.st_dev == link->error_device && status.st_ino == link->error_inode)
-        write_quietly(line, whole.length);
-}
-
 void ps_link_speak(struct ps_link *link) {
     struct ps_notices notices;
     pthread_mutex_lock(&link->lock);
@@ -66,12 +36,8 @@ void ps_link_speak(struct ps_link *link) {
     memcpy(notices.list, link->session.notices.list, notices.count * sizeof notices.list[0]);
     link->session.notices.count = 0;
     pthread_mutex_unlock(&link->lock);
-    for (size_t i = 0; i < notices.count; i++) {
-        if (link->notice != NULL)
-            link->notice(link->context, notices.list[i].level, notices.list[i].text);
-        else if (notices.list[i].level >= PENSTOCK_WARNING)
-            say_aloud(link, notices.list[i].text);
-    }
+    for (size_t i = 0; i < notices.count; i++)
+        ps_voice_say(&link->voice, &notices.list[i]);
 }
 
 static void tell(struct ps_link *link) {
@@ -349,7 +315,6 @@ struct ps_link *ps_link_new(const struct ps_identity *identity, double patience,
                             const char *where) {
     static const struct ps_bell no_bell = PS_NO_BELL;
     static const struct ps_descriptor no_descriptor = PS_NO_DESCRIPTOR;
-    struct stat status;
     struct ps_link *link = calloc(1, sizeof *link);
     if (link == NULL)
         return NULL;
@@ -362,10 +327,7 @@ struct ps_link *ps_link_new(const struct ps_identity *identity, double patience,
     link->retry = FIRST_RETRY;
     link->finished = true;
     link->holders = 1;
-    if (fstat(STDERR_FILENO, &status) == 0) {
-        link->error_device = status.st_dev;
-        link->error_inode = status.st_ino;
-    }
+    ps_voice_init(&link->voice);
     if (address != NULL)
         link->address = *address;
     else

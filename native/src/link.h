@@ -10,13 +10,12 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "descriptor.h"
 #include "environment.h"
 #include "gate.h"
-#include "penstock.h"
 #include "session.h"
+#include "voice.h"
 
 struct ps_link {
     pthread_mutex_t lock;   /* guards all that follows, but for `moving` */
@@ -25,11 +24,8 @@ struct ps_link {
     struct ps_session session;
     struct ps_gate gate;
     struct ps_address address;
-    penstock_notice notice;
-    void *context;
+    struct ps_voice voice;
     void (*on_thread)(void); /* is called first in the thread; may be NULL */
-    dev_t error_device;      /* of standard error when the link was made */
-    ino_t error_inode;
     struct ps_bell bell;    /* wakes the thread */
     struct ps_bell changes; /* rings for the application, once it has asked for it */
     struct ps_descriptor connection;
