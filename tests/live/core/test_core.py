@@ -265,3 +265,31 @@ def test_a_higher_rate_is_no_reason_to_count_as_stalled():
     assert not core.handle(core.now + 0.9).forgets
     (forget,) = core.handle(core.now + 1.1).forgets
     assert forget.client is slow
+
+
+class TestWhatAnOperationSays:
+    """The most that one operation can use, and what follows it."""
+
+    def test_its_own_bandwidth_is_its_cap(self):
+        core = Core("fcfs", 10.0)
+        first, second = core.handle(0.0, RegisterEvent("first"), RegisterEvent("second")).registered
+        told = core.handle(0.0, InformEvent(first, 1, 100.0, bandwidth=4.0), InformEvent(second, 1, 100.0))
+        assert [(grant.client.job, grant.rate) for grant in told.grants] == [("first", 4.0), ("second", 6.0)]
+        # Alone it would take 25 s, as it does here: it is not held up.
+        core.handle(25.0, ReleaseEvent(first, 1))
+        assert core.yield_of(first) == pytest.approx(1.0)
+        assert core.handle(25.0, InformEvent(first, 2, 100.0)).refusals == []
+        assert first.usable == 10.0
+
+    def test_no_bandwidth_is_refused(self):
+        core = Core("fcfs", 10.0)
+        (client,) = core.handle(0.0, RegisterEvent("a")).registered
+        (refusal,) = core.handle(0.0, InformEvent(client, 1, 100.0, bandwidth=0.0)).refusals
+        assert refusal.text == "bandwidth 0.0 of operation 1 is next to none; expected more"
+
+    def test_what_follows_is_kept(self):
+        core = Core("fcfs", 10.0)
+        (client,) = core.handle(0.0, RegisterEvent("a", group="weather")).registered
+        core.handle(0.0, InformEvent(client, 1, 100.0, follows=300.0))
+        assert client.operation.follows == 300.0
+        assert client.group == "weather"

@@ -61,7 +61,9 @@ class TestServe:
         finally:
             coordinator.kill()
         logged = [json.loads(line) for line in said if line.startswith("{")]
-        names = [one["event"] for one in logged if one["event"] not in ("disconnected", "ready")]
+        (warned,) = (one for one in logged if one["event"] == "warned")  # with the decision after the overrun
+        assert warned["text"].startswith("'twin' (application 1) is warned: ")
+        names = [one["event"] for one in logged if one["event"] not in ("disconnected", "ready", "warned")]
         assert names == [
             "started",
             "registered",
@@ -80,7 +82,7 @@ class TestServe:
         assert second["text"] == f"'twin' (application 2) registered, uid {uid}"
         assert all(one["level"] == "info" and one["time"].endswith("Z") for one in logged)
         written = events(audit)
-        assert [one["event"] for one in written] == [
+        assert [one["event"] for one in written if one["event"] != "warned"] == [
             *("earlier", "started", "registered", "registered", "refused", "left", "command", "command", "stopped")
         ]
         policy, forget = (one for one in written if one["event"] == "command")

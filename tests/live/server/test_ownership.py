@@ -183,7 +183,7 @@ class on_full_disk:
         self.process.stderr.close()
 
 
-def test_foreign_jobs_in_the_journal_are_dropped(tmp_path, caplog):
+def test_foreign_jobs_in_the_journal_are_not_served(tmp_path, caplog):
     """The policy serves the applications of its workload only, and the journal knows another one."""
     (tmp_path / "workload.json").write_text(WORKLOAD)
     planned = {"workload": str(tmp_path / "workload.json"), "policy": "periodic-fifo"}
@@ -193,12 +193,13 @@ def test_foreign_jobs_in_the_journal_are_dropped(tmp_path, caplog):
         two.until("grant")
     with running(tmp_path, **planned) as it, Raw(it.settings.socket) as one, Raw(it.settings.socket) as two:
         assert "policy periodic-fifo serves the applications of its workload only; 'foreign' (2), known" in caplog.text
-        assert [a["job"] for a in it.state()["applications"]] == ["planned"]
+        assert [a["job"] for a in it.state()["applications"]] == ["planned", "foreign"]
         one.send("join", version=1, application=known["application"], key=known["key"])
         assert one.until("registered")["application"] == known["application"]
         two.send("join", version=1, application=foreign["application"], key=foreign["key"])
-        assert two.refused() == "unknown"
-        assert it.state()["granted"] == 0.0
+        assert two.refused() == "invalid"
+        # It may still use what it was granted before; nobody else is granted that until its lease has ended.
+        assert it.state()["granted"] == 100 * MB
 
 
 def test_the_lock_names_this_process(tmp_path):

@@ -160,7 +160,7 @@ class Core:
         for client in self.registry.clients.values():
             client.cap = min(client.max_rate, self.bandwidth)
             if client.place != NO_PLACE:
-                self.pending.set_cap(client.place, client.cap)
+                self.pending.set_cap(client.place, client.usable)
             self.registry.changed.add(client.number)
 
     def plan(self, policy: Policy) -> PlannedOrder:
@@ -324,13 +324,15 @@ class Core:
                 raise Refused(INVALID, f"operation {event.operation} has {pending.volume} bytes, not {event.volume}")
             self.advance(now)
         else:
-            check_new_operation(event, self.turns, self.policy.name)
+            check_new_operation(event, self.turns, self.policy.name, self.bandwidth)
             self.advance(now)
             if pending is not None:
                 self.places.end_operation(self.now, client, None)
             client.end_work(now)
             base = min(event.moved, event.volume)
-            client.operation = PendingOperation(event.operation, event.volume, event.rounds, now, base, base)
+            client.operation = PendingOperation(
+                event.operation, event.volume, event.rounds, now, base, base, event.bandwidth, event.follows
+            )
             client.last_operation = event.operation
         factor = self._overrun(client, event.moved)
         self.places.post(self.now, client, event.moved)

@@ -268,7 +268,7 @@ class Eligible:
             self._penalised.pop(client.number, None)
         if client.place != NO_PLACE:
             floats, _ = pending.tables
-            floats[LIMIT, client.place] = client.cap * client.lowered_to if lowered else client.cap
+            floats[LIMIT, client.place] = client.usable * client.lowered_to if lowered else client.usable
             floats[BARRED, client.place] = float(barred)
             pending.changed = self._unusual = True
 

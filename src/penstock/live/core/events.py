@@ -39,6 +39,7 @@ class RegisterEvent(msgspec.Struct, frozen=True):
     """Seconds from now on that belong to no iteration."""
     dedicated_seconds: float | None = None
     """Length of its complete dedicated run; None if unknown."""
+    group: str = ""
 
 
 class JoinEvent(msgspec.Struct, frozen=True):
@@ -57,6 +58,10 @@ class InformEvent(msgspec.Struct, frozen=True):
     rounds: int = 1
     """Equal rounds between which it can be paused; 0 if it can be paused anywhere."""
     moved: float = 0.0
+    bandwidth: float | None = None
+    """The most that the operation can use; None for all that the client can use."""
+    follows: float = 0.0
+    """Bytes of the same I/O phase that the client will announce after the operation."""
 
 
 class ReportEvent(msgspec.Struct, frozen=True):

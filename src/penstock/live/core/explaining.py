@@ -80,13 +80,13 @@ def _reason(core: Core, client: Client, target: float, rate: float, uid: int | N
     if not client.connected:
         left = max(0.0, client.last_heard + core.leases.lease - core.now)
         return f"{who} has no connection; unless it comes back, its place is free in {left:.1f} s"
-    if rate >= client.cap * (1.0 - RATE_SLACK):
+    if rate >= client.usable * (1.0 - RATE_SLACK):
         return f"{who} has all it can use, {rate:.4g} bytes/s"
     if rate > 0.0 and client.unacknowledged:
         return f"{who} is to slow down from {rate:.4g} to {target:.4g} bytes/s, and has not said yet that it does"
     if rate > 0.0:
         others = core.pending.size - 1
-        return f"{who} has {rate:.4g} of the {client.cap:.4g} bytes/s it can use; {others} others are under way"
+        return f"{who} has {rate:.4g} of the {client.usable:.4g} bytes/s it can use; {others} others are under way"
     if target > 0.0:
         yielding = [owner for owner in core.pending.owners if owner.unacknowledged]
         return f"{who} is to have {target:.4g} bytes/s and waits for {_names(core, yielding, uid)} to yield"

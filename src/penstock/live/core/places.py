@@ -40,7 +40,7 @@ def check_registration(
         What counts of what the client claims.
     """
     job, elapsed, progress, order = event.job, event.elapsed, event.progress, turns.order
-    if not (job.isprintable() and event.user.isprintable()):
+    if not (job.isprintable() and event.user.isprintable() and event.group.isprintable()):
         raise Refused(INVALID, f"{job!r} of {event.user!r} cannot be printed; expected letters, digits and signs")
     if order.only_planned and order.position(job) is None:
         raise Refused(INVALID, f"{job!r} is not in the workload that the policy {policy} plans for")
@@ -71,13 +71,15 @@ def _check_planned_name(event: RegisterEvent, turns: Turns, limits: Limits) -> N
         raise Refused(INVALID, f"{job!r} is planned once, and application {holder.number} has that name; expected another")
 
 
-def check_new_operation(event: InformEvent, turns: Turns, policy: str) -> None:
-    """Check an operation that the client announces for the first time."""
+def check_new_operation(event: InformEvent, turns: Turns, policy: str, bandwidth: float) -> None:
+    """Check an operation that the client announces for the first time; `bandwidth` is B, in bytes/s."""
     client, number, last = event.client, event.operation, event.client.last_operation
     if number <= last:
         raise Refused(OUT_OF_ORDER, f"operation {number} comes after {last}; expected a higher number")
     if not event.volume >= LEAST_VOLUME_BYTES:
         raise Refused(INVALID, f"operation {number} has no volume; expected bytes above 0")
+    if event.bandwidth is not None and not event.bandwidth > LEAST_CAP * bandwidth:
+        raise Refused(INVALID, f"bandwidth {event.bandwidth} of operation {number} is next to none; expected more")
     ahead = client.operations + (client.operation is not None)
     order = turns.order
     if order.only_planned and order.turn(turns.planned_name(client), ahead) < 0:
@@ -152,14 +154,14 @@ class Places:
         return Posting(
             application=position if position is not None else order.size + client.number,
             turn=self._turns.turn_of(client),
-            cap=client.cap,
+            cap=client.usable,
             volume=operation.volume,
             posted=operation.posted,
             release=client.release,
             nodes=client.nodes,
             done=client.done,
             base=operation.base,
-            round=min(operation.round_bytes, client.cap * self._eligible.limits.longest_round),
+            round=min(operation.round_bytes, client.usable * self._eligible.limits.longest_round),
             progressed=now,
             mean_iteration=mean_iteration(client),
             whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
@@ -168,7 +170,7 @@ class Places:
             transferring=client.transfer_seconds,
             user=client.uid,
             since=now,
-            limit=client.cap,
+            limit=client.usable,
         )
 
     def end_operation(self, now: float, client: Client, moved: float | None) -> None:

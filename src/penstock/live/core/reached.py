@@ -117,10 +117,10 @@ class Reached:
     def _sample(self, client: Client, learned: Learned) -> None:
         """Learn from a sample; whether the picture has changed is noted."""
         before = learned.reach
-        learned.sample(client.cap)
+        learned.sample(client.usable)
         if learned.reach != before:
             self._pending.set_reach(client.place, learned.reached, learned.reach)
-            if not 1.0 / ROOM < (learned.reach or client.cap) / (before or client.cap) < ROOM:
+            if not 1.0 / ROOM < (learned.reach or client.usable) / (before or client.usable) < ROOM:
                 self._pending.changed = True
 
     def _forget_gone(self) -> None:

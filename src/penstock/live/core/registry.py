@@ -38,6 +38,10 @@ class PendingOperation(msgspec.Struct, array_like=True):
     """Bytes, as last reported or estimated."""
     base: float = 0.0
     """Bytes of them that were moved before the operation was first posted here."""
+    most: float | None = None
+    """The most that the operation can use, in bytes/s, if the client has said so."""
+    follows: float = 0.0
+    """Bytes of the same I/O phase that the client will announce after the operation."""
 
     @property
     def round_bytes(self) -> float:
@@ -117,13 +121,21 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     """Part of its cap that it may use until `lowered_until`."""
     lowered_until: float = NEVER
     barred_until: float = NEVER
+    group: str = ""
+    """The project or account that it belongs to, as it says."""
     """Its operations wait until then."""
+
+    @property
+    def usable(self) -> float:
+        """The most that its pending operation can use, in bytes/s; without one, what the client can use."""
+        most = None if self.operation is None else self.operation.most
+        return self.cap if most is None else min(self.cap, most)
 
     def progress(self, now: float) -> float:
         """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""
         if self.operation is None:
             return self.done + (now - self.idle_since)
-        alone = max(0.0, self.operation.moved - self.operation.base) / self.cap
+        alone = max(0.0, self.operation.moved - self.operation.base) / self.usable
         return self.done + min(alone, max(0.0, now - self.operation.posted))
 
     def end_work(self, now: float) -> None:
@@ -142,7 +154,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         """
         assert self.operation is not None
         took = now - self.operation.posted
-        alone = moved / self.cap
+        alone = moved / self.usable
         if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
             alone = took
         books.end_operation(self, moved, alone, took)
@@ -195,6 +207,7 @@ class Registry:
             idle_since=now,
             lead=event.lead,
             dedicated_seconds=event.dedicated_seconds,
+            group=event.group,
         )
         self.restore(client)
         return client

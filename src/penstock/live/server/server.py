@@ -85,7 +85,9 @@ MOST_RECENT: Final = 500
 Introduction: TypeAlias = Register | Join | Control
 """Messages that say who a peer is."""
 EVENTS: Final[dict[type, Callable[[Client, Any], Event]]] = {
-    Inform: lambda client, message: InformEvent(client, message.operation, message.volume, message.rounds, message.moved),
+    Inform: lambda client, message: InformEvent(
+        client, message.operation, message.volume, message.rounds, message.moved, message.bandwidth, message.follows
+    ),
     Report: lambda client, message: ReportEvent(client, message.operation, message.moved),
     Yielded: lambda client, message: YieldEvent(client, message.grant),
     Release: lambda client, message: ReleaseEvent(client, message.operation, message.moved),
@@ -301,6 +303,7 @@ class Server:
             progress=message.progress,
             lead=message.lead,
             dedicated_seconds=message.whole,
+            group=message.group,
         )
         self.core.check_registration(event)  # before another client loses its books for it
         self._make_room(peer)

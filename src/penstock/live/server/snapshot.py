@@ -82,7 +82,7 @@ class Snapshot:
 
     def without_users(self) -> Snapshot:
         """The snapshot without the names and uids of users."""
-        kept = [{name: one[name] for name in one if name not in ("user", "uid")} for one in self.applications]
+        kept = [{name: one[name] for name in one if name not in ("user", "group", "uid")} for one in self.applications]
         return replace(self, applications=kept)
 
     def as_dict(self) -> dict[str, Any]:
@@ -182,12 +182,14 @@ def describe(core: Core, client: Client) -> dict[str, Any]:
             "moved": operation.moved,
             "estimated": estimated,
             "rounds": operation.rounds,
+            "follows": operation.follows,
             "seconds": core.now - operation.posted,
         }
     return {
         "application": client.number,
         "job": client.job,
         "user": client.user,
+        "group": client.group,
         "uid": client.uid,
         "nodes": client.nodes,
         "bandwidth": client.cap,
