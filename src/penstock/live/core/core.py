@@ -310,7 +310,7 @@ class Core:
             raise Refused(INVALID, f"{client.job!r} is not in the workload that the policy {self.policy.name} plans for")
         self.advance(now)
         if client.operation is not None and client.operation.number != event.operation:
-            self.places.end_operation(self.now, client, None)
+            self.places.end_operation(self.now, client)
         client.connected = True
         self.grants.due = True
         self.turns.client_back(client)
@@ -327,15 +327,14 @@ class Core:
             check_new_operation(event, self.turns, self.policy.name, self.bandwidth)
             self.advance(now)
             if pending is not None:
-                self.places.end_operation(self.now, client, None)
+                self.places.end_operation(self.now, client)
             client.end_work(now)
             base = min(event.moved, event.volume)
             client.operation = PendingOperation(
                 event.operation, event.volume, event.rounds, now, base, base, event.bandwidth, event.follows
             )
             client.last_operation = event.operation
-        factor = self._overrun(client, event.moved)
-        self.places.post(self.now, client, event.moved)
+        factor = self.places.post(self.now, client, event.moved)
         self.reached.begin(client)
         self.grants.announce(client)
         return self._punish(self._note(now, client), factor)
@@ -344,8 +343,8 @@ class Core:
         client, moved = event.client, event.moved
         operation = check_pending(client, event.operation)
         self.advance(now)
-        factor = self._overrun(client, moved)
-        before, credited = operation.moved, operation.base + self.places.credit(self.now, client, moved)
+        here, factor = self.places.credit(self.now, client, moved)
+        before, credited = operation.moved, operation.base + here
         self._hear(client, credited)
         operation.moved = credited
         if client.place != NO_PLACE:
@@ -368,10 +367,9 @@ class Core:
         client, moved = event.client, event.moved
         operation = check_pending(client, event.operation)
         self.advance(now)
-        moved = operation.volume if moved is None else moved
-        factor = self._overrun(client, moved)
-        self._hear(client, operation.base + self.places.credit(self.now, client, moved))
-        self.places.end_operation(self.now, client, moved)
+        here, factor = self.places.credit(self.now, client, operation.volume if moved is None else moved)
+        self._hear(client, operation.base + here)
+        self.places.end_operation(self.now, client, here)
         return self._punish(self._note(now, client), factor)
 
     def _leave(self, now: float, event: LeaveEvent) -> Client:
@@ -397,11 +395,6 @@ class Core:
         return client
 
     # Steps of the above
-
-    def _overrun(self, client: Client, moved: float) -> float:
-        """How many times more than its grants allowed the client has moved; 1 if it keeps to them, or was out of sight."""
-        in_sight = client.place != NO_PLACE and client.unseen_since is None
-        return self.pending.overrun(client.place, moved) if in_sight else 1.0
 
     def _punish(self, client: Client, factor: float) -> Client:
         """Do what follows from moving `factor` times what the grants allowed."""

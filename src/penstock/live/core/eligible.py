@@ -34,7 +34,20 @@ from numba import types
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, RATE
 from penstock.live.core.limits import Limits
-from penstock.live.core.pending import ALLOWED, HELD, LIMIT, ORDER, REPORTED, ROW, SHOWN, TARGET, PendingOperations
+from penstock.live.core.pending import (
+    ALLOWED,
+    ASIDE,
+    HELD,
+    LIMIT,
+    ORDER,
+    REPORTED,
+    ROW,
+    SHOWN,
+    SINCE,
+    TARGET,
+    USER,
+    PendingOperations,
+)
 from penstock.live.core.registry import NEVER, NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import direct, inlined, subroutine
@@ -42,10 +55,8 @@ from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.policies import view
 from penstock.policies.policy import SHARING, STATIC, Policy
 
-USER, SINCE, BARRED, ASIDE = (ROW[name] for name in ("user", "since", "barred", "aside"))
-CHECKED, REPORTED_THEN, ALLOWED_THEN, TOGETHER = (
-    ROW[name] for name in ("checked", "reported_then", "allowed_then", "together")
-)
+BARRED, TOGETHER = ROW["barred"], ROW["together"]
+CHECKED, REPORTED_THEN, ALLOWED_THEN = (ROW[name] for name in ("checked", "reported_then", "allowed_then"))
 APPLICATION: Final = view.ROW["application"]
 
 
@@ -279,7 +290,7 @@ class Eligible:
 
     def next_date(self, pending: PendingOperations, now: float) -> float:
         """When `update` must be called, unless something happens before."""
-        lifted = min((date for date, _ in self._penalised.values()), default=math.inf)
+        lifted = min(date for date, _ in self._penalised.values()) if self._penalised else math.inf
         if not (self._timed and (pending.contended or self._unusual)):
             return lifted
         floats, _ = pending.tables
@@ -288,8 +299,9 @@ class Eligible:
 
     def update(self, pending: PendingOperations, now: float, policy: Policy) -> bool:
         """End turns and penalties that are over by now, and choose whom to show; whether turns have ended or begun anew."""
-        for client in [client for date, client in self._penalised.values() if date <= now]:
-            self.limit(pending, now, client)
+        if self._penalised:
+            for client in [client for date, client in self._penalised.values() if date <= now]:
+                self.limit(pending, now, client)
         ended = self._end_turns(pending, now) if self._timed and pending.contended else 0
         if not self._unusual:
             return False

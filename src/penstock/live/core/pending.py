@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ FLOATS: Final = (*view.FLOATS, "target", *OWN)
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
 DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD = (ROW[name] for name in OWN[:10])
-LIMIT, SHOWN, HELD = ROW["limit"], ROW["shown"], ROW["held"]
+USER, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("user", "since", "limit", "aside", "shown", "held"))
 POSTED: Final = view.ROW["posted"]
 REACH: Final = view.ROW["reach"]
 SCRATCH: Final = view.ROW["scratch"]
@@ -81,16 +82,6 @@ class Posting(NamedTuple):
     """Bytes that are moved between two chances to be paused."""
     progressed: float
     """When the operation was last known to have moved something."""
-    user: float
-    """The uid of its owner."""
-    since: float
-    """When it got its place among the others."""
-    limit: float
-    """The cap that the policy is shown."""
-    barred: float = 0.0
-    """1 if it must wait whatever the policy says, else 0."""
-    aside: float = NEVER
-    """When it comes back; it was not set aside."""
 
 
 def check_posting(columns: set[str]) -> None:
@@ -102,8 +93,9 @@ def check_posting(columns: set[str]) -> None:
 
 check_posting({name for name, column in COLUMNS.items() if column.filled == POSTING})
 _FIELD: Final = {name: field for field, name in enumerate(Posting._fields)}
-_FLOAT_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in FLOATS)
-_INTEGER_FIELDS: Final = tuple(_FIELD.get(name, -1) for name in INTEGERS)
+_floats_of: Final = itemgetter(*(_FIELD.get(name, -1) for name in FLOATS))
+_integers_of: Final = itemgetter(*(_FIELD.get(name, -1) for name in INTEGERS))
+"""Take the values of a posting in the order of the rows, and the last value for rows that it does not have."""
 
 
 def at_most_elapsed(progress: float, done: float, seconds: float) -> float:
@@ -328,11 +320,16 @@ class PendingOperations:
             self._integers = np.concatenate([self._integers, np.zeros_like(self._integers)], axis=1)
         owner.place = place
         self.owners.append(owner)
-        self._floats[:, place] = [posting[field] if field >= 0 else 0.0 for field in _FLOAT_FIELDS]
-        self._integers[:, place] = [posting[field] if field >= 0 else 0 for field in _INTEGER_FIELDS]
-        self._floats[POSTED, place] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
-        self._floats[SHOWN, place] = 1.0
-        self.set_moved(place, moved, now)
+        values = (*posting, 0)
+        row = list(_floats_of(values))
+        remaining = row[REMAINING] = max(LEAST_LEFT * posting.volume, posting.volume - moved)
+        progress = progress_during(posting.done, posting.volume - posting.base, remaining, posting.cap)
+        row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
+        row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
+        row[REPORTED], row[ALLOWED] = moved, moved - posting.base
+        row[USER], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
+        self._floats[:, place] = row
+        self._integers[:, place] = _integers_of(values)
         self.changed = True
 
     def allow(self, place: int, volume: float) -> None:
@@ -406,29 +403,16 @@ class PendingOperations:
     def set_moved(self, place: int, moved: float, now: float) -> None:
         """The client has moved so many bytes of the operation by now."""
         floats = self._floats
-        volume = floats[VOLUME, place]
+        volume, done, base, cap, posted = (float(floats[row, place]) for row in (VOLUME, DONE, BASE, CAP, POSTED))
+        remaining = max(LEAST_LEFT * volume, volume - moved)
+        progress = progress_during(done, volume - base, remaining, cap)
         floats[REPORTED, place] = moved
-        remaining = floats[REMAINING, place] = max(LEAST_LEFT * volume, volume - moved)
-        done, base, cap = (float(floats[row, place]) for row in (DONE, BASE, CAP))
-        progress = progress_during(done, float(volume) - base, float(remaining), cap)
-        floats[PROGRESS, place] = at_most_elapsed(progress, done, now - float(floats[POSTED, place]))
-
-    def overrun(self, place: int, moved: float) -> float:
-        """How many times more than its grants allowed an operation has moved; 1 if it keeps to them, with `OVERRUN`."""
-        here, allowed = max(0.0, moved - float(self._floats[BASE, place])), self.allowed(place)
-        if here <= OVERRUN * allowed + self._floats[ROUND, place]:
-            return 1.0
-        return here / max(allowed, SAME_AMOUNT * here)
+        floats[REMAINING, place] = remaining
+        floats[PROGRESS, place] = at_most_elapsed(progress, done, now - posted)
 
     def allowed(self, place: int) -> float:
         """Bytes that the grants of the operation have allowed so far."""
         return float(self._floats[ALLOWED, place])
-
-    def most_credible(self, place: int, now: float) -> float:
-        """The most that the operation can have moved here: what its grants allowed, and a round or a burst at its cap."""
-        floats = self._floats
-        burst = floats[CAP, place] * (now - floats[POSTED, place] + BURST_SECONDS)
-        return float(OVERRUN * floats[ALLOWED, place] + min(floats[ROUND, place], burst))
 
     def set_progressed(self, place: int, now: float) -> None:
         """The operation has moved something by then, or can from then on."""

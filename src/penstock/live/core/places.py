@@ -17,10 +17,10 @@ from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
 from penstock.live.core.grants import Grants, Leases
 from penstock.live.core.limits import Limits
-from penstock.live.core.pending import PendingOperations, Posting
+from penstock.live.core.pending import BURST_SECONDS, OVERRUN, PendingOperations, Posting
 from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import DENIED, INVALID, OUT_OF_ORDER, UNEXPECTED
-from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES
+from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES, SAME_AMOUNT
 
 
 def check_registration(
@@ -116,35 +116,56 @@ class Places:
         self.forgets: list[ForgetInstruction] = []
         """Whom to tell that it was sent away, since the last `expire`."""
 
-    def credit(self, now: float, client: Client, moved: float) -> float:
-        """Bytes of the client's operation that count as moved here, where it says that `moved` bytes are moved in all.
+    def credit(self, now: float, client: Client, moved: float) -> tuple[float, float]:
+        """What counts of what a client says to have moved.
 
         That is no more than its grants allowed, with a little room, and no more than its cap carries in the time in which
         the coordinator did not see it.
+
+        Args:
+            now: The date, in seconds.
+            client: The client, which has an operation.
+            moved: Bytes of the operation that it says are moved in all.
+
+        Returns:
+            Bytes that count as moved here; and how many times more than its grants allowed the client says, 1 if it keeps
+            to them or was out of sight.
         """
         operation = client.operation
         assert operation is not None
         unseen, client.unseen_since = client.unseen_since, None
-        here, room = moved - operation.base, operation.volume - operation.base
+        here, room = max(0.0, moved - operation.base), operation.volume - operation.base
         known = operation.moved - operation.base + client.cap * (max(0.0, now - unseen) if unseen is not None else 0.0)
         if client.place == NO_PLACE:
-            return max(0.0, min(here, room, known))
+            return max(0.0, min(here, room, known)), 1.0
         if unseen is not None:
             self._pending.allow(client.place, min(here, known))
-        return max(0.0, min(here, room, self._pending.most_credible(client.place, now)))
+        allowed = self._pending.allowed(client.place)
+        a_round, burst = self._round(client, operation), client.cap * (now - operation.posted + BURST_SECONDS)
+        credited = min(here, room, OVERRUN * allowed + min(a_round, burst))
+        keeps = unseen is not None or here <= OVERRUN * allowed + a_round
+        return credited, 1.0 if keeps else here / max(allowed, SAME_AMOUNT * here)
 
-    def post(self, now: float, client: Client, moved: float) -> None:
-        """Give the client's operation a place, or bring its row up to date; the client says that `moved` bytes are moved."""
+    def _round(self, client: Client, operation: PendingOperation) -> float:
+        """Bytes of a round, at most what the client's cap carries in the longest one."""
+        return min(operation.round_bytes, client.usable * self._eligible.limits.longest_round)
+
+    def post(self, now: float, client: Client, moved: float) -> float:
+        """Give the client's operation a place, or bring its row up to date; the client says that `moved` bytes are moved.
+
+        Returns:
+            How many times more than its grants allowed that is, as `credit` does.
+        """
         operation = client.operation
         assert operation is not None
-        here = self.credit(now, client, moved)
+        here, factor = self.credit(now, client, moved)
         operation.moved = operation.base + here
         if client.place != NO_PLACE:
             self._pending.post_again(client.place, operation.moved, now)
-            return
-        self._pending.post(client, operation.moved, self.posting(now, client, operation), now)
-        self._pending.allow(client.place, here)
-        self._eligible.limit_new(self._pending, now, client)
+        else:
+            self._pending.post(client, operation.moved, self.posting(now, client, operation), now)
+            self._eligible.limit_new(self._pending, now, client)
+        return factor
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
@@ -161,34 +182,29 @@ class Places:
             nodes=client.nodes,
             done=client.done,
             base=operation.base,
-            round=min(operation.round_bytes, client.usable * self._eligible.limits.longest_round),
+            round=self._round(client, operation),
             progressed=now,
             mean_iteration=mean_iteration(client),
             whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
             rank=order.rank(name),
             rounds=operation.rounds,
             transferring=client.transfer_seconds,
-            user=client.uid,
-            since=now,
-            limit=client.usable,
         )
 
-    def end_operation(self, now: float, client: Client, moved: float | None) -> None:
+    def end_operation(self, now: float, client: Client, here: float | None = None) -> None:
         """End the client's operation.
 
         Args:
             now: The date, in seconds.
             client: The client.
-            moved: Bytes that it says to have moved; None if it does not say, then what its grants allowed counts.
+            here: Bytes that count as moved here, by `credit`; None if the client does not say, then what its grants allowed
+                counts.
         """
         operation = client.operation
         assert operation is not None
-        if moved is not None:
-            here = self.credit(now, client, moved)
-            self._withdraw(client)
-        else:
-            allowed = self._pending.allowed(client.place) if client.place != NO_PLACE else math.inf
-            self._withdraw(client)
+        allowed = self._pending.allowed(client.place) if client.place != NO_PLACE else math.inf
+        self._withdraw(client)
+        if here is None:
             here = min(max(0.0, operation.moved - operation.base), allowed)
         client.unseen_since = None
         self._registry.end_operation(now, client, here)
