@@ -312,8 +312,9 @@ class PendingOperations:
         """The rows of numbers and those of integers; only the first `size` entries of each row count."""
         return self._floats, self._integers
 
-    def post(self, owner: Client, moved: float, posting: Posting, now: float) -> None:
-        """Enter the owner's operation, of which `moved` bytes are moved already."""
+    def post(self, owner: Client, here: float, posting: Posting, now: float) -> None:
+        """Enter the owner's operation, of which `here` bytes beyond its base are moved already."""
+        moved = posting.base + here
         place = self.size
         if place == self._floats.shape[1]:
             self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
@@ -326,7 +327,7 @@ class PendingOperations:
         progress = progress_during(posting.done, posting.volume - posting.base, remaining, posting.cap)
         row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
         row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
-        row[REPORTED], row[ALLOWED] = moved, moved - posting.base
+        row[REPORTED], row[ALLOWED] = moved, here
         row[USER], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
         self._floats[:, place] = row
         self._integers[:, place] = _integers_of(values)
@@ -345,7 +346,9 @@ class PendingOperations:
         """Take the owner's operation out and write what is known of it to the owner's books."""
         assert owner.operation is not None
         place = owner.place
-        owner.operation.moved = float(self._floats[VOLUME, place] - self._floats[REMAINING, place])
+        most = max(float(self._floats[REPORTED, place]), owner.operation.base + self.allowed(place))
+        # Of a volume of 1e21 bytes what is moved is known to 131,072 only.
+        owner.operation.moved = min(float(self._floats[VOLUME, place] - self._floats[REMAINING, place]), most)
         owner.transfer_seconds = float(self._floats[TRANSFERRING, place])
         self.take_out(place)
         if place < self.size:

@@ -163,7 +163,7 @@ class Places:
         if client.place != NO_PLACE:
             self._pending.post_again(client.place, operation.moved, now)
         else:
-            self._pending.post(client, operation.moved, self.posting(now, client, operation), now)
+            self._pending.post(client, here, self.posting(now, client, operation), now)
             self._eligible.limit_new(self._pending, now, client)
         return factor
 
