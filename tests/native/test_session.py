@@ -133,11 +133,16 @@ class InC:
         return said, told
 
 
+def _members(message: Any) -> dict[str, Any]:
+    """All members of a message, also those that are left out because they have their default."""
+    return {"type": message.__struct_config__.tag, **msgspec.structs.asdict(message)}
+
+
 def acknowledged_once(messages: list[Any]) -> list[Any]:
     """The messages without their numbers, and with the last only of several acknowledgements in a row."""
     kept: list[dict[str, Any]] = []
     for message in messages:
-        said = {"said": message} if isinstance(message, bool) else msgspec.to_builtins(message)
+        said = {"said": message} if isinstance(message, bool) else _members(message)
         said.pop("seq", None)
         for name in ("elapsed", "lead"):
             if name in said:
