@@ -2,10 +2,7 @@
 
 #include <math.h>
 
-#define LONGEST_WAIT 1.0   /* seconds after which a waiting thread looks again, whatever it was told */
-#define SHORTEST_CALL 1e-6 /* seconds; no call is taken to be faster */
-#define FIRST_CALL ((uint64_t)16 << 20) /* bytes of the first call where rounds have a longest time */
-#define CALLS_A_ROUND 4.0  /* calls into which the longest round is cut, at the speed of the last one */
+#define LONGEST_WAIT 1.0 /* seconds after which a waiting thread looks again, whatever it was told */
 
 static double sooner(double a, double b) { return a < b ? a : b; }
 
@@ -40,6 +37,8 @@ bool ps_gate_turn(struct ps_gate *gate, double now) {
     }
     ps_pacer_set(&gate->pacer, rate, now);
     gate->slice = ps_slice_bytes(rate);
+    if (session->operating && !session->operation.stepping) /* cut rounds that would take too long at this rate */
+        ps_operation_limit(&session->operation, ps_longest_bytes(rate, session->longest_round));
     ps_gate_stop_waiting(gate, now);
     return true;
 }
@@ -53,17 +52,6 @@ double ps_gate_delay(struct ps_gate *gate, double now) {
     return sooner(LONGEST_WAIT, left > 0.001 ? left : 0.001);
 }
 
-/* Bytes of one call, so that a pause need not wait for it beyond the longest round. */
-static uint64_t longest_call(const struct ps_gate *gate) {
-    double seconds = gate->session->longest_round / CALLS_A_ROUND;
-    if (isinf(seconds) || gate->session->disabled)
-        return UINT64_MAX;
-    if (gate->speed <= 0.0)
-        return FIRST_CALL;
-    double bytes = gate->speed * seconds;
-    return bytes < 4096.0 ? 4096 : bytes < 1e18 ? (uint64_t)bytes : UINT64_MAX;
-}
-
 uint64_t ps_gate_open(struct ps_gate *gate, uint64_t left, bool whole_rounds) {
     struct ps_operation *operation = &gate->session->operation;
     if (!gate->session->operating)
@@ -71,15 +59,12 @@ uint64_t ps_gate_open(struct ps_gate *gate, uint64_t left, bool whole_rounds) {
     operation->in_round = true;
     if (operation->boundary != PS_NO_BOUNDARY)
         left = fewer(left, operation->boundary - operation->moved);
-    return whole_rounds ? left : fewer(left, fewer(gate->slice, longest_call(gate)));
+    return whole_rounds ? left : fewer(left, gate->slice);
 }
 
-void ps_gate_moved(struct ps_gate *gate, uint64_t count, double begun, double now) {
-    double seconds = now - begun;
+void ps_gate_moved(struct ps_gate *gate, uint64_t count, double begun) {
     gate->moved += count;
     ps_pacer_moved(&gate->pacer, count, begun);
-    if (count > 0)
-        gate->speed = (double)count / (seconds > SHORTEST_CALL ? seconds : SHORTEST_CALL);
     if (gate->session->operating)
         ps_operation_advance(&gate->session->operation, count);
 }
@@ -88,6 +73,6 @@ bool ps_gate_settle(struct ps_gate *gate, double now) {
     struct ps_operation *operation = &gate->session->operation;
     if (!gate->session->operating)
         return false;
-    operation->in_round = !operation->between_rounds && !(operation->pausing && now >= operation->pause_by);
+    operation->in_round = !operation->between_rounds;
     return operation->pausing && !operation->in_round && ps_session_round_ended(gate->session, now);
 }

@@ -15,7 +15,6 @@ struct ps_gate {
     uint64_t slice;     /* bytes to move at once; 0: wait */
     uint64_t seen;      /* the session's `changes` at the last look */
     double until;       /* the date at which to look again */
-    double speed;       /* bytes/s of the last call; 0: none was made */
     double waited;      /* seconds */
     double waits_since; /* infinite: it does not wait */
 };
@@ -32,9 +31,8 @@ double ps_gate_delay(struct ps_gate *gate, double now);
 /* How many of the bytes left to move in one go, once the delay is over: a slice, or a round if whole_rounds. */
 uint64_t ps_gate_open(struct ps_gate *gate, uint64_t left, bool whole_rounds);
 /* Count bytes that were moved since `begun`. */
-void ps_gate_moved(struct ps_gate *gate, uint64_t count, double begun, double now);
-/* While no data move: start a pause that waited for the end of the round, or for the longest round. Whether there is
- * now a message to send. */
+void ps_gate_moved(struct ps_gate *gate, uint64_t count, double begun);
+/* While no data move: start a pause that waited for the end of the round. Whether there is now a message to send. */
 bool ps_gate_settle(struct ps_gate *gate, double now);
 
 #endif

@@ -137,6 +137,8 @@ static const char *reason(int error) {
     switch (error) {
     case ENOENT:
         return "no such file or directory";
+    case ENOTDIR:
+        return "not a directory";
     case ECONNREFUSED:
         return "connection refused";
     case EACCES:
@@ -153,6 +155,11 @@ static const char *reason(int error) {
     default:
         return "connection closed";
     }
+}
+
+/* Whether it says at once that there is nothing to connect to, or nothing that this user may connect to. */
+static bool is_absent(int error) {
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == ECONNREFUSED;
 }
 
 /* NULL, or why the connection has ended. */
@@ -184,7 +191,8 @@ static const char *converse(struct ps_link *link) {
     const char *why = NULL;
     while (why == NULL) {
         double now = ps_clock();
-        ps_session_check_patience(&link->session, now);
+        if (ps_session_check_patience(&link->session, now))
+            tell(link);
         flush(link);
         bool unsent = link->out_from < link->out_end;
         link->sleeps_until = later(due(link), now + (unsent ? 0.1 : 0.001));
@@ -219,7 +227,7 @@ static double converse_once(struct ps_link *link) {
         ps_descriptor_close(&link->connection);
         link->out_from = link->out_end = 0;
     }
-    if (error == ENOENT)
+    if (is_absent(error))
         ps_session_absent(&link->session, why, ps_clock());
     else
         ps_session_lost(&link->session, why, ps_clock());

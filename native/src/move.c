@@ -1,6 +1,5 @@
 /* The calls that move data: slice by slice, when there is a turn and at the rate that is granted. */
 #include <errno.h>
-#include <math.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -37,11 +36,9 @@ static void count(penstock_job *job, uint64_t number, uint64_t bytes, uint64_t l
         gate->moved += bytes;
         return;
     }
-    /* The end matters only where a pause waits for it or a round has a longest time; a clock costs 30 ns. */
-    bool timed = operation->pausing || !isinf(gate->session->longest_round);
-    double now = timed ? ps_clock() : job->begun;
-    ps_gate_moved(gate, bytes, job->begun, now);
-    if (left == 0 && ps_gate_settle(gate, now))
+    ps_gate_moved(gate, bytes, job->begun);
+    /* The date matters only where a pause waits; a clock costs 30 ns. */
+    if (left == 0 && ps_gate_settle(gate, operation->pausing ? ps_clock() : job->begun))
         ps_link_send(job->link);
 }
 

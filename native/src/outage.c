@@ -7,6 +7,7 @@
 #include "text.h"
 
 #define SHORTEST_OUTAGE 0.5 /* seconds of silence on an open connection that are no outage yet, whatever the patience */
+#define ASKS 3.0            /* times in its patience that a client with an operation asks for a sign of life */
 #define DEAD_SECONDS 5.0    /* seconds of silence, at least, after which a connection is closed */
 
 static double larger(double a, double b) { return a > b ? a : b; }
@@ -44,10 +45,16 @@ void ps_outage_init(struct ps_outage *outage, struct ps_notices *notices, double
     ps_put(&text, where);
 }
 
-void ps_outage_start(struct ps_outage *outage, double now) {
-    if (isinf(outage->since))
-        outage->since = now;
+double ps_outage_ask_after(const struct ps_outage *outage) {
+    return larger(outage->patience, SHORTEST_OUTAGE) / ASKS;
 }
+
+void ps_outage_start_silent(struct ps_outage *outage, double now, double last_heard) {
+    if (isinf(outage->since))
+        outage->since = larger(last_heard < now ? last_heard : now, now - ps_outage_ask_after(outage));
+}
+
+void ps_outage_start(struct ps_outage *outage, double now) { ps_outage_start_silent(outage, now, now); }
 
 void ps_outage_failed(struct ps_outage *outage, const char *why, double now) {
     ps_outage_start(outage, now);
@@ -59,7 +66,7 @@ void ps_outage_connected(struct ps_outage *outage) { outage->why[0] = '\0'; }
 void ps_outage_in_step(struct ps_outage *outage) {
     if (outage->announced)
         say(outage, PENSTOCK_INFO, "penstock: coordinated by ", " again", "", "");
-    outage->announced = outage->refused = false;
+    outage->announced = outage->gave_up = false;
     outage->since = INFINITY;
 }
 
@@ -77,7 +84,7 @@ void ps_outage_warned(struct ps_outage *outage, const char *text) {
 }
 
 double ps_outage_from(const struct ps_outage *outage, bool in_step) {
-    if (outage->refused)
+    if (outage->gave_up)
         return -INFINITY;
     return outage->since + (in_step ? larger(outage->patience, SHORTEST_OUTAGE) : outage->patience);
 }

@@ -2,7 +2,11 @@
  *
  * It waits from the moment the coordinator owes it a reply or the connection is lost, until both are in step again: it
  * is registered and, if it has an operation, has a grant for it. Waiting for `patience` seconds is an outage, which
- * is said once. A client that is refused, or that finds no coordinator at its start, does not wait.
+ * is said once. A client that is refused, or that finds nothing to connect to when it starts, does not wait.
+ *
+ * While it has an operation, it asks for a sign of life `ps_outage_ask_after` seconds after the last message. The
+ * silence counts from that message on, so a coordinator that dies at any moment holds an application for at most its
+ * patience, whatever the lease.
  */
 #ifndef PS_OUTAGE_H
 #define PS_OUTAGE_H
@@ -31,7 +35,7 @@ void ps_notify(struct ps_notices *notices, int level, const char *text);
 struct ps_outage {
     double patience;
     double since; /* infinite while it does not wait */
-    bool refused; /* do not wait: there is no coordinator, or it does not accept this client */
+    bool gave_up; /* nobody to wait for: the coordinator refuses this client, or there was none when it started */
     bool announced;
     bool complained;
     char where[PS_WHERE_BYTES];
@@ -43,6 +47,11 @@ void ps_outage_init(struct ps_outage *outage, struct ps_notices *notices, double
                     double now);
 /* Start waiting, unless it waits already: the coordinator owes a reply. */
 void ps_outage_start(struct ps_outage *outage, double now);
+/* The same, but the silence counts from `last_heard` on. No more than `ps_outage_ask_after` seconds count: the rest is
+ * the client's own delay. */
+void ps_outage_start_silent(struct ps_outage *outage, double now, double last_heard);
+/* Seconds without a message after which a client with an operation asks for a sign of life. */
+double ps_outage_ask_after(const struct ps_outage *outage);
 /* The connection is lost, or could not be made. */
 void ps_outage_failed(struct ps_outage *outage, const char *why, double now);
 /* There is a connection; whether anybody answers on it is not known yet. */

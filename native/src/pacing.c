@@ -6,6 +6,7 @@
 #define SLICE 0.01  /* seconds of data that are moved at once */
 #define SLACK 0.02  /* seconds that a late transfer may catch up on */
 #define LONGEST 1e9 /* seconds; a rate near 0 puts the date no farther off, so that it stays finite */
+#define MOST_BYTES 1e18 /* more are as good as no limit */
 #define PAGE ((uint64_t)4096)
 #define ROUND_BYTES ((uint64_t)16 << 20)
 
@@ -33,7 +34,14 @@ uint64_t ps_slice_bytes(double rate) {
     double bytes = rate * SLICE;
     if (bytes < (double)PAGE)
         return PAGE;
-    return bytes > 1e18 ? (uint64_t)1e18 : (uint64_t)bytes / PAGE * PAGE;
+    return bytes > MOST_BYTES ? (uint64_t)MOST_BYTES : (uint64_t)bytes / PAGE * PAGE;
+}
+
+uint64_t ps_longest_bytes(double rate, double seconds) {
+    if (isinf(rate) || isinf(seconds) || rate * seconds > MOST_BYTES)
+        return PS_NO_LIMIT;
+    uint64_t bytes = (uint64_t)(rate * seconds);
+    return bytes > PAGE ? bytes : PAGE;
 }
 
 uint64_t ps_default_rounds(uint64_t volume) {
@@ -57,15 +65,26 @@ static uint64_t next_round(const struct ps_operation *operation) {
     return k;
 }
 
-static void place(struct ps_operation *operation) {
-    operation->boundary = PS_NO_BOUNDARY;
-    operation->between_rounds = operation->moved == operation->volume || operation->moved == 0;
-    if (operation->moved >= operation->volume)
-        return;
-    uint64_t k = next_round(operation);
-    if (k < operation->rounds)
-        operation->boundary = end_of_round(operation, k);
-    operation->between_rounds |= end_of_round(operation, k - 1) == operation->moved;
+static uint64_t next_boundary(const struct ps_operation *operation) {
+    uint64_t end = PS_NO_BOUNDARY;
+    if (operation->volume == 0)
+        return PS_NO_BOUNDARY;
+    if (operation->moved < operation->volume) {
+        uint64_t k = next_round(operation);
+        if (k < operation->rounds)
+            end = end_of_round(operation, k);
+    }
+    if (operation->longest == PS_NO_LIMIT)
+        return end;
+    uint64_t limit = operation->began + operation->longest, page = operation->moved + PAGE;
+    limit = limit > page ? limit : page;
+    return end < limit ? end : limit;
+}
+
+static void cut(struct ps_operation *operation) {
+    uint64_t step = operation->volume % operation->rounds == 0 ? operation->volume / operation->rounds : 0;
+    operation->step = step <= operation->longest ? step : 0;
+    operation->boundary = next_boundary(operation);
 }
 
 void ps_operation_begin(struct ps_operation *operation, uint64_t number, uint64_t volume, uint64_t rounds) {
@@ -75,19 +94,26 @@ void ps_operation_begin(struct ps_operation *operation, uint64_t number, uint64_
     operation->rounds = rounds;
     operation->refused = volume == 0;
     operation->reports_from = -INFINITY;
-    operation->pause_by = INFINITY;
-    place(operation);
+    operation->between_rounds = true;
+    operation->longest = PS_NO_LIMIT;
+    cut(operation);
 }
 
-uint64_t ps_operation_grant(struct ps_operation *operation, uint64_t number, double rate, double used,
-                            double pause_by) {
+void ps_operation_limit(struct ps_operation *operation, uint64_t longest) {
+    if (longest == operation->longest)
+        return;
+    operation->longest = longest;
+    cut(operation);
+}
+
+uint64_t ps_operation_grant(struct ps_operation *operation, uint64_t number, double rate, double used) {
     if (rate < used || (operation->granted && rate < operation->latest) || operation->must_acknowledge)
         operation->unacknowledged = number;
     operation->must_acknowledge = false;
     operation->latest = rate;
     operation->granted = true;
     if (rate <= 0.0 && operation->in_round) {
-        ps_operation_pause(operation, used, pause_by);
+        ps_operation_pause(operation, used);
         return 0;
     }
     operation->rate = rate;
@@ -95,15 +121,14 @@ uint64_t ps_operation_grant(struct ps_operation *operation, uint64_t number, dou
     return ps_operation_take_acknowledgement(operation);
 }
 
-void ps_operation_pause(struct ps_operation *operation, double used, double pause_by) {
+void ps_operation_pause(struct ps_operation *operation, double used) {
     operation->rate = used;
-    if (!operation->pausing || pause_by < operation->pause_by)
-        operation->pause_by = pause_by;
     operation->pausing = true;
 }
 
 bool ps_operation_round_ended(struct ps_operation *operation) {
     operation->in_round = false;
+    operation->between_rounds = true;
     if (!operation->pausing)
         return false;
     operation->rate = operation->latest;
@@ -124,10 +149,27 @@ void ps_operation_cut_off(struct ps_operation *operation) {
     operation->unacknowledged = 0;
 }
 
+void ps_operation_begin_step(struct ps_operation *operation) {
+    ps_operation_limit(operation, PS_NO_LIMIT);
+    operation->stepping = true;
+    operation->between_rounds = false;
+}
+
+void ps_operation_end_step(struct ps_operation *operation) {
+    operation->stepping = false;
+    operation->between_rounds = true;
+}
+
 void ps_operation_advance(struct ps_operation *operation, uint64_t count) {
+    bool ends = false;
+    if (count == 0)
+        return;
     operation->moved += count;
-    if (operation->moved >= operation->boundary || operation->boundary == PS_NO_BOUNDARY)
-        place(operation);
-    else if (count > 0)
-        operation->between_rounds = false;
+    if (operation->moved >= operation->boundary) {
+        ends = operation->moved == operation->boundary ||
+               (operation->step > 0 && operation->moved % operation->step == 0);
+        operation->began = operation->moved;
+        operation->boundary = next_boundary(operation);
+    }
+    operation->between_rounds = (ends || operation->moved == operation->volume) && !operation->stepping;
 }

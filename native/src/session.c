@@ -9,7 +9,6 @@
 #define REPORT_SECONDS 0.1  /* seconds between two reports, at least */
 #define RETRY_REFUSED 5.0   /* seconds after which a client that was refused tries again */
 #define WARNING_SECONDS 60. /* seconds between two warnings of the coordinator that are passed on, at least */
-#define CUT 0.8             /* part of the longest round after which one is cut, to be in time with what is under way */
 
 /* ---- The outbox ---- */
 
@@ -71,7 +70,7 @@ void ps_session_init(struct ps_session *session, const struct ps_identity *ident
     session->identity = *identity;
     session->born = session->last_heard = now;
     session->last_warned = -INFINITY;
-    session->beats = session->next_beat = session->longest_round = INFINITY;
+    session->beats = session->last_beat = session->longest_round = INFINITY;
     ps_outage_init(&session->outage, &session->notices, patience, where, now);
 }
 
@@ -109,7 +108,7 @@ static void inform(struct ps_session *session, double now) {
     ps_outage_start(&session->outage, now);
     if (!session->registered)
         return;
-    operation->informed = true;
+    operation->informed = operation->known = true;
     operation->reported = operation->moved;
     struct ps_request request = about(session, PS_INFORM);
     request.volume = operation->volume;
@@ -161,8 +160,13 @@ void ps_session_end(struct ps_session *session) {
         return;
     session->operating = false;
     acknowledge(session, ps_operation_take_acknowledgement(&session->operation));
-    if (session->operation.informed)
-        post(session, about(session, PS_RELEASE));
+    struct ps_request release = about(session, PS_RELEASE);
+    if (session->operation.informed) {
+        post(session, release);
+    } else if (session->operation.known && session->operation.number == session->joined_with) {
+        session->must_release = true;
+        session->release = release;
+    }
 }
 
 void ps_session_leave(struct ps_session *session) {
@@ -180,10 +184,10 @@ void ps_session_disable(struct ps_session *session, double now) {
 /* ---- The connection's side ---- */
 
 void ps_session_connect(struct ps_session *session, double now) {
-    session->connected = true;
-    session->hang_up = false;
+    session->connected = session->ever_connected = true;
+    session->hang_up = session->must_release = false;
     session->last_heard = now;
-    session->grant = 0;
+    session->grant = session->joined_with = 0;
     ps_outage_connected(&session->outage);
     clear(&session->outbox);
     struct ps_request request = {.kind = PS_REGISTER, .identity = &session->identity, .key = session->key};
@@ -191,7 +195,7 @@ void ps_session_connect(struct ps_session *session, double now) {
     if (session->known) {
         request.kind = PS_JOIN;
         request.application = session->application;
-        request.operation = session->operating ? session->operation.number : 0;
+        request.operation = session->joined_with = session->operating ? session->operation.number : 0;
     }
     post(session, request);
 }
@@ -201,7 +205,7 @@ void ps_session_lost(struct ps_session *session, const char *why, double now) {
         ps_outage_failed(&session->outage, why, now);
     session->connected = session->registered = session->hang_up = false;
     session->changes++;
-    session->next_beat = INFINITY;
+    session->last_beat = INFINITY;
     clear(&session->outbox);
     if (session->operating)
         ps_operation_cut_off(&session->operation);
@@ -210,18 +214,32 @@ void ps_session_lost(struct ps_session *session, const char *why, double now) {
 }
 
 void ps_session_absent(struct ps_session *session, const char *why, double now) {
-    if (!session->known)
-        session->outage.refused = true;
+    if (!session->ever_connected)
+        session->outage.gave_up = true;
     ps_session_lost(session, why, now);
+}
+
+static double sooner(double a, double b) { return a < b ? a : b; }
+
+static double later(double a, double b) { return a > b ? a : b; }
+
+/* When the next sign of life is due: sooner while an operation depends on a live coordinator. */
+static double next_beat(const struct ps_session *session) {
+    double beats = session->last_beat + session->beats;
+    if (!session->operating || !session->operation.granted)
+        return beats;
+    double last = later(session->last_beat, session->last_heard);
+    return sooner(beats, last + later(SHORTEST_BEAT, ps_outage_ask_after(&session->outage)));
 }
 
 bool ps_session_next(struct ps_session *session, double now, struct ps_request *request) {
     struct ps_request beat = {.kind = PS_BEAT};
     if (session->operating && session->operation.informed && now >= session->operation.reports_from)
         report(session, now);
-    if (now >= session->next_beat) {
+    if (now >= next_beat(session)) {
+        ps_outage_start_silent(&session->outage, now, session->last_heard);
         post(session, beat);
-        session->next_beat = now + session->beats;
+        session->last_beat = now;
     }
     if (!take(&session->outbox, request))
         return false;
@@ -232,27 +250,25 @@ bool ps_session_next(struct ps_session *session, double now, struct ps_request *
     return true;
 }
 
-static double sooner(double a, double b) { return a < b ? a : b; }
-
 double ps_session_due(const struct ps_session *session, double now) {
     const struct ps_operation *operation = &session->operation;
-    double date = sooner(session->next_beat, ps_outage_announce_from(&session->outage, in_step(session)));
+    double date = sooner(next_beat(session), ps_outage_announce_from(&session->outage, in_step(session)));
     if (session->connected)
         date = sooner(date, ps_outage_close_from(&session->outage, session->last_heard));
-    if (session->operating && operation->informed && ps_session_rate(session, now) > 0.0) {
-        double next = now + REPORT_SECONDS;
-        date = sooner(date, operation->reports_from > next ? operation->reports_from : next);
-    }
+    if (session->operating && operation->informed && ps_session_rate(session, now) > 0.0)
+        date = sooner(date, later(operation->reports_from, now + REPORT_SECONDS));
     return date;
 }
 
-void ps_session_check_patience(struct ps_session *session, double now) {
+bool ps_session_check_patience(struct ps_session *session, double now) {
     if (session->disabled)
-        return;
-    if (now >= ps_outage_announce_from(&session->outage, in_step(session)))
+        return false;
+    bool begins = now >= ps_outage_announce_from(&session->outage, in_step(session));
+    if (begins)
         ps_outage_announce(&session->outage);
     if (session->connected && now >= ps_outage_close_from(&session->outage, session->last_heard))
         hang_up(session, 0.0);
+    return begins;
 }
 
 /* ---- Messages of the coordinator ---- */
@@ -263,15 +279,18 @@ static void registered(struct ps_session *session, const struct ps_reply *reply,
     memcpy(session->key, reply->key, sizeof session->key);
     memcpy(session->policy, reply->policy, sizeof session->policy);
     session->beats = reply->lease / 3.0 > SHORTEST_BEAT ? reply->lease / 3.0 : SHORTEST_BEAT;
-    session->next_beat = now + session->beats;
+    session->last_beat = now;
     session->longest_round = isnan(reply->longest_round) ? INFINITY : reply->longest_round;
+    if (session->must_release)
+        post(session, session->release);
+    session->must_release = false;
     if (session->leaving)
         post_leave(session);
     else if (session->operating)
         inform(session, now);
 }
 
-static void granted(struct ps_session *session, const struct ps_reply *reply, double used, double now) {
+static void granted(struct ps_session *session, const struct ps_reply *reply, double used) {
     struct ps_operation *operation = &session->operation;
     if (!session->operating || reply->operation != operation->number || reply->number <= session->grant)
         return;
@@ -280,8 +299,7 @@ static void granted(struct ps_session *session, const struct ps_reply *reply, do
     ps_outage_operation_granted(&session->outage);
     operation->refused = false;
     double rate = reply->rate > 0.0 ? reply->rate : 0.0;
-    acknowledge(session,
-                ps_operation_grant(operation, reply->number, rate, used, now + CUT * session->longest_round));
+    acknowledge(session, ps_operation_grant(operation, reply->number, rate, used));
 }
 
 static void register_anew(struct ps_session *session, const char *why, double now) {
@@ -297,7 +315,7 @@ static void refused_at_the_door(struct ps_session *session, const struct ps_repl
     if (reply->code == PS_CODE_OTHER || reply->code == PS_CODE_UNKNOWN)
         return; /* trying again may help */
     hang_up(session, RETRY_REFUSED);
-    session->outage.refused = true;
+    session->outage.gave_up = true;
     ps_session_check_patience(session, now);
 }
 
@@ -330,7 +348,7 @@ static void apply(struct ps_session *session, const struct ps_reply *reply, doub
         registered(session, reply, now);
         break;
     case PS_GRANT:
-        granted(session, reply, used, now);
+        granted(session, reply, used);
         break;
     case PS_ERROR:
         failed(session, reply, now);
@@ -362,6 +380,5 @@ void ps_session_receive(struct ps_session *session, const struct ps_reply *reply
         return;
     ps_outage_in_step(&session->outage);
     if (session->operating && operation->in_round && ps_session_rate(session, now) <= 0.0 && used > 0.0)
-        /* it went on without the coordinator and may end its round */
-        ps_operation_pause(operation, used, now + CUT * session->longest_round);
+        ps_operation_pause(operation, used); /* it went on without the coordinator and may end its round */
 }

@@ -2,9 +2,9 @@
  *
  * A session has no socket, no clock and no thread, and allocates nothing: its holder tells it what happened and when
  * (seconds, never going back) and asks it what to send. A grant above 0 takes effect at once. A pause takes effect
- * between two rounds, or at the coordinator's longest round: until then the round goes on at the rate it had. A lower
- * grant is acknowledged once, when it has taken effect. When the coordinator is lost, the client keeps its rate until
- * its patience ends (outage.h). A pause from a live coordinator has no limit.
+ * between two rounds: the current round goes on at the rate it had. A lower grant is acknowledged once, when it has
+ * taken effect. When the coordinator is lost, the client keeps its rate until its patience ends (outage.h). A pause
+ * from a live coordinator has no limit.
  */
 #ifndef PS_SESSION_H
 #define PS_SESSION_H
@@ -36,6 +36,7 @@ struct ps_session {
     struct ps_identity identity;
     bool disabled;
     bool connected;
+    bool ever_connected;
     bool registered;
     bool leaving;
     bool left;
@@ -54,10 +55,13 @@ struct ps_session {
     double born;
     double last_heard;
     double last_warned;
-    double beats;
-    double next_beat;
-    double longest_round; /* seconds; infinite: no limit */
+    double beats; /* seconds between two signs of life without an operation */
+    double last_beat;
+    double longest_round; /* seconds that a round may take at the granted rate; infinite: no limit */
     uint64_t operations;
+    uint64_t joined_with; /* the operation that the last join told of */
+    bool must_release;    /* that operation has ended before the answer to the join: `release` follows it */
+    struct ps_request release;
     uint64_t grant;
 };
 
@@ -76,7 +80,7 @@ double ps_session_outage_from(const struct ps_session *session);
 
 /* Start an operation; there must be none. The coordinator is told as soon as there is one, except about 0 bytes. */
 void ps_session_begin(struct ps_session *session, uint64_t volume, uint64_t rounds, double now);
-/* The round has ended, or is cut; whether a pause was waiting for that, which then is acknowledged. */
+/* The round has ended; whether a pause was waiting for that, which then is acknowledged. */
 bool ps_session_round_ended(struct ps_session *session, double now);
 /* End the operation, complete or not. */
 void ps_session_end(struct ps_session *session);
@@ -91,7 +95,7 @@ void ps_session_disable(struct ps_session *session, double now);
 void ps_session_connect(struct ps_session *session, double now);
 /* The connection is lost, or could not be made. */
 void ps_session_lost(struct ps_session *session, const char *why, double now);
-/* There is no coordinator. A client that was not registered before goes on at once. */
+/* There is nothing at the address to connect to. A client that was never connected goes on at once. */
 void ps_session_absent(struct ps_session *session, const char *why, double now);
 /* The next request to send now, with its number; false if there is none. Its pointers are valid until the next call. */
 bool ps_session_next(struct ps_session *session, double now, struct ps_request *request);
@@ -99,7 +103,7 @@ bool ps_session_next(struct ps_session *session, double now, struct ps_request *
 void ps_session_receive(struct ps_session *session, const struct ps_reply *reply, double now);
 /* The date at which `ps_session_next` or `ps_session_check_patience` has something to do, if nothing happens before. */
 double ps_session_due(const struct ps_session *session, double now);
-/* Note an outage that begins, and have a dead connection closed. */
-void ps_session_check_patience(struct ps_session *session, double now);
+/* Note an outage that begins, and have a dead connection closed; whether an outage begins. */
+bool ps_session_check_patience(struct ps_session *session, double now);
 
 #endif

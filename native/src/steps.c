@@ -50,8 +50,10 @@ int penstock_inform(penstock_job *job, const penstock_info *info) {
     int code = job->stepping ? PENSTOCK_E_STEP : 0;
     if (code == 0 && job->announced < 0)
         code = announce(job, info);
-    if (code == 0)
+    if (code == 0) {
         job->stepping = true;
+        ps_operation_begin_step(&job->link->session.operation);
+    }
     ps_job_unlock(job);
     return code;
 }
@@ -114,6 +116,7 @@ static void end_step(penstock_job *job, uint64_t moved) {
     struct ps_link *link = job->link;
     double now = ps_clock();
     ps_gate_stop_waiting(&link->gate, now);
+    ps_operation_end_step(&link->session.operation);
     ps_operation_advance(&link->session.operation, moved);
     link->gate.moved += moved;
     ps_session_round_ended(&link->session, now);

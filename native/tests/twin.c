@@ -55,7 +55,7 @@ static void slice(double now, unsigned long long left, double seconds) {
         return;
     }
     uint64_t size = ps_gate_open(&gate, left, false);
-    ps_gate_moved(&gate, size, now, now + seconds);
+    ps_gate_moved(&gate, size, now);
     printf("slice %llu\n", (unsigned long long)size);
     ps_gate_settle(&gate, now + seconds);
 }
@@ -84,6 +84,10 @@ static void apply(const char *event, double now, const char *rest) {
         ps_operation_advance(&session.operation, first);
     else if (strcmp(event, "round_ended") == 0)
         printf("paused %d\n", ps_session_round_ended(&session, now));
+    else if (strcmp(event, "step") == 0)
+        ps_operation_begin_step(&session.operation);
+    else if (strcmp(event, "stepped") == 0)
+        ps_operation_end_step(&session.operation);
     else if (strcmp(event, "slice") == 0)
         slice(now, first, strtod(strchr(rest, ' '), NULL));
     else if (strcmp(event, "patience") == 0)

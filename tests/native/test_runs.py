@@ -156,6 +156,16 @@ def test_none_there(start: Start, folder: Path) -> None:
     assert (folder / "file").read_bytes() == expected(MB)
 
 
+def test_a_socket_that_nobody_listens_on_is_not_waited_for(start: Start, folder: Path) -> None:
+    place = folder / "socket"
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(place))
+    program = opened(start(), "alone", patience=3600.0)
+    assert program.call("write", MB) == MB
+    assert program.call("close") == 0
+    assert program.errors() == f"penstock: no coordinator at {place} (connection refused); going on uncoordinated\n"
+
+
 @pytest.mark.parametrize("runtime", [True, False])
 def test_where_it_looks_by_default(start: Start, folder: Path, runtime: bool) -> None:
     if Path("/run/penstock/penstock.sock").exists() or Path(f"/tmp/penstock-{os.getuid()}").exists():
@@ -255,6 +265,25 @@ def test_a_coordinator_that_is_stopped_is_waited_for_as_long_as_patience(serve: 
     assert program.call("close") == 0
     place = folder / "socket"
     assert program.errors() == f"penstock: no coordinator at {place} (no answer for 0.5 s); going on uncoordinated\n"
+
+
+def test_a_coordinator_that_stops_during_a_pause_holds_nobody_beyond_patience(
+    serve: Serve, start: Start, folder: Path
+) -> None:
+    coordinator = serve()  # its lease is an hour: the client asks for signs of life by its patience
+    holder, program = opened(start("a"), "holder"), opened(start("b"), "held", patience=0.5)
+    assert holder.call("begin", MB, 1) == 0
+    until(lambda: states(coordinator).get("holder") == "transferring")
+    assert program.call("begin", MB, 1) == 0
+    program.begin("write", MB)
+    until(lambda: states(coordinator).get("held") == "waiting")
+    os.kill(coordinator.process.pid, signal.SIGSTOP)
+    try:
+        assert program.answer() == str(MB)
+    finally:
+        os.kill(coordinator.process.pid, signal.SIGCONT)
+    assert program.call("end") == program.call("close") == 0
+    assert (folder / "b").read_bytes() == expected(MB)
 
 
 def test_a_program_that_just_ends_has_left(serve: Serve, start: Start) -> None:
