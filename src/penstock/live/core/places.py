@@ -10,8 +10,10 @@ The checks say under which conditions the core refuses an event. They raise `Ref
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from penstock.engine.books import mean_iteration
+from penstock.live.client.transfer import SLACK, SLICE
 from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
@@ -21,6 +23,9 @@ from penstock.live.core.pending import BURST_SECONDS, OVERRUN, PendingOperations
 from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import DENIED, INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES, SAME_AMOUNT
+
+PACING_SECONDS: Final = SLICE + SLACK
+"""A client that keeps to its rate is ahead of it by so many seconds at most."""
 
 
 def check_registration(
@@ -142,8 +147,9 @@ class Places:
             self._pending.allow(client.place, min(here, known))
         allowed = self._pending.allowed(client.place)
         a_round, burst = self._round(client, operation), client.cap * (now - operation.posted + BURST_SECONDS)
-        credited = min(here, room, OVERRUN * allowed + min(a_round, burst))
-        keeps = unseen is not None or here <= OVERRUN * allowed + a_round
+        paced = OVERRUN * allowed + client.usable * PACING_SECONDS
+        credited = min(here, room, paced + min(a_round, burst))
+        keeps = unseen is not None or here <= paced + a_round
         return credited, 1.0 if keeps else here / max(allowed, SAME_AMOUNT * here)
 
     def _round(self, client: Client, operation: PendingOperation) -> float:
