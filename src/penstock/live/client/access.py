@@ -1,8 +1,8 @@
 """The one operation that an application has under way: who holds it, and what it has moved. Used inside the client only.
 
-`Member` makes one `Access` and hands it to each `IO`. An operation is held by the `IO` that announced it or by the six
-calls. An `IO` that is made inside a step of the six calls is a guest: it moves bytes of the step's operation and leaves the
-end of the operation to the six calls.
+`Member` makes one `Access` and passes it to each `IO`. The holder of an operation is the `IO` that announced it, or the six
+calls. An `IO` that is made inside a step of the six calls is a guest: it moves bytes of the step's operation, but only the
+six calls end that operation.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """What the levels of an I/O stack announce together: `prepare` pushes a level, `complete` pops it (003 §III.C).
 
 A level describes some bytes and the parts in which they move: `files`, `rounds` of each file, or both. An inner level
-describes one part of the level around it. So nothing that a level has announced is forgotten:
+describes one part of the level around it. So every level counts:
 
-- The volume of an operation is the one of the innermost level; if that gives none, its share of the level around it.
+- An operation has the volume of the innermost level; if that level gives none, its share of the level around it.
 - The operation has as many rounds as the innermost level has parts: `files` times `rounds`.
-- What the outer levels have still to move after the operation goes with it as `follows`. An outer level without a volume
-  has as many bytes as all its parts, each like the inner level.
+- `follows` is the number of bytes that the outer levels still have to move after the operation, plus those that a level says
+  will follow. If an outer level gives no volume, all its parts are taken to be as large as the inner level.
 
-Bytes count on all levels that are on the stack when they are moved.
+Bytes that are moved count on all levels that are on the stack at that time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where an application looks for its coordinator, with which token, and how long it waits: arguments, else the environment.
 
-A wrong argument is an error of the program. A wrong setting in the environment is not: the application goes on
-uncoordinated and says why, once.
+A wrong argument is an error of the program and raises an exception. A wrong setting in the environment is not: the
+application goes on uncoordinated and logs the reason once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Place:
     patience: float = 0.0
     """Seconds."""
     problem: str = ""
-    """Why nobody can be looked for there; empty if somebody can."""
+    """Why no coordinator can be looked for; empty if one can."""
     is_default: bool = False
     """Neither argument nor environment gave the address."""
 

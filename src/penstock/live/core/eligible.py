@@ -1,24 +1,26 @@
 """Which pending operations the policy is shown, and with which caps: ends of turns, users that count as one, penalties.
 
-A policy only sees the view. So that every policy keeps to the limits of the site (`penstock.live.core.limits`), it is
-shown fewer operations, or lower caps; most of the time it is shown all of them as they are. Not shown is
+A policy sees only the view. So that every policy keeps to the limits of the site (`penstock.live.core.limits`), this module
+shows it fewer operations, or lower caps. Most of the time no limit applies, and the policy sees all operations as they are.
+The policy does not see
 
-- an operation whose turn is over. Its time counts while it has bandwidth and others wait, from when the first one does.
-  After `longest_turn` it is set aside until all that were there before have had their turn, and at the latest after one
-  longest turn for each of them. If the policy serves nobody else, it comes back at once. The same happens after a shorter
-  time (`Limits.watch`) to one that reaches less than `least_reached` of its grants;
+- an operation whose turn is over. The time of a turn counts while the operation has bandwidth and others wait. After
+  `longest_turn` the operation is set aside until all that were there before it have had their turn, but for no longer than
+  one longest turn per other operation. If the policy serves nobody else, the operation comes back at once. An operation that
+  reaches less than `least_reached` of its grants is set aside after `Limits.watch`, which may be shorter;
 - an operation whose owner is barred;
-- where each user counts as one (`share_by` = user): all of a user's operations but the one that is there for longest. It
-  is shown with the caps of all of them together (its own where only one operation may move), and what it cannot use of
-  its rate goes to the others, oldest first. A static order has planned every operation, so users do not count there.
+- if each user counts as one (`share_by` = user): all operations of a user except the oldest. A sharing policy sees the
+  oldest with the sum of the caps of all of them, another policy with its own cap. What the oldest cannot use of its rate
+  goes to the user's others, oldest first. A static order plans every operation, so `share_by` has no effect on it.
 
-Bandwidth that the policy leaves, and does not mean to leave idle, goes to the operations that it was not shown.
+If a sharing policy that does not idle on purpose leaves bandwidth free, and the link does not degrade, that bandwidth goes
+to the operations that the policy did not see, except barred ones.
 
 Rows of the table of pending operations: `user` is the owner's uid; `since` the date at which the operation got its place or
-its last turn ended; `limit` the cap that is shown, in bytes/s, and `together` that of a user; `barred` and `shown` are 0 or
-1; `aside` is the latest date at which the operation comes back, −∞ if it is not set aside; `held` the seconds of its turn so
-far; `checked`, `reported_then` and `allowed_then` are `held`, bytes reported and bytes allowed when its speed was last
-looked at.
+its last turn ended; `limit` the cap after penalties, in bytes/s, and `together` the cap that the policy sees; `barred` and
+`shown` are 0 or 1; `aside` is the latest date at which the operation comes back, −∞ if it is not set aside; `held` the
+seconds of its turn so far. `checked`, `reported_then` and `allowed_then` are `held`, the bytes reported and the bytes
+allowed at the last check of what the operation reaches.
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ by_user_places: Final = subroutine(_by_user)
 
 
 def _elect(floats: Floats, integers: Ints, size: int, by_user: bool, together: bool) -> tuple[int, int]:
-    """Mark the operations that the policy is shown; `together`: those of a user with the caps of all of his.
+    """Mark the operations that the policy is shown; `together`: those of a user with the sum of the user's caps.
 
     Returns how many marks have changed, and how many operations are not shown or with a lower cap.
     """

@@ -6,13 +6,14 @@ of such windows there is a warning.
 
 B is measured (``--bandwidth auto``) in windows in which the link is full: `FULL` of B is granted. There
 
-- if clients move all that they are allowed, to `ALL`, B may be higher: it is raised by `GROWTH`, twice as much after each
-  success. A raise that nobody can use is taken back with the next window, and the next one is tried only after twice as many
-  windows.
-- else B is what they reached: the `QUANTILE` of the last `WINDOWS` such windows, and of `LEAST_WINDOWS` at least, because a
-  window may be low for other reasons, and none is too high. B is never lower than a floor.
+- if clients move at least `ALL` of what they are allowed, B may be higher. B is raised by `GROWTH`, and by twice as much
+  after each raise that clients could use. If they cannot use a raise, the next window takes it back, and the wait before
+  the next attempt doubles.
+- otherwise the window is low, and B becomes the `QUANTILE` of what clients reached in the last `WINDOWS` low windows, once
+  there are `LEAST_WINDOWS`. The quantile is high because a window may be low for other reasons, but never too high. A raise
+  that clients could use clears these windows. B is never lower than a floor.
 
-Where nothing was measured yet and no first guess is given, every window counts.
+If no first value is given, the first window counts even if the link is not full, and sets B.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ ALL: Final = 0.95
 GROWTH: Final = 0.1
 MOST_GROWTH: Final = 1.0
 LONGEST_REST: Final = 32
-"""Windows between two raises that nobody could use."""
+"""Most windows between two attempts to raise B."""
 QUANTILE: Final = 0.9
 WINDOWS: Final = 32
 LEAST_WINDOWS: Final = 5
 SMALL_CHANGE: Final = 0.02
-"""Part of B: a smaller change is none."""
+"""Part of B: smaller changes are ignored."""
 UNLIMITED: Final = 1e12
 """Bytes/s: B before anything is measured, more than any client uses."""
 FLOOR: Final = 1e6

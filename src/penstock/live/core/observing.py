@@ -1,7 +1,7 @@
 """Observing: the core decides and records what it would have granted, and holds nobody back (``serve --observe``).
 
-Every operation is granted at once all that its client can use. The policy is asked as ever. It is shown the rates that it
-gave before, as if clients had kept to them, beside the volumes that they have really moved.
+The core grants every operation at once all that its client can use, and asks the policy as usual. The policy sees the rates
+that it decided before, as if clients had kept to them, and the volumes that clients have really moved.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """What happens to a client that moves more than it is granted, by its own reports: a warning, a lower cap, then a bar.
 
-A report of more than `penstock.live.core.pending.OVERRUN` times what the grants allowed, and a round, is an overrun. Reports
-come ten times a second, so overruns within a lease are one strike. The first strike is a warning. After
-`Limits.lowered_after` strikes the client's cap is cut, for `Limits.penalty` seconds, by the factor of the overrun. After
-`Limits.barred_after` strikes the client is sent away, and its operations wait for as long; so do those of applications that
-its user registers meanwhile. When a client keeps to its grants for `Limits.penalty` seconds, its strikes are forgotten.
+A client overruns when it reports more than `penstock.live.core.pending.OVERRUN` times what its grants allowed, plus a round.
+Reports come ten times a second, so overruns within a lease count as one strike. The client is warned at the first strike.
+From `Limits.lowered_after` strikes on, its cap is divided by the factor of the overrun, for `Limits.penalty` seconds. From
+`Limits.barred_after` strikes on, it is sent away, and for `Limits.penalty` seconds its operations wait. So do the operations
+of applications that its user registers in that time (over TCP, where the user is not known: of the same job name). When a
+client keeps to its grants for `Limits.penalty` seconds, and for a lease at least, its strikes are forgotten.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from penstock.live.core.limits import Limits
 from penstock.live.core.registry import NEVER, Client
 
 LEAST_PART: Final = 1 / 16
-"""No cap is cut to less than this part: a client that cannot move never shows that it keeps to its grants."""
+"""Smallest part that a cap is cut to: a client that cannot move data cannot show that it keeps to its grants."""
 
 
 class Penalties:
@@ -23,7 +24,7 @@ class Penalties:
 
     Args:
         limits: The limits of the site.
-        lease: Overruns within so many seconds are one.
+        lease: Overruns within so many seconds count as one.
     """
 
     def __init__(self, limits: Limits, lease: float) -> None:

@@ -1,14 +1,16 @@
 """What clients reach of what they are granted.
 
 A client may reach less than its grant: it computes between two writes, its node is slow, or the I/O system carries less
-than B. Its reports tell. A sample covers at least `SAMPLE_SECONDS` with a grant: so many bytes were allowed, and so many
-were moved. If the client moved nearly all of them, nothing is known of what it could reach. If it moved less than
-`NEARLY_ALL`, the median of the last samples is what it *reaches*: its operation runs down at that rate between two reports,
-and policies that predict see `reach`, which is `ROOM` times that, so that a client that becomes faster is seen to. A client
-that uses all of its `reach` gets twice as much, until there is nothing to know again.
+than B. The coordinator learns that from its reports. A sample covers at least `SAMPLE_SECONDS` with a grant; it has the
+bytes that grants allowed and the bytes that the client moved. If the client moved `NEARLY_ALL` or more of what was allowed,
+the sample does not tell what the client could reach. Otherwise the sample is a low one, and the median of the last low
+samples is the rate that the client *reaches*. Between two reports the coordinator estimates the operation at that rate.
+Policies that predict see `reach`, which is `ROOM` times that rate, so that the coordinator notices when the client becomes
+faster. When a client is granted `reach` and uses it, `reach` becomes twice the grant; at the client's cap it is dropped.
 
-A report that changes `reach` by a factor of `ROOM`, or the remaining volume by `SURPRISE` of the operation, calls for a new
-decision. What is learned of a client holds for its later operations; it is not kept over a restart.
+A report that changes `reach` by a factor of `ROOM`, or that differs from the estimate by more than `SURPRISE` of the
+operation's volume, calls for a new decision. What is learned of a client holds for its later operations, but not after a
+restart.
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from penstock.live.core.registry import NO_PLACE, Client, Registry
 SAMPLE_SECONDS: Final = 0.2
 """Seconds with a grant that a sample covers at least: two reports of the client, or a round."""
 SAMPLES: Final = 3
-"""A median of so many samples: one stall or one burst decides nothing."""
+"""Number of samples in the median, so that one stall or one burst has no effect."""
 NEARLY_ALL: Final = 0.9
 """A client that moves this part of what it is allowed reaches its grant; pacing by slices loses some per cent."""
 ROOM: Final = 1.25
-"""Policies that predict count with so many times what a client has reached."""
+"""Policies that predict see so many times what a client has reached."""
 SURPRISE: Final = 0.1
 """Part of an operation's volume: a report that is off the estimate by more calls for a new decision."""
 

@@ -1,9 +1,10 @@
 """Who may connect, and how much: limits of users and hosts, and of peers that have not said who they are.
 
-The kernel tells the user of a peer on the Unix socket. A peer over TCP is a stranger until it has shown the token, and
-strangers share nothing with those who have: they have a small number of connections a host, of which the oldest gives way,
-and a budget of messages of their own. A host that has sent wrong tokens has its tokens looked at only so often, over all its
-connections. When the files of the process are used up, strangers give way first, and some are kept for the operator.
+A peer is a stranger until it has registered, joined or given a command. On the Unix socket the kernel tells its user. Over
+TCP it must also show the token. There strangers have limits apart from those of peers with the token: a small number of
+connections per host, of which the oldest is closed for a new one, and their own budget of messages. After some wrong tokens
+from a host, the coordinator checks only so many tokens per second from it, over all its connections. When the process runs
+out of file descriptors, it closes connections of strangers first, and it keeps some descriptors for the operator.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ OPERATOR_FILES: Final = 8
 HTTP_FILES: Final = 64
 """Files for connections over HTTP."""
 FREE_GUESSES: Final = 5
-"""Wrong tokens of a host that delay nothing."""
+"""Wrong tokens from a host that cause no delay."""
 GUESSES_PER_SECOND: Final = 10.0
-"""Tokens of a host with more wrong ones than that which are looked at."""
+"""Tokens per second that are checked from a host with more wrong tokens than that."""
 LONGEST_DELAY: Final = 2.0
-"""Seconds for which a token may wait to be looked at; when more of them wait, it is refused."""
+"""Longest wait of a token before it is checked, in seconds; a token that would wait longer is refused."""
 FORGIVING_SECONDS: Final = 60.0
-"""Time in which one wrong token is forgiven."""
+"""Seconds after which one wrong token is forgiven."""
 MOST_WRONG: Final = 30.0
-"""Wrong tokens of a host that are remembered, so that half an hour later all are forgiven."""
+"""Most wrong tokens that are remembered of a host, so that half an hour later all are forgiven."""
 MOST_HOSTS: Final = 4096
 """Hosts and users whose wrong tokens and budgets are remembered."""
 

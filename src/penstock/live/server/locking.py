@@ -1,6 +1,6 @@
-"""A lock file that names its owner: of a coordinator's socket, and of its journal.
+"""A lock file that names its owner, for the socket of a coordinator and for its journal.
 
-The lock is held as long as the process lives, also while it is stopped, and the system releases it when the process ends.
+A process holds the lock as long as it lives, even while it is stopped (SIGSTOP). The system releases the lock when it ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a coordinator writes down of its doings: lines for people, JSON for programs, and an audit log.
+"""The log of a coordinator, as text for people or JSON for programs, and its audit log.
 
 Every event has a name and fields. ``serve -v`` logs it as a line or, with ``--log-format json``, as one JSON object. The
-audit log is a file of JSON lines to which the coordinator only appends: who registered, came back, was refused, gave a
-command, was sent away. Refusals, which anybody can cause at will, are limited to a number a second; the others are counted.
+audit log is a file of JSON lines to which the coordinator only appends. It has the events in `AUDITED`: who registered, came
+back, was refused, was sent away or gave a command. Anybody can cause refusals, so the log lists only some per second and
+counts the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A connected socket of the event loop: data in, data out. What has arrived is read before the end of a connection counts.
+"""A connected socket of the event loop. A `Wire` reads all data that have arrived before it reports the end.
 
-A transport of asyncio drops unread data as soon as a write fails, and so loses the last messages of a client that sends
-them, closes, and does not read its replies. A `Wire` that cannot write goes on to read until nothing is left.
+A transport of asyncio drops unread data as soon as a write fails. So it loses the last messages of a client that sends them
+and closes without reading its replies. When a write of a `Wire` fails, it goes on reading until nothing is left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 READ_BYTES: Final = 65_536
 """Read at a time."""
 RECEIVE_BYTES: Final = 262_144
-"""Data of one peer that may wait in the kernel: a peer that is read slowly must not have many minutes of them."""
+"""Size of the receive buffer in the kernel: of a peer that is read slowly, it must not hold messages of many minutes."""
 FAREWELL_SECONDS: Final = 1.0
 """Time that a peer has to read the last reply."""
 
@@ -26,7 +26,7 @@ class Wire:
 
     Args:
         connection: The connected socket.
-        received: Called with what has arrived; with nothing where reading goes on after a pause.
+        received: Called with the data that have arrived; with no data when reading goes on after a pause.
         ended: Called once, when nothing more can arrive and the socket is closed.
     """
 
