@@ -129,3 +129,11 @@ def test_arguments_win_over_what_is_wrong_in_the_environment(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert find_place("h:1").problem == "token file /nowhere: No such file or directory"
     assert find_place(patience=3.0).problem.startswith("address 'foo:bar'")
+
+
+def test_a_wrong_argument_is_an_error_wherever_the_address_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_SOCKET", "localhost:1")
+    with pytest.raises(AddressError, match=r"token file .*none: No such file"):
+        find_place(token_file=tmp_path / "none")

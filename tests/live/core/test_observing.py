@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.live.core.core import Core
 from penstock.live.core.events import BeatEvent, InformEvent, RegisterEvent, ReleaseEvent, ReportEvent
+from penstock.live.core.limits import Limits
 from penstock.live.core.measuring import UNLIMITED
 
 
@@ -56,3 +57,13 @@ def test_nobody_overruns_stalls_or_is_warned_of():
     core.handle(60.0, ReportEvent(a, 1, 1000.0))
     assert (core.overruns, core.warning) == (0, None)
     assert a.connected
+
+
+def test_who_moves_more_than_it_can_is_not_punished():
+    """It was told to use what it can; whether its own figure was right is not the coordinator's matter."""
+    core, (a,) = observing("fair-share", "a", lease=5.0, limits=Limits(lowered_after=1, barred_after=2))
+    core.handle(0.0, InformEvent(a, 1, 1e9, rounds=10**6))
+    for second in range(1, 10):
+        told = core.handle(float(second), ReportEvent(a, 1, 1e8 * second))
+        assert (told.warnings, told.forgets) == ([], [])
+    assert (core.overruns, a.overruns) == (0, 0)

@@ -62,18 +62,18 @@ def find_place(
     """
     seconds = None if patience is None else _seconds(patience)
     where = addresses.find(address) if address else None
-    token = addresses.find_token(token_file, where) if token_file and where is not None else None
     try:
         is_default = where is None and not os.environ.get(addresses.SOCKET)
         if where is None:
             where = addresses.find()
-        if token is None:
-            token = addresses.find_token(token_file, where)
+        token = "" if token_file else addresses.find_token(None, where)
         if seconds is None:
             seconds = _seconds(os.environ.get(PATIENCE) or DEFAULT_PATIENCE)
-        return Place(where, token, seconds, is_default=is_default)
     except (ClientError, OSError) as error:
         return Place(problem=" ".join(str(error).split()))
+    if token_file:
+        token = addresses.find_token(token_file, where)
+    return Place(where, token, seconds, is_default=is_default)
 
 
 def _seconds(told: object) -> float:

