@@ -1,0 +1,124 @@
+"""``penstock run -- COMMAND``: coordinate a program that is not changed, and tell at its end what was seen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.output import emit_json
+
+if TYPE_CHECKING:
+    from penstock.native.launch import Options
+
+
+def configure(commands: Any) -> None:
+    """Declare the command."""
+    command = commands.add_parser(
+        "run",
+        help="coordinate an unchanged program",
+        description="Run a program whose reads and writes below the mounts the coordinator paces. "
+        "Programs that it starts are coordinated, too. Without a coordinator it runs as ever. At its end a summary goes to "
+        "standard error.",
+    )
+    command.add_argument(
+        "--mount", metavar="DIR", type=Path, action="append", help="watch files below DIR (shared file systems, else here)"
+    )
+    command.add_argument("--name", help="name of the job (Slurm's, else that of the program)")
+    command.add_argument("--nodes", metavar="N", type=int, help="nodes of the job (Slurm's, else 1)")
+    command.add_argument("--bandwidth", metavar="B", help='the most that it can use, such as "2 GB/s"')
+    command.add_argument("--gap", metavar="T", help="time without I/O that ends a phase (1 s)")
+    command.add_argument("--socket", metavar="ADDRESS", help="where the coordinator is")
+    command.add_argument("--trace", metavar="FILE", help="only record: write the phases as a workload file; no coordinator")
+    command.add_argument("--dry-run", action="store_true", help="print the environment and run nothing")
+    command.add_argument("--quiet", action="store_true", help="no summary at the end")
+    command.add_argument("--json", metavar="FILE", help="write the summary as JSON; - for standard error")
+    command.add_argument("program", metavar="COMMAND", nargs=argparse.REMAINDER, help="program and its arguments, after --")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; the exit code is that of the program."""
+    from tempfile import TemporaryDirectory
+
+    from penstock.api.files import check_output
+    from penstock.model import InputError
+    from penstock.native import launch
+    from penstock.native.programs import unseen_because
+    from penstock.native.records import read_records
+
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    told = _options(options)
+    if options.dry_run:
+        for name, value in launch.environment(told, None, {}).items():
+            print(f"export {name}='{value}'" if " " in value else f"export {name}={value}")
+        return 0
+    if not program:
+        raise InputError("run", "no command; expected one after --")
+    check_output(options.trace, (".json", ".yaml", ".parquet"))
+    reason = unseen_because(program[0])
+    if reason:
+        sys.stderr.write(f"penstock run: its I/O is not seen: {reason}\n")
+    with TemporaryDirectory(prefix="penstock-run-") as folder:
+        code = launch.run(program, launch.environment(told, Path(folder)))
+        records = read_records(Path(folder))
+    _finish(options, records)
+    return code
+
+
+def _options(options: argparse.Namespace) -> Options:
+    from penstock.model import InputError, parse_units
+    from penstock.native.launch import Options
+
+    if options.nodes is not None and options.nodes < 1:
+        raise InputError("--nodes", f"{options.nodes} is none; expected 1 or more")
+    return Options(
+        mounts=tuple(options.mount or ()),
+        name=options.name,
+        nodes=options.nodes,
+        bandwidth=parse_units.bandwidth(options.bandwidth, "--bandwidth") if options.bandwidth else None,
+        gap=parse_units.seconds(options.gap, "--gap") if options.gap else None,
+        socket=options.socket,
+        observe=options.trace is not None,
+    )
+
+
+def _finish(options: argparse.Namespace, records: list[Any]) -> None:
+    """Write the trace and the summaries."""
+    from penstock.model.files import write
+    from penstock.native.records import as_workload, largest_rate, summary
+
+    if options.trace is not None:
+        bandwidth = _options(options).bandwidth or largest_rate(records)
+        write(as_workload(records, bandwidth, nodes=options.nodes or 1), options.trace)
+    document = summary(records)
+    if options.json is not None and options.json != "-":
+        emit_json(document, options.json)
+    elif options.json is not None:
+        import json
+
+        sys.stderr.write(json.dumps(document) + "\n")
+    elif not options.quiet:
+        sys.stderr.writelines(f"penstock run: {line}\n" for line in _sentences(document))
+
+
+def _sentences(document: dict[str, Any]) -> list[str]:
+    """The summary in words."""
+    from penstock.report.format_units import duration, volume
+
+    if not document["processes"]:
+        return ["no program read or wrote a watched file"]
+    lines = [
+        f"{volume(document['written'])} written and {volume(document['read'])} read in {document['phases']} phases "
+        f"by {document['processes']} processes, {duration(document['waited'])} waited"
+    ]
+    if not document["coordinated"]:
+        lines.append("no coordinator took part")
+    elif document["outages"]:
+        lines.append(f"went on without the coordinator {document['outages']} times")
+    words = {"mapped": "files mapped for writing", "io_uring": "uses of io_uring", "libaio": "uses of libaio"}
+    unseen = [f"{count} {words[kind]}" for kind, count in document["unseen"].items() if count]
+    if unseen:
+        lines.append(f"not seen: {', '.join(unseen)}")
+    return lines

@@ -1,0 +1,117 @@
+"""Run a program with the libraries preloaded, and collect what they saw.
+
+The program gets an environment and nothing else: scripts, MPI launchers and Slurm steps pass it on to what they start.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock.model.errors import InputError
+from penstock.native.libraries import MPI, POSIX, find, require
+
+PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
+"""File systems that nodes share, by the names in /proc/self/mounts."""
+NOT_FOUND, NOT_EXECUTABLE, KILLED = 127, 126, 128
+"""Exit codes as shells have them: no such program, not a program, and what is added to the number of a signal."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``penstock run`` is told."""
+
+    mounts: tuple[Path, ...] = ()
+    """Folders whose files are watched; none for `default_mounts`."""
+    name: str | None = None
+    nodes: int | None = None
+    bandwidth: float | None = None
+    """The most that the program can use, in bytes/s."""
+    gap: float | None = None
+    """Seconds without I/O that end a phase."""
+    socket: str | None = None
+    observe: bool = False
+    """Only record: connect to no coordinator."""
+
+
+def default_mounts(mounts: str | None = None) -> tuple[Path, ...]:
+    """What is watched unless told: the mount points of shared file systems, or the current folder if there are none.
+
+    Args:
+        mounts: The text of /proc/self/mounts; None reads it.
+    """
+    text = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace") if mounts is None else mounts
+    rows = [line.split() for line in text.splitlines()]
+    shared = [Path(_unescaped(row[1])) for row in rows if len(row) > 2 and row[2] in PARALLEL]
+    return tuple(shared) or (Path.cwd(),)
+
+
+def _unescaped(text: str) -> str:
+    """A path of /proc/self/mounts, in which spaces and some other characters are octal numbers."""
+    for octal, letter in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(octal, letter)
+    return text
+
+
+def environment(options: Options, record: Path | None, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables to add for a program.
+
+    Args:
+        options: What was asked for.
+        record: The folder in which processes leave their records; None for none.
+        given: The environment as it is; a library that is preloaded already stays so, after ours.
+
+    Raises:
+        InputError: If the library was not built, or a mount cannot be named.
+    """
+    mounts = [str(mount.absolute()) for mount in options.mounts or default_mounts()]
+    for mount in mounts:
+        if ":" in mount:
+            raise InputError("--mount", f"{mount!r} has a colon, which separates folders; expected a folder without one")
+    preloaded = [str(require(POSIX))]
+    mpi = find(MPI)
+    if mpi is not None:
+        preloaded.insert(0, str(mpi))
+    others = [path for path in given.get("LD_PRELOAD", "").replace(":", " ").split() if path not in preloaded]
+    told = {
+        "LD_PRELOAD": ":".join([*preloaded, *others]),
+        "PENSTOCK_MOUNTS": ":".join(mounts),
+        "PENSTOCK_NAME": options.name,
+        "PENSTOCK_NODES": options.nodes,
+        "PENSTOCK_BANDWIDTH": options.bandwidth,
+        "PENSTOCK_GAP": options.gap,
+        "PENSTOCK_SOCKET": options.socket,
+        "PENSTOCK_OBSERVE": 1 if options.observe else None,
+        "PENSTOCK_RECORD": record,
+    }
+    return {name: str(value) for name, value in told.items() if value is not None}
+
+
+def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Run a program to its end with these variables added; returns its exit code, as a shell would.
+
+    Ctrl-C reaches the program by its terminal; we wait for it to end.
+
+    Args:
+        command: The program and its arguments.
+        variables: The variables to add to the environment.
+    """
+    try:
+        process = subprocess.Popen(list(command), env={**os.environ, **variables})  # noqa: S603
+    except FileNotFoundError:
+        raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
+    except PermissionError:
+        raise InputError("run", f"{command[0]!r} cannot be run; expected a program that may be executed") from None
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    terminated = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, interrupted)
+        signal.signal(signal.SIGTERM, terminated)
+    return KILLED - code if code < 0 else code

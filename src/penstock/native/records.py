@@ -1,0 +1,189 @@
+"""What the libraries wrote about a run: one file of counters and one of phases for each process (see native/record.h).
+
+The counters are in shared memory while a process runs, so nothing is lost when it is killed. Phases are appended when they
+end; the phase that was open when a process was killed is in its counters.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.model import Application, InputError, Platform, Workload
+
+MAGIC: Final = b"PENSTOCK"
+VERSION: Final = 1
+LAYOUT: Final = struct.Struct("=8sIIII15Q112s")
+COORDINATED: Final = 1
+SHORTEST_SECONDS: Final = 1e-6
+"""The length of a phase that began and ended at the same microsecond."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """An I/O phase: begin and end in seconds since 1970, bytes read and written, and seconds waited for the coordinator."""
+
+    begin: float
+    end: float
+    read: int
+    written: int
+    waited: float = 0.0
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """What one process did on the watched mounts."""
+
+    pid: int
+    parent: int
+    program: str
+    begin: float
+    coordinated: bool
+    read: int
+    written: int
+    read_calls: int
+    write_calls: int
+    waited: float
+    outages: int
+    mapped: int
+    """Files that it mapped for writing: their bytes are not seen."""
+    rings: int
+    """Uses of io_uring: their bytes are not seen."""
+    submissions: int
+    """Uses of libaio: their bytes are not seen."""
+    phases: tuple[Phase, ...] = field(default=(), repr=False)
+
+
+def read_records(folder: Path) -> list[ProcessRecord]:
+    """The processes that touched a watched file, in the order in which they began; unreadable files are left out."""
+    found = (_process(path) for path in sorted(folder.glob("*.counters")))
+    return sorted((record for record in found if record is not None), key=lambda record: record.begin)
+
+
+def _process(path: Path) -> ProcessRecord | None:
+    try:
+        content = path.read_bytes()[: LAYOUT.size]
+    except OSError:
+        return None
+    if len(content) < LAYOUT.size or not content.startswith(MAGIC):
+        return None
+    _, version, pid, parent, flags, *numbers, program = LAYOUT.unpack(content)
+    if version != VERSION:
+        return None
+    begin, read, written, reads, writes, _, waited, mapped, rings, submissions, outages, *open_phase = numbers
+    return ProcessRecord(
+        pid=pid,
+        parent=parent,
+        program=program.partition(b"\0")[0].decode(errors="replace"),
+        begin=begin / 1e9,
+        coordinated=bool(flags & COORDINATED),
+        read=read,
+        written=written,
+        read_calls=reads,
+        write_calls=writes,
+        waited=waited / 1e9,
+        outages=outages,
+        mapped=mapped,
+        rings=rings,
+        submissions=submissions,
+        phases=(*_phases(path.with_suffix(".phases")), *_open_phase(*open_phase)),
+    )
+
+
+def _phases(path: Path) -> Iterable[Phase]:
+    """The phases that ended; a line that was cut off is left out."""
+    if not path.is_file():
+        return
+    for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+        words = line.split()
+        if len(words) == 5:
+            yield Phase(float(words[0]), float(words[1]), int(words[2]), int(words[3]), float(words[4]))
+
+
+def _open_phase(begin: int, read: int, written: int, last: int) -> Iterable[Phase]:
+    if begin and (read or written):
+        yield Phase(begin / 1e9, max(begin, last) / 1e9, read, written)
+
+
+def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: int = 1) -> Workload:
+    """Make a workload of what was recorded: one application for each process that moved bytes.
+
+    Args:
+        records: What the processes did.
+        bandwidth: B of the platform, in bytes/s.
+        nodes: The nodes of each application.
+
+    Returns:
+        The applications. The first one is released at 0. The time between two phases is work; a phase reads first and then
+        writes.
+
+    Raises:
+        InputError: If no process moved a byte.
+    """
+    moved = [record for record in records if record.phases]
+    if not moved:
+        raise InputError("trace", "no program read or wrote a watched file; expected --mount DIR with its files below")
+    start = min(record.begin for record in moved)
+    names = [record.program or "process" for record in moved]
+    applications = tuple(
+        _application(
+            record, record.program if names.count(record.program) == 1 else f"{record.program}-{record.pid}", start, nodes
+        )
+        for record in moved
+    )
+    return Workload(Platform(bandwidth), applications)
+
+
+def _application(record: ProcessRecord, name: str, start: float, nodes: int) -> Application:
+    chain: list[tuple[str, float]] = []
+    now = record.begin
+    for phase in record.phases:
+        if phase.begin > now:
+            chain.append(("work", phase.begin - now))
+        chain += [(kind, float(size)) for kind, size in (("read", phase.read), ("write", phase.written)) if size]
+        now = max(now, phase.end)
+    return Application.of(name, chain, nodes=nodes, release=record.begin - start)
+
+
+def largest_rate(records: Iterable[ProcessRecord]) -> float:
+    """The largest mean rate of a phase, in bytes/s; 0 if there is none."""
+    rates = [
+        (phase.read + phase.written) / max(phase.end - phase.begin, SHORTEST_SECONDS)
+        for record in records
+        for phase in record.phases
+    ]
+    return max(rates, default=0.0)
+
+
+def summary(records: list[ProcessRecord]) -> dict[str, Any]:
+    """Totals over all processes, and one entry for each that moved bytes: what ``penstock run --json`` prints."""
+    return {
+        "processes": len(records),
+        "coordinated": sum(record.coordinated for record in records),
+        "read": sum(record.read for record in records),
+        "written": sum(record.written for record in records),
+        "calls": sum(record.read_calls + record.write_calls for record in records),
+        "phases": sum(len(record.phases) for record in records),
+        "waited": sum(record.waited for record in records),
+        "outages": sum(record.outages for record in records),
+        "unseen": {
+            "mapped": sum(record.mapped for record in records),
+            "io_uring": sum(record.rings for record in records),
+            "libaio": sum(record.submissions for record in records),
+        },
+        "programs": [
+            {
+                "program": record.program,
+                "pid": record.pid,
+                "read": record.read,
+                "written": record.written,
+                "phases": len(record.phases),
+                "waited": record.waited,
+            }
+            for record in records
+            if record.read or record.written
+        ],
+    }

@@ -1,0 +1,124 @@
+"""The environment of a program that is run, what is watched, and its exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from penstock.model import InputError
+from penstock.native.launch import Options, default_mounts, environment, run
+from penstock.native.libraries import LIBRARY_PATH, MPI, POSIX, find, require
+
+
+@pytest.fixture
+def libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a library that says nothing about itself: only its name counts here."""
+    folder = tmp_path / "libraries"
+    folder.mkdir()
+    (folder / POSIX).touch()
+    monkeypatch.setenv(LIBRARY_PATH, str(folder))
+    return folder
+
+
+def test_the_environment(libraries: Path, tmp_path: Path) -> None:
+    told = Options((tmp_path, Path("/scratch")), "job", 4, 2e9, 0.5, "/run/socket", observe=True)
+    assert environment(told, tmp_path / "record", {}) == {
+        "LD_PRELOAD": str(libraries / POSIX),
+        "PENSTOCK_MOUNTS": f"{tmp_path}:/scratch",
+        "PENSTOCK_NAME": "job",
+        "PENSTOCK_NODES": "4",
+        "PENSTOCK_BANDWIDTH": "2000000000.0",
+        "PENSTOCK_GAP": "0.5",
+        "PENSTOCK_SOCKET": "/run/socket",
+        "PENSTOCK_OBSERVE": "1",
+        "PENSTOCK_RECORD": str(tmp_path / "record"),
+    }
+
+
+def test_what_is_preloaded_already_stays(libraries: Path) -> None:
+    given = {"LD_PRELOAD": f"/other.so {libraries / POSIX}:/third.so"}
+    assert environment(Options((Path("/"),)), None, given)["LD_PRELOAD"] == f"{libraries / POSIX}:/other.so:/third.so"
+
+
+def test_the_library_of_an_mpi_comes_first(libraries: Path) -> None:
+    (libraries / MPI).touch()
+    assert environment(Options((Path("/"),)), None, {})["LD_PRELOAD"] == f"{libraries / MPI}:{libraries / POSIX}"
+
+
+def test_a_mount_that_cannot_be_named(libraries: Path) -> None:
+    with pytest.raises(InputError, match=r"--mount: '/a:b' has a colon, which separates folders"):
+        environment(Options((Path("/a:b"),)), None, {})
+
+
+def test_a_library_that_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.native.libraries.folders", list)
+    assert find(POSIX) is None
+    with pytest.raises(
+        InputError, match=r"libpenstock-posix\.so: was not built; expected `penstock native build`, which needs"
+    ):
+        require(POSIX)
+    with pytest.raises(
+        InputError, match=r"libpenstock-mpi\.so: was not built; expected `penstock native build --mpicc mpicc`"
+    ):
+        require(MPI)
+
+
+def test_shared_file_systems_are_watched_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = "proc /proc proc rw 0 0\nfs@tcp:/a /lus\\040tre lustre rw 0 0\nhost:/home /home nfs4 rw 0 0\n"
+    assert default_mounts(mounts) == (Path("/lus tre"), Path("/home"))
+    monkeypatch.chdir(tmp_path)
+    assert default_mounts("proc /proc proc rw 0 0\n") == (tmp_path,)
+
+
+class TestExitCodes:
+    """The exit code is that of the program, as a shell has it."""
+
+    @pytest.mark.parametrize("code", [0, 1, 77])
+    def test_its_own(self, code: int) -> None:
+        assert run([sys.executable, "-c", f"raise SystemExit({code})"], {}) == code
+
+    def test_a_signal(self) -> None:
+        killed = f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"
+        assert run([sys.executable, "-c", killed], {}) == 128 + signal.SIGKILL
+
+    def test_the_variables_reach_it(self) -> None:
+        assert run([sys.executable, "-c", "import os; raise SystemExit(int(os.environ['NUMBER']))"], {"NUMBER": "5"}) == 5
+
+    def test_no_such_program(self) -> None:
+        with pytest.raises(InputError, match="there is no program 'nowhere-to-be-found'; expected one on PATH"):
+            run(["nowhere-to-be-found"], {})
+
+    def test_no_program(self, tmp_path: Path) -> None:
+        file = tmp_path / "data"
+        file.touch()
+        with pytest.raises(InputError, match="cannot be run; expected a program that may be executed"):
+            run([str(file)], {})
+
+
+class TestTheCommand:
+    """What ``penstock run`` says."""
+
+    def test_a_dry_run(self, libraries: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["run", "--dry-run", "--mount", "/scratch", "--name", "my job"]) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert printed == [
+            f"export LD_PRELOAD={libraries / POSIX}",
+            "export PENSTOCK_MOUNTS=/scratch",
+            "export PENSTOCK_NAME='my job'",
+        ]
+
+    def test_no_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["run"]) == 2
+        assert capsys.readouterr().err == "penstock: run: no command; expected one after --\n"
+
+    def test_no_nodes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["run", "--nodes", "0", "--", "true"]) == 2
+        assert capsys.readouterr().err == "penstock: --nodes: 0 is none; expected 1 or more\n"
+
+    def test_a_trace_that_cannot_be_written(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["run", "--trace", "/nowhere/trace.json", "--", "true"]) == 2
+        assert "cannot be written" in capsys.readouterr().err
