@@ -1,0 +1,402 @@
+#include "flow.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "descriptors.h"
+#include "record.h"
+#include "settings.h"
+#include "shim.h"
+
+#define RETRY_SECONDS 1.0      /* between two looks for a coordinator that was not there */
+#define LONGEST_CALL 60.0      /* seconds after which a call that has not ended is taken to be lost */
+#define SLOW_SECONDS 1e-3      /* a call as long tells how fast the file system is */
+#define EXIT_MILLISECONDS 100  /* to wait for a lock at exit */
+#define PAGE ((uint64_t)4096)
+#define FIRST_VOLUME ((uint64_t)16 << 20)
+
+static struct {
+    pthread_mutex_t lock; /* guards phases: opening, ending, joining; taken before the job's lock */
+    pthread_cond_t opened;
+    pid_t pid;
+    bool watched;         /* there is a thread that ends phases */
+    _Atomic bool open;    /* there is a phase */
+    _Atomic bool ended;   /* the program exits: only count */
+    _Atomic double last;  /* of the last activity */
+    _Atomic double retry; /* when to look for a coordinator again */
+    _Atomic int busy;     /* calls that have begun and not ended */
+    _Atomic uint64_t learned; /* bytes of the phase before; 0: none yet */
+    _Atomic uint64_t waited;  /* nanoseconds in this phase */
+    uint64_t offset;          /* nanoseconds from our clock to that of dates */
+    bool coordinated;
+} flow = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local double begun; /* when this thread was last allowed to move bytes */
+static _Thread_local bool calling; /* this thread is inside a paced call and holds no lock */
+
+static uint64_t nanoseconds(double seconds) { return seconds > 0.0 ? (uint64_t)(seconds * 1e9) : 0; }
+
+static void add(ps_counter *counter, uint64_t count) {
+    atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
+}
+
+void ps_count(enum ps_direction direction, uint64_t bytes, uint64_t calls) {
+    struct ps_record *record = ps_record;
+    add(direction == PS_READ ? &record->read : &record->written, bytes);
+    add(direction == PS_READ ? &record->open_read : &record->open_written, bytes);
+    if (calls > 0)
+        add(direction == PS_READ ? &record->read_calls : &record->write_calls, calls);
+}
+
+/* ---- Phases, with the lock ---- */
+
+static uint64_t moved_in_phase(void) { return ps_record->open_read + ps_record->open_written; }
+
+static void end_phase(void) {
+    penstock_job *job = ps_job();
+    if (job != NULL && ps_job_trylock(job)) {
+        if (job->link->session.operating)
+            ps_job_end(job);
+        ps_job_unlock(job);
+    }
+    atomic_store(&flow.learned, moved_in_phase());
+    atomic_store(&flow.open, false);
+    if (moved_in_phase() > 0)
+        ps_record_phase(atomic_exchange(&flow.waited, 0));
+    ps_record->open_begin = ps_record->open_read = ps_record->open_written = 0;
+}
+
+/* Whether nothing has happened for the gap. */
+static bool is_quiet(double now) {
+    double quiet = now - atomic_load_explicit(&flow.last, memory_order_relaxed);
+    return quiet >= ps_settings.gap && (atomic_load(&flow.busy) == 0 || quiet > LONGEST_CALL + ps_settings.gap);
+}
+
+/* Ends phases while the program does something else, so that others need not wait for its turn to end. */
+static void *watch(void *nothing) {
+    (void)nothing;
+    ps_depth = ps_ours = 1;
+    pthread_mutex_lock(&flow.lock);
+    while (!flow.ended) {
+        double now = ps_clock(), seconds = 1e6;
+        if (flow.open && is_quiet(now))
+            end_phase();
+        if (flow.open)
+            seconds = flow.last + ps_settings.gap - now;
+        double date = now + (seconds > 0.001 ? seconds : ps_settings.gap);
+        struct timespec until = {.tv_sec = (time_t)date};
+        until.tv_nsec = (long)((date - (double)until.tv_sec) * 1e9);
+        pthread_cond_clockwait(&flow.opened, &flow.lock, CLOCK_MONOTONIC, &until);
+    }
+    pthread_mutex_unlock(&flow.lock);
+    return NULL;
+}
+
+static void start_watching(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (flow.watched)
+        return;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    flow.watched = pthread_create(&thread, &attributes, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+/* The child of a vfork may not start threads, and what it does ends soon. */
+static bool is_stranger(void) { return getpid() != flow.pid; }
+
+static void look_for_coordinator(double now) {
+    atomic_store(&flow.retry, now + RETRY_SECONDS);
+    if (!ps_settings.observe && !flow.ended && !is_stranger() && ps_job() == NULL && ps_join())
+        start_watching();
+}
+
+static void open_phase(double now) {
+    ps_record_open();
+    flow.offset = ps_realtime() - nanoseconds(now);
+    ps_record->open_begin = ps_record->last = flow.offset + nanoseconds(now);
+    add(&ps_record->phases, 1);
+    atomic_store(&flow.last, now);
+    atomic_store(&flow.open, true);
+    if (ps_job() == NULL)
+        look_for_coordinator(now);
+    pthread_cond_signal(&flow.opened);
+}
+
+static void look_at_phase(double now) {
+    pthread_mutex_lock(&flow.lock);
+    if (flow.open && is_quiet(now))
+        end_phase();
+    if (!flow.open)
+        open_phase(now);
+    else if (ps_job() == NULL && now >= flow.retry)
+        look_for_coordinator(now);
+    pthread_mutex_unlock(&flow.lock);
+}
+
+void ps_appear(void) {
+    if (ps_depth > 0)
+        return;
+    ps_depth++;
+    pthread_mutex_lock(&flow.lock);
+    ps_record_open();
+    pthread_mutex_unlock(&flow.lock);
+    ps_depth--;
+}
+
+/* ---- The turn, with the job's lock ---- */
+
+/* Announce bytes: as many as the phase before had, or else as many as this phase has moved so far. */
+static void begin_operation(penstock_job *job, uint64_t size) {
+    uint64_t moved = moved_in_phase(), known = ps_settings.volume > 0 ? ps_settings.volume : flow.learned;
+    uint64_t volume = known > moved ? known - moved : moved > FIRST_VOLUME ? moved : FIRST_VOLUME;
+    if (known <= moved && volume < size)
+        volume = size;
+    (void)ps_job_begin(job, volume, known > 0 && known == volume ? ps_settings.rounds : 0, PS_EXPLICIT);
+}
+
+/* Seconds until the operation may move data, 0 or less if it may now. */
+static double delay(penstock_job *job, double now) {
+    if (ps_gate_settle(&job->link->gate, now))
+        ps_link_send(job->link);
+    return ps_gate_delay(&job->link->gate, now);
+}
+
+/* Note whether there is a coordinator, and when it was lost. */
+static void note_coordinator(const struct ps_session *session, double now) {
+    bool alone = ps_session_uncoordinated(session, now);
+    if (alone && flow.coordinated)
+        add(&ps_record->outages, 1);
+    if (session->registered && !alone)
+        atomic_fetch_or(&ps_record->flags, PS_COORDINATED);
+    flow.coordinated = session->registered && !alone;
+}
+
+static void wait_for_change(penstock_job *job, double seconds) {
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a thread that ends here would keep the lock */
+    ps_link_wait(job->link, seconds);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/* Take bytes out of the bucket now; what is not moved is given back. */
+static void reserve(struct ps_gate *gate, uint64_t bytes, double now) {
+    double speed = gate->speed;
+    ps_gate_moved(gate, bytes, now, now);
+    gate->speed = speed;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* How many bytes of `size` the open gate lets through: complete pages if not all, as O_DIRECT wants them. */
+static uint64_t let_through(struct ps_gate *gate, uint64_t size) {
+    const struct ps_operation *operation = &gate->session->operation;
+    if (!gate->session->operating)
+        return size;
+    uint64_t open = ps_gate_open(gate, least(size, operation->volume - operation->moved), false);
+    if (open < size)
+        open = open >= PAGE ? open / PAGE * PAGE : least(size, PAGE);
+    return open;
+}
+
+static uint64_t take_turn(penstock_job *job, uint64_t size, double now) {
+    struct ps_session *session = &job->link->session;
+    for (double start = now;; now = ps_clock()) {
+        if (session->operating && session->operation.moved >= session->operation.volume)
+            ps_job_end(job);
+        if (!session->operating)
+            begin_operation(job, size);
+        double seconds = delay(job, now);
+        if (seconds <= 0.0 || flow.ended) {
+            add(&ps_record->waited, nanoseconds(now - start));
+            atomic_fetch_add_explicit(&flow.waited, nanoseconds(now - start), memory_order_relaxed);
+            break;
+        }
+        wait_for_change(job, seconds);
+        if (is_stranger()) /* a fork that we have not seen: nobody will wake us */
+            return size;
+    }
+    note_coordinator(session, now);
+    size = let_through(&job->link->gate, size);
+    reserve(&job->link->gate, size, now);
+    begun = now;
+    return size;
+}
+
+/* Correct what was taken by what was moved. A report that is sent stays true. */
+static void correct(penstock_job *job, uint64_t taken, uint64_t moved, double now) {
+    struct ps_gate *gate = &job->link->gate;
+    struct ps_operation *operation = &gate->session->operation;
+    if (moved > taken) {
+        reserve(gate, moved - taken, now);
+    } else if (gate->session->operating && operation->moved - operation->reported >= taken - moved) {
+        operation->moved -= taken - moved;
+        gate->moved -= taken - moved;
+    }
+    if (moved < taken && isfinite(gate->pacer.rate))
+        gate->pacer.due -= (double)(taken - moved) / gate->pacer.rate;
+    if (now - begun >= SLOW_SECONDS && moved > 0)
+        gate->speed = (double)moved / (now - begun);
+}
+
+/* ---- Calls ---- */
+
+bool ps_enter(void) {
+    if (ps_depth > 0)
+        return false;
+    ps_depth++;
+    double now = ps_clock();
+    begun = now;
+    if (!atomic_load_explicit(&flow.open, memory_order_relaxed) ||
+        now - atomic_load_explicit(&flow.last, memory_order_relaxed) >= ps_settings.gap ||
+        (now >= atomic_load_explicit(&flow.retry, memory_order_relaxed) && ps_job() == NULL))
+        look_at_phase(now);
+    atomic_fetch_add_explicit(&flow.busy, 1, memory_order_relaxed);
+    return true;
+}
+
+size_t ps_take(size_t size) {
+    penstock_job *job = ps_job();
+    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+        return size;
+    size = take_turn(job, size, begun);
+    ps_job_unlock(job);
+    return size;
+}
+
+size_t ps_take_all(size_t size) {
+    for (size_t taken = 0; taken < size;) {
+        size_t more = ps_take(size - taken);
+        taken += more;
+    }
+    return size;
+}
+
+void ps_moved(enum ps_direction direction, size_t taken, size_t moved) {
+    double now = ps_clock();
+    penstock_job *job = ps_job();
+    ps_count(direction, moved, 0);
+    atomic_store_explicit(&flow.last, now, memory_order_relaxed);
+    ps_record->last = flow.offset + nanoseconds(now);
+    if (job != NULL && (taken != moved || now - begun >= SLOW_SECONDS) && ps_job_trylock(job)) {
+        correct(job, taken, moved, now);
+        ps_job_unlock(job);
+    }
+    begun = now;
+}
+
+void ps_moved_besides(enum ps_direction direction, size_t moved) {
+    if (calling)
+        ps_moved(direction, 0, moved);
+    else
+        ps_count(direction, moved, 0);
+}
+
+void ps_leave(enum ps_direction direction) {
+    add(direction == PS_READ ? &ps_record->read_calls : &ps_record->write_calls, 1);
+    atomic_fetch_sub_explicit(&flow.busy, 1, memory_order_relaxed);
+    ps_depth--;
+}
+
+ssize_t ps_move(enum ps_direction direction, size_t total, ps_mover call, void *context) {
+    size_t done = 0, size;
+    ssize_t moved;
+    int before = errno;
+    if (total == 0 || total > SSIZE_MAX)
+        return call(context, 0, total);
+    if (!ps_enter()) {
+        moved = call(context, 0, total);
+        ps_count(direction, moved > 0 ? (uint64_t)moved : 0, 1);
+        return moved;
+    }
+    do {
+        size = ps_take(total - done);
+        errno = before;
+        calling = true;
+        moved = call(context, done, size);
+        calling = false;
+        int error = errno;
+        ps_moved(direction, size, moved > 0 ? (size_t)moved : 0);
+        errno = error;
+        if (moved > 0)
+            done += (size_t)moved;
+    } while (moved > 0 && (size_t)moved == size && done < total);
+    ps_leave(direction);
+    return done > 0 ? (ssize_t)done : moved;
+}
+
+void ps_touch(void) {
+    if (atomic_load_explicit(&flow.open, memory_order_relaxed))
+        atomic_store_explicit(&flow.last, ps_clock(), memory_order_relaxed);
+}
+
+/* ---- Fork and exit ---- */
+
+/* Threads, locks and the connection of the parent are not ours. */
+static void forked(void) {
+    ps_disown_all();
+    pthread_mutex_init(&flow.lock, NULL);
+    pthread_cond_init(&flow.opened, NULL);
+    flow.pid = getpid();
+    flow.watched = flow.coordinated = false;
+    flow.open = false;
+    flow.busy = 0;
+    flow.waited = 0;
+    ps_job_forked();
+    ps_record_forked();
+}
+
+SHIM(pid_t, _Fork, (void)) {
+    penstock_job *job = ps_job();
+    struct ps_link *link = job != NULL ? job->link : NULL;
+    pid_t child = real__Fork()();
+    if (child == 0) {
+        forked();
+        ps_job_disconnect(link); /* no handler of libpenstock runs here */
+    }
+    return child;
+}
+
+__attribute__((constructor)) static void begin(void) {
+    flow.pid = getpid();
+    if (getenv("PENSTOCK_MOUNTS") != NULL)
+        pthread_atfork(NULL, NULL, forked);
+}
+
+/* What is still in buffers of streams is written after this. */
+void ps_end_streams(void);
+
+__attribute__((destructor)) static void finish(void) {
+    struct timespec until;
+    int before = errno;
+    if (is_stranger())
+        return;
+    ps_depth++;
+    ps_end_streams();
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += EXIT_MILLISECONDS * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    if (flow.open && pthread_mutex_timedlock(&flow.lock, &until) == 0) {
+        end_phase();
+        flow.ended = true;
+        pthread_mutex_unlock(&flow.lock);
+    }
+    flow.ended = true;
+    ps_depth--;
+    errno = before;
+}
