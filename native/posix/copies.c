@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "descriptors.h"
 #include "flow.h"
@@ -16,6 +19,19 @@ struct copy {
     unsigned flags;
     bool both; /* both sides are watched */
 };
+
+/* The bytes that there are: programs ask for as many as fit into a number. */
+static size_t to_copy(int from, const off_t *from_at, size_t size) {
+    struct stat status;
+    int before = errno;
+    if (fstat(from, &status) == 0 && S_ISREG(status.st_mode)) {
+        off_t at = from_at != NULL ? *from_at : lseek(from, 0, SEEK_CUR);
+        if (at >= 0 && at < status.st_size && (uint64_t)(status.st_size - at) < size)
+            size = (size_t)(status.st_size - at);
+    }
+    errno = before;
+    return size;
+}
 
 /* Bytes of the side that ps_move does not count; the next call waits for their sake. */
 static ssize_t other_side(const struct copy *copy, ssize_t moved) {
@@ -38,7 +54,7 @@ static ssize_t other_side(const struct copy *copy, ssize_t moved) {
         if (!reads && !writes)                                                                                         \
             return real_##name() whole;                                                                                \
         struct copy copy = {from, to, from_at, to_at, how, reads && writes};                                           \
-        return ps_move(writes ? PS_WRITE : PS_READ, size, slice_##name, &copy);                                        \
+        return ps_move(writes ? PS_WRITE : PS_READ, to_copy(from, from_at, size), slice_##name, &copy);                                        \
     }
 
 COPY(sendfile, (int to, int from, off_t *at, size_t size), size, at, NULL, 0,

@@ -16,11 +16,13 @@
 #include "shim.h"
 
 #define RETRY_SECONDS 1.0      /* between two looks for a coordinator that was not there */
+#define HOLD_SECONDS 0.01      /* without I/O after which the turn is given up, though the phase goes on */
 #define LONGEST_CALL 60.0      /* seconds after which a call that has not ended is taken to be lost */
 #define SLOW_SECONDS 1e-3      /* a call as long tells how fast the file system is */
 #define EXIT_MILLISECONDS 100  /* to wait for a lock at exit */
 #define PAGE ((uint64_t)4096)
 #define FIRST_VOLUME ((uint64_t)16 << 20)
+#define MOST_FIRST ((uint64_t)1 << 30) /* a call may name far more bytes than there are */
 
 static struct {
     pthread_mutex_t lock; /* guards phases: opening, ending, joining; taken before the job's lock */
@@ -31,6 +33,7 @@ static struct {
     _Atomic bool ended;   /* the program exits: only count */
     _Atomic double last;  /* of the last activity */
     _Atomic double retry; /* when to look for a coordinator again */
+    _Atomic bool holding; /* an operation is announced */
     _Atomic int busy;     /* calls that have begun and not ended */
     _Atomic uint64_t learned; /* bytes of the phase before; 0: none yet */
     _Atomic uint64_t waited;  /* nanoseconds in this phase */
@@ -42,6 +45,8 @@ static _Thread_local double begun; /* when this thread was last allowed to move 
 static _Thread_local bool calling; /* this thread is inside a paced call and holds no lock */
 
 static uint64_t nanoseconds(double seconds) { return seconds > 0.0 ? (uint64_t)(seconds * 1e9) : 0; }
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static void add(ps_counter *counter, uint64_t count) {
     atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
@@ -59,13 +64,18 @@ void ps_count(enum ps_direction direction, uint64_t bytes, uint64_t calls) {
 
 static uint64_t moved_in_phase(void) { return ps_record->open_read + ps_record->open_written; }
 
-static void end_phase(void) {
+static void end_operation(void) {
     penstock_job *job = ps_job();
-    if (job != NULL && ps_job_trylock(job)) {
-        if (job->link->session.operating)
-            ps_job_end(job);
-        ps_job_unlock(job);
-    }
+    if (job == NULL || !ps_job_trylock(job))
+        return;
+    if (job->link->session.operating)
+        ps_job_end(job);
+    flow.holding = false;
+    ps_job_unlock(job);
+}
+
+static void end_phase(void) {
+    end_operation();
     atomic_store(&flow.learned, moved_in_phase());
     atomic_store(&flow.open, false);
     if (moved_in_phase() > 0)
@@ -73,26 +83,35 @@ static void end_phase(void) {
     ps_record->open_begin = ps_record->open_read = ps_record->open_written = 0;
 }
 
-/* Whether nothing has happened for the gap. */
-static bool is_quiet(double now) {
+/* Whether nothing has happened for so long. */
+static bool is_quiet(double now, double seconds) {
     double quiet = now - atomic_load_explicit(&flow.last, memory_order_relaxed);
-    return quiet >= ps_settings.gap && (atomic_load(&flow.busy) == 0 || quiet > LONGEST_CALL + ps_settings.gap);
+    return quiet >= seconds && (atomic_load(&flow.busy) == 0 || quiet > LONGEST_CALL + seconds);
 }
 
-/* Ends phases while the program does something else, so that others need not wait for its turn to end. */
+/* When to look again. */
+static struct timespec next_look(double now) {
+    double wanted = flow.holding ? HOLD_SECONDS : ps_settings.gap;
+    double seconds = flow.open ? flow.last + wanted - now : 1e6;
+    double date = now + (seconds > 0.001 ? seconds : wanted);
+    struct timespec until = {.tv_sec = (time_t)date};
+    until.tv_nsec = (long)((date - (double)until.tv_sec) * 1e9);
+    return until;
+}
+
+/* Gives turns up and ends phases while the program does something else, so that others need not wait for it: it may
+ * itself wait for them, as in a pipeline. */
 static void *watch(void *nothing) {
     (void)nothing;
     ps_depth = ps_ours = 1;
     pthread_mutex_lock(&flow.lock);
     while (!flow.ended) {
-        double now = ps_clock(), seconds = 1e6;
-        if (flow.open && is_quiet(now))
+        double now = ps_clock();
+        if (flow.holding && is_quiet(now, HOLD_SECONDS))
+            end_operation();
+        if (flow.open && is_quiet(now, ps_settings.gap))
             end_phase();
-        if (flow.open)
-            seconds = flow.last + ps_settings.gap - now;
-        double date = now + (seconds > 0.001 ? seconds : ps_settings.gap);
-        struct timespec until = {.tv_sec = (time_t)date};
-        until.tv_nsec = (long)((date - (double)until.tv_sec) * 1e9);
+        struct timespec until = next_look(now);
         pthread_cond_clockwait(&flow.opened, &flow.lock, CLOCK_MONOTONIC, &until);
     }
     pthread_mutex_unlock(&flow.lock);
@@ -137,7 +156,7 @@ static void open_phase(double now) {
 
 static void look_at_phase(double now) {
     pthread_mutex_lock(&flow.lock);
-    if (flow.open && is_quiet(now))
+    if (flow.open && is_quiet(now, ps_settings.gap))
         end_phase();
     if (!flow.open)
         open_phase(now);
@@ -163,8 +182,10 @@ static void begin_operation(penstock_job *job, uint64_t size) {
     uint64_t moved = moved_in_phase(), known = ps_settings.volume > 0 ? ps_settings.volume : flow.learned;
     uint64_t volume = known > moved ? known - moved : moved > FIRST_VOLUME ? moved : FIRST_VOLUME;
     if (known <= moved && volume < size)
-        volume = size;
+        volume = least(size, MOST_FIRST);
     (void)ps_job_begin(job, volume, known > 0 && known == volume ? ps_settings.rounds : 0, PS_EXPLICIT);
+    flow.holding = true;
+    pthread_cond_signal(&flow.opened);
 }
 
 /* Seconds until the operation may move data, 0 or less if it may now. */
@@ -197,8 +218,6 @@ static void reserve(struct ps_gate *gate, uint64_t bytes, double now) {
     ps_gate_moved(gate, bytes, now, now);
     gate->speed = speed;
 }
-
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* How many bytes of `size` the open gate lets through: complete pages if not all, as O_DIRECT wants them. */
 static uint64_t let_through(struct ps_gate *gate, uint64_t size) {
@@ -351,7 +370,7 @@ static void forked(void) {
     pthread_cond_init(&flow.opened, NULL);
     flow.pid = getpid();
     flow.watched = flow.coordinated = false;
-    flow.open = false;
+    flow.open = flow.holding = false;
     flow.busy = 0;
     flow.waited = 0;
     ps_job_forked();
@@ -367,6 +386,23 @@ SHIM(pid_t, _Fork, (void)) {
         ps_job_disconnect(link); /* no handler of libpenstock runs here */
     }
     return child;
+}
+
+void ps_withdraw(bool leaving) {
+    penstock_job *job = ps_job();
+    int before = errno;
+    if (job == NULL || ps_depth > 0 || is_stranger() || pthread_mutex_trylock(&job->link->lock) != 0)
+        return;
+    ps_depth++;
+    ps_job_end(job);
+    flow.holding = false;
+    if (leaving) {
+        ps_session_leave(&job->link->session);
+        ps_link_send(job->link);
+    }
+    ps_job_unlock(job);
+    ps_depth--;
+    errno = before;
 }
 
 __attribute__((constructor)) static void begin(void) {

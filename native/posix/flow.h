@@ -44,6 +44,9 @@ void ps_count(enum ps_direction direction, uint64_t bytes, uint64_t calls);
 /* The program is busy with a watched file without moving bytes that we see, such as fsync. */
 void ps_touch(void);
 
+/* Give the turn up, or leave, without waiting: the program may be gone after this. */
+void ps_withdraw(bool leaving);
+
 /* A process touches a watched file: its record begins, even if no byte of it is seen. */
 void ps_appear(void);
 

@@ -12,28 +12,31 @@
 #include "settings.h"
 #include "shim.h"
 
-static _Atomic bool hides; /* this process has ways that we do not see */
+static _Atomic(const char *) hides; /* a way of this process that we do not see; NULL: none */
 
-static void note(ps_counter *counter, _Atomic bool *said, const char *text) {
-    atomic_fetch_add(counter, 1);
-    if (!atomic_exchange(said, true))
+static void say_once(const char *text) {
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
         ps_say(text);
 }
 
 void ps_unseen_use(int file) {
-    if (atomic_load_explicit(&hides, memory_order_relaxed) && ps_watched(file))
-        ps_appear();
+    const char *what = atomic_load_explicit(&hides, memory_order_relaxed);
+    if (what == NULL || ps_depth > 0 || !ps_watched(file))
+        return;
+    ps_appear();
+    say_once(what);
 }
 
 /* ---- mmap ---- */
 
 static void look_at_map(int protection, int flags, int file) {
-    static _Atomic bool said;
     bool shared = (flags & MAP_TYPE) == MAP_SHARED || (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
     if (!shared || (protection & PROT_WRITE) == 0 || (flags & MAP_ANONYMOUS) != 0 || !ps_watched(file) || ps_depth > 0)
         return;
     ps_appear();
-    note(&ps_record->mapped, &said, "a watched file is mapped for writing; bytes written through memory are not seen");
+    atomic_fetch_add(&ps_record->mapped, 1);
+    say_once("a watched file is mapped for writing; bytes written through memory are not seen");
 }
 
 #define MAP(name)                                                                                                      \
@@ -50,20 +53,17 @@ MAP(mmap64)
 /* ---- io_uring and libaio ----
  * Neither names a file. They count for a process that opens or closes a watched one while it has them. */
 
-static void note_ring(void) {
-    static _Atomic bool said;
+static void note(ps_counter *counter, const char *text) {
     if (!ps_settings.active || ps_depth > 0)
         return;
-    hides = true;
-    note(&ps_record->rings, &said, "this program uses io_uring, whose I/O is not seen");
+    atomic_fetch_add(counter, 1);
+    hides = text;
 }
 
+static void note_ring(void) { note(&ps_record->rings, "this program uses io_uring, whose I/O is not seen"); }
+
 static void note_submission(void) {
-    static _Atomic bool said;
-    if (!ps_settings.active || ps_depth > 0)
-        return;
-    hides = true;
-    note(&ps_record->submissions, &said, "this program uses libaio, whose I/O is not seen");
+    note(&ps_record->submissions, "this program uses libaio, whose I/O is not seen");
 }
 
 SHIM(long, syscall, (long number, ...)) {

@@ -1,0 +1,236 @@
+"""Unchanged programs under a real coordinator: turns and rates as the policy says, every byte as without, and faults."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tests.live.server.process import Coordinator
+from tests.live.server.running import Raw, Running, running
+from tests.native.shimming import CASES, SOON, Seen, Site, compiled, prepare, run_case
+
+POLICIES = ("fcfs", "fair-share")
+BANDWIDTH = 400e6
+PATIENT = {"PENSTOCK_OBSERVE": "0", "PENSTOCK_PATIENCE": "60", "PENSTOCK_GAP": "60"}
+"""No wait and no gap ends by itself while a test looks."""
+HASTY = {"PENSTOCK_OBSERVE": "0", "PENSTOCK_PATIENCE": "0.05"}
+HALF = bytes(range(256)) * 128
+"""Half of what the tests below write: 32 KiB, which a pipe holds."""
+
+
+@contextmanager
+def served(policy: str, lease: float = 600.0, **variables: str) -> Iterator[tuple[Running, Site]]:
+    """A coordinator and a site in one folder; sockets need a short path. Nobody loses a turn by being slow."""
+    with TemporaryDirectory() as name, running(Path(name), policy=policy, bandwidth=BANDWIDTH, lease=lease) as coordinator:
+        yield coordinator, Site(Path(name), **(PATIENT | variables))
+
+
+@contextmanager
+def served_apart(**variables: str) -> Iterator[tuple[Coordinator, Site]]:
+    """The same with a process of its own, to kill it or stop it."""
+    with TemporaryDirectory() as name:
+        coordinator = Coordinator(Path(name), "--bandwidth", f"{BANDWIDTH} B/s", "--policy", "fcfs")
+        try:
+            yield coordinator, Site(Path(name), **(PATIENT | variables))
+        finally:
+            coordinator.process.send_signal(signal.SIGCONT)
+            coordinator.kill()
+
+
+def applications(coordinator: Coordinator | Running) -> dict[str, dict[str, Any]]:
+    return {application["job"]: application for application in coordinator.state()["applications"]}
+
+
+def wait_for(
+    coordinator: Coordinator | Running, holds: Callable[[dict[str, dict[str, Any]]], bool]
+) -> dict[str, dict[str, Any]]:
+    """The applications, once the condition holds."""
+    end = time.monotonic() + SOON
+    while not holds(found := applications(coordinator)):
+        assert time.monotonic() < end, found
+        time.sleep(0.01)
+    return found
+
+
+def writer(site: Site, name: str, **more: str) -> subprocess.Popen[bytes]:
+    """cat, which writes to the file `name` what the test gives it, and has got one half of it."""
+    process = site.start("bash", "-c", f"exec cat > {name}", PENSTOCK_NAME=name, **more)
+    assert process.stdin is not None
+    process.stdin.write(HALF)
+    return process
+
+
+def finish(site: Site, process: subprocess.Popen[bytes], name: str) -> Seen:
+    """Give it the other half, and compare the file."""
+    seen = site.finish(process, HALF)
+    assert seen.code == 0, seen
+    assert (site.mount / name).read_bytes() == HALF + HALF
+    assert seen.bytes == (0, 2 * len(HALF))
+    return seen
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_program_under_every_policy(policy: str) -> None:
+    with served(policy) as (coordinator, site):
+        prepare(site)
+        for case in CASES:
+            seen = run_case(site, case)
+            assert seen.bytes == (case.read, case.written), case.name
+            assert all(record.coordinated for record in seen.records), case.name
+            assert seen.errors == "", case.name
+        assert all(application["pending"] is None for application in applications(coordinator).values())
+
+
+@pytest.mark.parametrize(
+    "trap", ["threads", "children", "streams_at_exit", "closes_all", "vectors", "signals", "asynchronous"]
+)
+def test_traps_under_a_coordinator(trap: str) -> None:
+    with served("fcfs") as (_, site):
+        seen = site.trap(trap)
+        assert all(record.coordinated and not record.outages for record in seen.records)
+        assert seen.errors == ""
+        assert seen.out == {"closes_all": "kept\n", "vfork": "said\n"}.get(trap, "")
+
+
+def test_first_come_first_served() -> None:
+    """The program waits while the first job has its turn, and writes when that has ended."""
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12, rounds=1000)
+        assert first.until("grant")["rate"] == BANDWIDTH
+        process = writer(site, "second")
+        found = wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert (found["second"]["rate"], (site.mount / "second").stat().st_size) == (0.0, 0)
+        first.send("release", operation=1)
+        wait_for(coordinator, lambda found: found["second"]["rate"] == BANDWIDTH)
+        finish(site, process, "second")
+
+
+def test_fair_share() -> None:
+    """Both move at once, each at half of the bandwidth."""
+    with served("fair-share") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12, rounds=1000)
+        assert first.until("grant")["rate"] == BANDWIDTH
+        process = writer(site, "second")
+        assert first.until("grant")["rate"] == BANDWIDTH / 2
+        first.send("yielded", grant=2)
+        found = wait_for(coordinator, lambda found: found.get("second", {}).get("rate", 0.0) > 0.0)
+        assert (found["first"]["rate"], found["second"]["rate"]) == (BANDWIDTH / 2, BANDWIDTH / 2)
+        finish(site, process, "second")
+
+
+def phases_ended(site: Site) -> int:
+    return sum(path.read_text().count("\n") for path in site.record.glob("*.phases"))
+
+
+def test_the_volume_is_that_of_the_phase_before() -> None:
+    """The first phase is announced as 16 MiB, the next as what the first has moved, or as PENSTOCK_PHASE says."""
+    with served("fcfs", PENSTOCK_GAP="0.02") as (coordinator, site):
+        process = site.start("bash", "-c", "exec cat > file", PENSTOCK_NAME="cat")
+        assert process.stdin is not None
+        volumes = []
+        with Raw(coordinator.settings.socket) as other:
+            other.register("other")
+            for operation in (1, 2):
+                other.send("inform", operation=operation, volume=1e12, rounds=1)
+                wait_for(coordinator, lambda found: found["other"]["rate"] > 0.0)
+                process.stdin.write(HALF)
+                found = wait_for(coordinator, lambda found: bool(found.get("cat", {}).get("pending")))
+                volumes.append(found["cat"]["pending"]["volume"])
+                other.send("release", operation=operation)
+                wait_for(coordinator, lambda _, ended=operation: phases_ended(site) == ended)
+        seen = site.finish(process)
+        assert volumes == [16 << 20, len(HALF)]
+        assert seen.phases == [(0, len(HALF)), (0, len(HALF))]
+
+
+def test_hints() -> None:
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        process = writer(site, "second", PENSTOCK_PHASE="volume=65536,rounds=4", PENSTOCK_NODES="7")
+        found = wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        pending = found["second"]["pending"]
+        assert (pending["volume"], pending["rounds"], found["second"]["nodes"]) == (65536, 4, 7)
+        first.send("release", operation=1)
+        finish(site, process, "second")
+
+
+def test_no_coordinator_costs_nothing(tmp_path: Path) -> None:
+    site = Site(tmp_path, **PATIENT)
+    prepare(site)
+    for case in CASES:
+        seen = run_case(site, case)
+        assert seen.bytes == (case.read, case.written), case.name
+        assert [record.coordinated for record in seen.records] == [False] * len(seen.records)
+        assert seen.errors == "", case.name
+
+
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_programs_that_start_after_the_fault(fault: signal.Signals) -> None:
+    """A dead socket, or one that nobody answers: each program waits for its patience at most, and says so once."""
+    with served_apart(**HASTY) as (coordinator, site):
+        prepare(site)
+        coordinator.process.send_signal(fault)
+        if fault == signal.SIGKILL:
+            coordinator.process.wait(SOON)
+        for case in CASES:
+            seen = run_case(site, case)
+            assert seen.bytes == (case.read, case.written), case.name
+            assert not any(record.coordinated for record in seen.records), case.name
+
+
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_coordinator_lost_in_the_middle_of_a_phase(fault: signal.Signals) -> None:
+    with served_apart(PENSTOCK_PATIENCE="0.05") as (coordinator, site):
+        process = writer(site, "file", PENSTOCK_PHASE=f"volume={len(HALF)}")
+        wait_for(coordinator, lambda found: found.get("file", {}).get("transferred") == len(HALF))
+        coordinator.process.send_signal(fault)
+        if fault == signal.SIGKILL:
+            coordinator.process.wait(SOON)
+        seen = finish(site, process, "file")
+        (record,) = seen.records
+        assert (record.coordinated, record.outages) == (True, 1)
+        # The library says so after the wait; the program may have ended by then.
+        assert seen.errors.count("going on uncoordinated") == seen.errors.count("\n") <= 1
+
+
+def test_a_program_killed_in_its_turn_harms_nobody() -> None:
+    """Its turn ends with its lease."""
+    with served("fcfs", lease=1.0) as (coordinator, site):
+        process = writer(site, "file")
+        wait_for(coordinator, lambda found: found.get("file", {}).get("rate", 0.0) > 0.0)
+        process.kill()
+        assert site.finish(process).code == -signal.SIGKILL
+        seen = finish(site, writer(site, "next"), "next")
+        assert seen.records[0].coordinated
+
+
+def test_no_connection_before_the_first_byte() -> None:
+    with served("fcfs") as (coordinator, site):
+        prepare(site)
+        assert site.run("bash", "-c", "ls -l in; test -e in && : > empty; cat < /dev/null >> empty").records == []
+        assert coordinator.state()["applications"] == []
+
+
+def test_a_signal_does_not_cut_the_wait() -> None:
+    """Handlers run while the program waits for its turn, and the wait goes on."""
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        side = site.mount / "file.side"
+        process = site.start(compiled("traps"), "signals", site.mount / "file", PENSTOCK_NAME="second")
+        wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert side.stat().st_size == 0
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, seen.bytes) == (0, (0, 40 * 100_000 + side.stat().st_size)), seen

@@ -1,0 +1,107 @@
+"""What has misled other shims: each trap is a run of programs/traps.c, which checks its own results."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from tests.native.shimming import Site, compiled, library, site
+
+__all__ = ["site"]
+SIZE = 100_000
+"""Bytes that most traps write."""
+
+
+@pytest.mark.parametrize(
+    ("trap", "read", "written"),
+    [
+        ("fortified", 3 * SIZE + 4096, SIZE + 7),
+        ("streams_closed", 0, SIZE + 1025),
+        ("streams_at_exit", 0, SIZE + 1025),
+        ("streams_lost", 0, 98_304),  # whole blocks of 4,096 bytes; what is pending is lost, and not counted
+        ("streams_read", SIZE + 1025, SIZE + 1025),
+        ("threads", 0, SIZE),
+        ("children", 0, SIZE + 1),
+        ("vfork", 0, SIZE + 5),
+        ("duplicates", 0, 5000),
+        ("vectors", 2 * SIZE, 3 * SIZE),
+        ("asynchronous", 0, SIZE),
+        ("closes_all", 0, SIZE),
+        ("errors", 10_000, 60_000),
+    ],
+)
+def test_traps(site: Site, trap: str, read: int, written: int) -> None:
+    seen = site.trap(trap)
+    assert (seen.bytes, seen.errors) == ((read, written), "")
+
+
+def test_children_that_leave_by_exit(site: Site) -> None:
+    seen = site.trap("children")
+    assert sorted(record.written for record in seen.records) == [1, *[SIZE // 4] * 4]
+
+
+def test_a_process_that_is_killed(site: Site) -> None:
+    seen = site.run(compiled("traps"), "killed", site.mount / "file")
+    assert (seen.code, seen.bytes, seen.phases) == (-9, (0, SIZE), [(0, SIZE)])
+
+
+def test_a_file_that_is_mapped(site: Site) -> None:
+    seen = site.trap("mapped")
+    assert [record.mapped for record in seen.records] == [1]
+    assert seen.errors == "penstock: a watched file is mapped for writing; bytes written through memory are not seen\n"
+
+
+def test_a_handler_that_writes(site: Site) -> None:
+    seen = site.trap("signals")
+    side = (site.mount / "file.side").stat().st_size
+    assert seen.bytes == (0, 40 * SIZE + side)
+
+
+def test_a_function_that_is_missing(site: Site) -> None:
+    """A library without pwritev2: that call fails as the kernel would, and the others work."""
+    other = compiled("other.so")
+    seen = site.trap("missing", LD_PRELOAD=f"{other}:{library()}", WITHOUT="pwritev2")
+    assert seen.bytes == (0, SIZE)
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["after ours", "before ours"])
+def test_another_preloaded_library(site: Site, first: bool) -> None:
+    other = compiled("other.so")
+    both = f"{other}:{library()}" if first else f"{library()}:{other}"
+    seen = site.trap("duplicates", LD_PRELOAD=both)
+    assert seen.bytes == (0, 5000)
+    assert seen.errors == "other: 6000\n" if first else int(seen.errors.removeprefix("other: ")) > 6000  # and our record
+
+
+def test_a_task_prolog_of_slurm(site: Site) -> None:
+    """What it prints is read by Slurm: nothing may be added to it."""
+    seen = site.run("bash", "-c", "echo print hello; echo export X=1; echo log >> file")
+    assert (seen.code, seen.out, seen.errors) == (0, "print hello\nexport X=1\n", "")
+
+
+def test_no_mounts_no_action(site: Site) -> None:
+    seen = site.run("bash", "-c", "echo 1 > file; cat file", PENSTOCK_MOUNTS="")
+    assert (seen.out, seen.errors, seen.records) == ("1\n", "", [])
+
+
+def test_phases_end_after_a_gap(site: Site) -> None:
+    """Here the gap is so short that each of the programs' writes, which wait for each other, is a phase of its own."""
+    process = site.start("bash", "-c", "while read -r a; do echo $a; sleep 0.05; done > file", PENSTOCK_GAP="0.01")
+    seen = site.finish(process, b"1\n22\n333\n")
+    (record,) = seen.records
+    assert [phase.written for phase in record.phases] == [2, 3, 4]
+    dates = [date for phase in record.phases for date in (phase.begin, phase.end)]
+    assert dates == sorted(dates)
+    assert record.begin <= dates[0]
+
+
+def test_records_are_private(site: Site) -> None:
+    process = site.start("bash", "-c", "echo 1 > file; read -r a")
+    (site.mount / "file").touch()
+    while not list(site.record.glob("*.counters")):
+        os.sched_yield()
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in site.record.iterdir()}
+    site.finish(process, b"\n")
+    assert modes == {0o600}
