@@ -21,6 +21,7 @@ from benchmarks import (
     coordinator,
     first_compile,
     growth,
+    native,
     pack,
     placement,
     policy_costs,
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[Report, Options], Results]] = {
     "buffers": lambda report, options: buffers.run(report, quick=options.quick),
     "replay": lambda report, options: replay.run(report, quick=options.quick),
     "coordinator": lambda report, options: coordinator.run(report, quick=options.quick),
+    "native": lambda report, options: native.run(report, quick=options.quick),
     "commands": lambda report, options: commands.run(report, quick=options.quick),
     "compile": lambda report, options: first_compile.run(report, quick=options.quick, against=options.against),
 }

@@ -1,4 +1,4 @@
-"""What the libraries wrote about a run: one file of counters and one of phases for each process (see native/record.h).
+"""What the libraries wrote about a run: one file of counters and one of phases for each process (see native/posix/record.h).
 
 The counters are in shared memory while a process runs, so nothing is lost when it is killed. Phases are appended when they
 end; the phase that was open when a process was killed is in its counters.
