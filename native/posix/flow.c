@@ -37,7 +37,7 @@ static struct {
     _Atomic int busy;     /* calls that have begun and not ended */
     _Atomic uint64_t learned; /* bytes of the phase before; 0: none yet */
     _Atomic uint64_t waited;  /* nanoseconds in this phase */
-    uint64_t offset;          /* nanoseconds from our clock to that of dates */
+    _Atomic uint64_t offset;  /* nanoseconds from our clock to that of dates */
     bool coordinated;
 } flow = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
 

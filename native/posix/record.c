@@ -20,7 +20,7 @@ _Static_assert(offsetof(struct ps_record, read) == 32 && offsetof(struct ps_reco
 static struct ps_record in_memory;
 static uint64_t begin;
 static bool opened;
-struct ps_record *ps_record = &in_memory;
+_Atomic(struct ps_record *) ps_record = &in_memory;
 
 uint64_t ps_realtime(void) {
     struct timespec now;

@@ -38,7 +38,7 @@ struct ps_record {
 };
 
 /* The counters of this process: in the file once that is open, in memory before. */
-extern struct ps_record *ps_record;
+extern _Atomic(struct ps_record *) ps_record;
 
 uint64_t ps_realtime(void);
 /* Open the file of this process, if PENSTOCK_RECORD tells so and it is not open. */

@@ -27,9 +27,11 @@ HALF = bytes(range(256)) * 128
 
 
 @contextmanager
-def served(policy: str, lease: float = 600.0, **variables: str) -> Iterator[tuple[Running, Site]]:
+def served(
+    policy: str, *, lease: float = 600.0, bandwidth: float = BANDWIDTH, **variables: str
+) -> Iterator[tuple[Running, Site]]:
     """A coordinator and a site in one folder; sockets need a short path. Nobody loses a turn by being slow."""
-    with TemporaryDirectory() as name, running(Path(name), policy=policy, bandwidth=BANDWIDTH, lease=lease) as coordinator:
+    with TemporaryDirectory() as name, running(Path(name), policy=policy, bandwidth=bandwidth, lease=lease) as coordinator:
         yield coordinator, Site(Path(name), **(PATIENT | variables))
 
 
@@ -79,13 +81,16 @@ def finish(site: Site, process: subprocess.Popen[bytes], name: str) -> Seen:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_program_under_every_policy(policy: str) -> None:
-    with served(policy) as (coordinator, site):
+    """At a rate at which each call of more than 400 kB is cut into slices."""
+    with served(policy, bandwidth=40e6) as (coordinator, site):
         prepare(site)
         for case in CASES:
             seen = run_case(site, case)
             assert seen.bytes == (case.read, case.written), case.name
             assert all(record.coordinated for record in seen.records), case.name
             assert seen.errors == "", case.name
+            large = [record for record in seen.records if record.read + record.written > 2_000_000]
+            assert all(record.waited > 0.0 for record in large), case.name
         assert all(application["pending"] is None for application in applications(coordinator).values())
 
 
