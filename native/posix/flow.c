@@ -148,9 +148,9 @@ static void open_phase(double now) {
     ps_record->open_begin = ps_record->last = flow.offset + nanoseconds(now);
     add(&ps_record->phases, 1);
     atomic_store(&flow.last, now);
-    atomic_store(&flow.open, true);
     if (ps_job() == NULL)
         look_for_coordinator(now);
+    atomic_store(&flow.open, true); /* last: other threads wait for the lock and then find the job */
     pthread_cond_signal(&flow.opened);
 }
 

@@ -239,3 +239,25 @@ def test_a_signal_does_not_cut_the_wait() -> None:
         first.send("release", operation=1)
         seen = site.finish(process)
         assert (seen.code, seen.bytes) == (0, (0, 40 * 100_000 + side.stat().st_size)), seen
+
+
+def test_threads_that_begin_at_once_all_wait() -> None:
+    """No thread moves a byte while another one still connects."""
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        first.until("grant")
+        file = site.mount / "file"
+        process = site.start(compiled("traps"), "threads", file, PENSTOCK_NAME="second")
+        wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert file.stat().st_size == 0
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, seen.bytes, file.stat().st_size) == (0, (0, 100_000), 100_000), seen
+
+
+def test_coordination_that_is_switched_off() -> None:
+    with served("fcfs") as (coordinator, site):
+        seen = site.trap("threads", PENSTOCK_DISABLE="1")
+        assert [record.coordinated for record in seen.records] == [False]
+        assert coordinator.state()["applications"] == []
