@@ -18,7 +18,6 @@
 #define RETRY_SECONDS 1.0      /* between two looks for a coordinator that was not there */
 #define HOLD_SECONDS 0.01      /* without I/O after which the turn is given up, though the phase goes on */
 #define LONGEST_CALL 60.0      /* seconds after which a call that has not ended is taken to be lost */
-#define SLOW_SECONDS 1e-3      /* a call as long tells how fast the file system is */
 #define EXIT_MILLISECONDS 100  /* to wait for a lock at exit */
 #define PAGE ((uint64_t)4096)
 #define FIRST_VOLUME ((uint64_t)16 << 20)
@@ -214,9 +213,7 @@ static void wait_for_change(penstock_job *job, double seconds) {
 
 /* Take bytes out of the bucket now; what is not moved is given back. */
 static void reserve(struct ps_gate *gate, uint64_t bytes, double now) {
-    double speed = gate->speed;
-    ps_gate_moved(gate, bytes, now, now);
-    gate->speed = speed;
+    ps_gate_moved(gate, bytes, now);
 }
 
 /* How many bytes of `size` the open gate lets through: complete pages if not all, as O_DIRECT wants them. */
@@ -266,8 +263,6 @@ static void correct(penstock_job *job, uint64_t taken, uint64_t moved, double no
     }
     if (moved < taken && isfinite(gate->pacer.rate))
         gate->pacer.due -= (double)(taken - moved) / gate->pacer.rate;
-    if (now - begun >= SLOW_SECONDS && moved > 0)
-        gate->speed = (double)moved / (now - begun);
 }
 
 /* ---- Calls ---- */
@@ -309,7 +304,7 @@ void ps_moved(enum ps_direction direction, size_t taken, size_t moved) {
     ps_count(direction, moved, 0);
     atomic_store_explicit(&flow.last, now, memory_order_relaxed);
     ps_record->last = flow.offset + nanoseconds(now);
-    if (job != NULL && (taken != moved || now - begun >= SLOW_SECONDS) && ps_job_trylock(job)) {
+    if (job != NULL && taken != moved && ps_job_trylock(job)) {
         correct(job, taken, moved, now);
         ps_job_unlock(job);
     }
