@@ -11,7 +11,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.native.launch import Options, default_mounts, environment, run
-from penstock.native.libraries import LIBRARY_PATH, MPI, POSIX, find, require
+from penstock.native.libraries import LIBRARY_PATH, POSIX, find, require
 
 
 @pytest.fixture
@@ -44,11 +44,6 @@ def test_what_is_preloaded_already_stays(libraries: Path) -> None:
     assert environment(Options((Path("/"),)), None, given)["LD_PRELOAD"] == f"{libraries / POSIX}:/other.so:/third.so"
 
 
-def test_the_library_of_an_mpi_comes_first(libraries: Path) -> None:
-    (libraries / MPI).touch()
-    assert environment(Options((Path("/"),)), None, {})["LD_PRELOAD"] == f"{libraries / MPI}:{libraries / POSIX}"
-
-
 def test_a_mount_that_cannot_be_named(libraries: Path) -> None:
     with pytest.raises(InputError, match=r"--mount: '/a:b' has a colon, which separates folders"):
         environment(Options((Path("/a:b"),)), None, {})
@@ -61,10 +56,6 @@ def test_a_library_that_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
         InputError, match=r"libpenstock-posix\.so: was not built; expected `penstock native build`, which needs"
     ):
         require(POSIX)
-    with pytest.raises(
-        InputError, match=r"libpenstock-mpi\.so: was not built; expected `penstock native build --mpicc mpicc`"
-    ):
-        require(MPI)
 
 
 def test_shared_file_systems_are_watched_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ def configure(commands: Any) -> None:
     orders = command.add_subparsers(dest="order", metavar="ORDER", required=True)
     build = orders.add_parser("build", help="build them with the compiler of this system")
     build.add_argument("--cc", metavar="COMPILER", default="cc", help="C compiler")
-    build.add_argument("--mpicc", metavar="COMPILER", help="compiler of an MPI: builds the library for that MPI only")
     build.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to put them (where they are looked for)")
     orders.add_parser("status", help="say which libraries there are")
     command.set_defaults(run=run)
@@ -28,12 +27,12 @@ def configure(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     from penstock.native.build import build
-    from penstock.native.libraries import CLIENT, MPI, POSIX, find
+    from penstock.native.libraries import CLIENT, POSIX, find
 
     if options.order == "build":
-        for library in build(options.output, compiler=options.cc, mpicc=options.mpicc):
+        for library in build(options.output, compiler=options.cc):
             print(library)
         return 0
-    found = {name: find(name) for name in (CLIENT, POSIX, MPI)}
+    found = {name: find(name) for name in (CLIENT, POSIX)}
     print_table({"library": list(found), "where": [str(path or "not built") for path in found.values()]}, wide=("where",))
     return 0

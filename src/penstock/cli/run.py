@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; the exit code is that of the program."""
     from tempfile import TemporaryDirectory
 
-    from penstock.api.files import check_output
+    from penstock.api.paths import check_output
     from penstock.model import InputError
     from penstock.native import launch
     from penstock.native.programs import unseen_because

@@ -1,4 +1,4 @@
-"""Build the C libraries with the compiler of the system, or with that of an MPI."""
+"""Build the C libraries with the compiler of the system."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import subprocess
 from pathlib import Path
 
 from penstock.model.errors import InputError
-from penstock.native.libraries import MPI, sources
+from penstock.native.libraries import sources
 
 
-def build(output: Path | None = None, *, compiler: str = "cc", mpicc: str | None = None) -> list[Path]:
+def build(output: Path | None = None, *, compiler: str = "cc") -> list[Path]:
     """Build the libraries.
 
     Args:
         output: The folder to put them in; None for the one in which they are looked for.
         compiler: The C compiler.
-        mpicc: The compiler of an MPI, which then is used to build the library for that MPI; None builds none for MPI.
 
     Returns:
         The libraries that were built.
@@ -27,16 +26,14 @@ def build(output: Path | None = None, *, compiler: str = "cc", mpicc: str | None
     folder = sources()
     if folder is None:
         raise InputError("native", "this installation has no C sources; expected one from a source tree or a wheel of ours")
-    for one in filter(None, (compiler, mpicc, "make")):
+    for one in (compiler, "make"):
         if shutil.which(one) is None:
             raise InputError("native", f"there is no program {one!r}; expected a C compiler such as gcc, and make")
     target = (output or folder / "build").absolute()
     target.mkdir(parents=True, exist_ok=True)
-    goals = ["mpi", f"MPICC={mpicc}"] if mpicc else ["all"]
-    command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", *goals]
+    command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", "all"]
     done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
         raise InputError("native", f"the compiler failed: {last}")
-    pattern = MPI if mpicc else "libpenstock*.so"
-    return sorted(target.glob(pattern))
+    return sorted(target.glob("libpenstock*.so"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.model.errors import InputError
-from penstock.native.libraries import MPI, POSIX, find, require
+from penstock.native.libraries import POSIX, require
 
 PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
 """File systems that nodes share, by the names in /proc/self/mounts."""
@@ -74,9 +74,6 @@ def environment(options: Options, record: Path | None, given: Mapping[str, str] 
         if ":" in mount:
             raise InputError("--mount", f"{mount!r} has a colon, which separates folders; expected a folder without one")
     preloaded = [str(require(POSIX))]
-    mpi = find(MPI)
-    if mpi is not None:
-        preloaded.insert(0, str(mpi))
     others = [path for path in given.get("LD_PRELOAD", "").replace(":", " ").split() if path not in preloaded]
     told = {
         "LD_PRELOAD": ":".join([*preloaded, *others]),

@@ -12,7 +12,6 @@ from typing import Final
 from penstock.model.errors import InputError
 
 POSIX: Final = "libpenstock-posix.so"
-MPI: Final = "libpenstock-mpi.so"
 CLIENT: Final = "libpenstock.so"
 LIBRARY_PATH: Final = "PENSTOCK_LIBRARY_PATH"
 """Folders to look in first, separated by colons."""
@@ -47,6 +46,5 @@ def require(name: str) -> Path:
     """
     library = find(name)
     if library is None:
-        how = "`penstock native build --mpicc mpicc`" if name == MPI else "`penstock native build`, which needs a C compiler"
-        raise InputError(name, f"was not built; expected {how}")
+        raise InputError(name, "was not built; expected `penstock native build`, which needs a C compiler")
     return library
