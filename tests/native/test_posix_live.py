@@ -209,17 +209,6 @@ def test_a_coordinator_lost_in_the_middle_of_a_phase(fault: signal.Signals) -> N
         assert seen.errors.count("going on uncoordinated") == seen.errors.count("\n") <= 1
 
 
-def test_a_program_killed_in_its_turn_harms_nobody() -> None:
-    """Its turn ends with its lease."""
-    with served("fcfs", lease=1.0) as (coordinator, site):
-        process = writer(site, "file")
-        wait_for(coordinator, lambda found: found.get("file", {}).get("rate", 0.0) > 0.0)
-        process.kill()
-        assert site.finish(process).code == -signal.SIGKILL
-        seen = finish(site, writer(site, "next"), "next")
-        assert seen.records[0].coordinated
-
-
 def test_no_connection_before_the_first_byte() -> None:
     with served("fcfs") as (coordinator, site):
         prepare(site)

@@ -22,6 +22,7 @@ from penstock.live.core.events import (
     ReportEvent,
 )
 from penstock.live.core.pending import BURST_SECONDS, OVERRUN
+from penstock.live.core.places import PACING_SECONDS
 from penstock.live.core.recording import CompletedOperation, as_workload
 from tests.naive.profiles import examples
 
@@ -45,7 +46,7 @@ def test_a_release_counts_for_no_more_than_the_grants_allowed(rounds):
     core, member = posted(1e30, rounds)
     core.enter(3.0, ReleaseEvent(member, 1, moved=1e30))
     allowed = B * 2.0
-    assert volume_of(core) == member.moved <= OVERRUN * allowed + B * (2.0 + BURST_SECONDS)
+    assert volume_of(core) == member.moved <= OVERRUN * allowed + B * PACING_SECONDS + B * (2.0 + BURST_SECONDS)
     assert core.progress(member) == 3.0
 
 

@@ -43,14 +43,14 @@ NEVER_STRIKE = Limits(longest_turn=1e15, longest_round=1e15, max_nodes=1e15, max
 
 @pytest.mark.parametrize("limits", [NO_LIMITS, NEVER_STRIKE], ids=["without limits", "with limits that never strike"])
 @pytest.mark.parametrize("name", REGISTRY)
-@examples(40)
+@examples(16)
 @given(workload=workloads(), reports=st.booleans())
 def test_in_virtual_time_it_is_the_engine(name, limits, workload, reports):
     check_virtual_time(name, suited(name, workload), reports, limits)
 
 
 @pytest.mark.parametrize("name", ["fair-share", "interfering", "coordinating", "fcfs", "interrupting"])
-@examples(40)
+@examples(16)
 @given(workloads(), st.sampled_from([{2: 0.5}, {4: 0.84}, {2: 0.75, 3: 0.5}]))
 def test_on_a_link_that_degrades_too(name, workload, degradation):
     platform = replace(workload.platform, degradation=Degradation.of(degradation))
