@@ -89,8 +89,6 @@ def test_every_program_under_every_policy(policy: str) -> None:
             assert seen.bytes == (case.read, case.written), case.name
             assert all(record.coordinated for record in seen.records), case.name
             assert seen.errors == "", case.name
-            large = [record for record in seen.records if record.read + record.written > 2_000_000]
-            assert all(record.waited > 0.0 for record in large), case.name
         assert all(application["pending"] is None for application in applications(coordinator).values())
 
 
