@@ -110,6 +110,20 @@ def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="OUT", help="write the JSON to this file; - for standard output")
 
 
+def after_dashes(place: str, words: list[str]) -> list[str]:
+    """The program and its arguments out of the `words` after an optional ``--``.
+
+    Raises:
+        InputError: If there are none; `place` names the command.
+    """
+    from penstock.model.errors import InputError
+
+    program = words[1:] if words[:1] == ["--"] else words
+    if not program:
+        raise InputError(place, "no command; expected one after --")
+    return program
+
+
 def seed(text: str) -> int:
     """Convert the `text` of a seed; raises ArgumentTypeError if it is not a whole number, 0 or more."""
     if not text.isdecimal():

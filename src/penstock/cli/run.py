@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import emit_json
+from penstock.cli.output import after_dashes, emit_json
 
 if TYPE_CHECKING:
     from penstock.native.launch import Options
+    from penstock.native.records import ProcessRecord
 
 
 def configure(commands: Any) -> None:
@@ -43,19 +45,16 @@ def run(options: argparse.Namespace) -> int:
     from tempfile import TemporaryDirectory
 
     from penstock.api.paths import check_output
-    from penstock.model import InputError
     from penstock.native import launch
     from penstock.native.programs import unseen_because
     from penstock.native.records import read_records
 
-    program = options.program[1:] if options.program[:1] == ["--"] else options.program
     told = _options(options)
     if options.dry_run:
         for name, value in launch.environment(told, None, {}).items():
-            print(f"export {name}='{value}'" if " " in value else f"export {name}={value}")
+            print(f"export {name}={shlex.quote(value)}")
         return 0
-    if not program:
-        raise InputError("run", "no command; expected one after --")
+    program = after_dashes("run", options.program)
     check_output(options.trace, (".json", ".yaml", ".parquet"))
     reason = unseen_because(program[0])
     if reason:
@@ -63,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix="penstock-run-") as folder:
         code = launch.run(program, launch.environment(told, Path(folder)))
         records = read_records(Path(folder))
-    _finish(options, records)
+    _finish(options, told.bandwidth, records)
     return code
 
 
@@ -84,14 +83,13 @@ def _options(options: argparse.Namespace) -> Options:
     )
 
 
-def _finish(options: argparse.Namespace, records: list[Any]) -> None:
-    """Write the trace and the summaries."""
+def _finish(options: argparse.Namespace, bandwidth: float | None, records: list[ProcessRecord]) -> None:
+    """Write the trace and the summaries; B of the trace is the `bandwidth`, else the largest rate seen."""
     from penstock.model.files import write
     from penstock.native.records import as_workload, largest_rate, summary
 
     if options.trace is not None:
-        bandwidth = _options(options).bandwidth or largest_rate(records)
-        write(as_workload(records, bandwidth, nodes=options.nodes or 1), options.trace)
+        write(as_workload(records, bandwidth or largest_rate(records), nodes=options.nodes or 1), options.trace)
     document = summary(records)
     if options.json is not None and options.json != "-":
         emit_json(document, options.json)

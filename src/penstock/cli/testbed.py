@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import add_json, emit_json, print_table
+from penstock.cli.output import add_json, after_dashes, emit_json, print_table
 
 if TYPE_CHECKING:
     from penstock.testbed.record import BedRecord
@@ -111,12 +111,9 @@ def _print(documents: list[dict[str, Any]]) -> None:
 def _run(options: argparse.Namespace) -> int:
     import os
 
-    from penstock.model import InputError
     from penstock.testbed import bed
 
-    program = options.program[1:] if options.program[:1] == ["--"] else options.program
-    if not program:
-        raise InputError("testbed run", "no command; expected one after --")
+    program = after_dashes("testbed run", options.program)
     command = bed.find(options.directory).inside(program)
     os.execv(command[0], command)  # noqa: S606
 

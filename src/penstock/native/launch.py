@@ -18,8 +18,8 @@ from penstock.native.libraries import POSIX, require
 
 PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
 """File systems that nodes share, by the names in /proc/self/mounts."""
-NOT_FOUND, NOT_EXECUTABLE, KILLED = 127, 126, 128
-"""Exit codes as shells have them: no such program, not a program, and what is added to the number of a signal."""
+KILLED: Final = 128
+"""What is added to the number of a signal that ended a program, as shells do."""
 
 
 @dataclass(frozen=True)
