@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from penstock.campaign import BOUND
-from penstock.papers.beyond import experiments, reproduction
-from penstock.papers.beyond.claims import claims
-from penstock.papers.beyond.experiments import POLICIES, THEIRS
+from penstock.papers import beyond
+from penstock.papers.beyond import POLICIES, THEIRS
+from penstock.papers.catalogue import BEYOND
+from penstock.papers.reproducing import Reproduction
 from penstock.theory import bounds
 from penstock.workloads import Synthetic, synthetic
 
@@ -23,9 +26,9 @@ SETTINGS = {
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beyond")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "SETTINGS", SETTINGS)
-        patch.setattr(reproduction, "SCALES", {"smoke": experiments.BeyondScale(2, 1)})
-        verdicts = reproduction.reproduce(folder, [], "smoke", progress=False)
+        patch.setattr(beyond, "SETTINGS", SETTINGS)
+        paper = replace(BEYOND, scales={"smoke": beyond.BeyondScale(2, 1)})
+        verdicts = Reproduction(paper, folder, "smoke", progress=False).run()
     return folder, verdicts
 
 
@@ -44,10 +47,14 @@ def test_the_numbers(out):
         assert f"### {setting} (" in text
     assert text.count("| `closing-yield` |") == len(SETTINGS)
     parameters = Synthetic(pressure=0.9, horizon=20_000.0)
-    own = [bounds(synthetic(parameters, experiments.FIRST_SEED + k)).min_yield for k in range(2)]
+    own = [bounds(synthetic(parameters, beyond.FIRST_SEED + k)).min_yield for k in range(2)]
     section = text.split("### W 0.9 (")[1].split("###")[0]
     row = next(line for line in section.splitlines() if line.startswith("| bound"))
     assert row.split("|")[2].split("±")[0].strip() == f"{np.mean(own):.4f}"
+
+
+def claims(values):
+    return [judge(values) for judge in (beyond.p1, beyond.p2, beyond.p3, beyond.p4)]
 
 
 def fake(**changed):
@@ -57,7 +64,7 @@ def fake(**changed):
         "W 1.0": {
             policy: {
                 objective: sample + changed.get(policy, 0.0) + (0.05 if policy == BOUND else 0.0)
-                for objective in experiments.OBJECTIVES
+                for objective in beyond.OBJECTIVES
             }
             for policy in POLICIES
         }
@@ -73,10 +80,3 @@ def test_a_better_rival_and_a_passed_bound_are_seen():
     assert THEIRS[2] in beaten["P2"].checks[0].measured
     passed = {verdict.id: verdict for verdict in claims(fake(balance=0.06))}
     assert not passed["P4"].holds
-
-
-def test_the_confidence_interval():
-    mean = experiments.Mean.of(np.array([1.0, 2.0, 3.0, 4.0]))
-    assert mean.value == 2.5
-    assert mean.margin == pytest.approx(1.96 * np.sqrt(5.0 / 3.0) / 2.0)
-    assert np.isnan(experiments.Mean.of(np.array([1.0])).margin)

@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from penstock.model import InputError
-from penstock.papers.dash import claims, experiments, reproduction
+from penstock.papers.catalogue import DASH
+from penstock.papers.dash import claims
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
-from penstock.papers.dash.reproduction import ITEMS, reproduce
+from penstock.papers.reproducing import Reproduction
 from penstock.papers.trials import key_of
 from penstock.planning.batch import schedule
 from penstock.planning.strategy import BatchStrategy
 from penstock.workloads.batches import Packs, uniform
 
-TINY = DashScale((2.0,), 1, (0.4, 0.7), 1, {"fewest": 8, "most": 12, "shortest": 10, "longest": 20})
+TINY = DashScale((2.0,), 1, (0.4, 0.7), 1, {"fewest": 8, "most": 12, "shortest": 10, "longest": 20}, 4, 5, (0.1, 0.25))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dash")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "SCALES", {"smoke": TINY})
-        patch.setattr("penstock.papers.dash.experiments.INSTANCES", {"smoke": 4})
-        patch.setattr(experiments, "THEOREM_INSTANCES", {"smoke": 5})
-        verdicts = reproduce(folder, [], "smoke", progress=False)
+    verdicts = Reproduction(replace(DASH, scales={"smoke": TINY}), folder, "smoke", progress=False).run()
     return folder, verdicts
 
 
 def test_every_figure_and_claim(made):
     folder, verdicts = made
     assert [verdict.id for verdict in verdicts] == [f"D{number}" for number in range(1, 13)]
-    for item in ITEMS[:-1]:
+    for item in DASH.figures:
         assert (folder / f"{item}.png").stat().st_size > 5_000, item
         assert (folder / f"{item}.svg").exists()
     page = (folder / "index.html").read_text()
-    assert all(f'id="{item}"' in page for item in ITEMS[:-1])
+    assert all(f'id="{item}"' in page for item in DASH.figures)
 
 
 def test_the_theorems_hold(made):
@@ -56,8 +54,8 @@ def test_a_trial_is_what_the_planner_gives(made):
 
 
 def test_an_unknown_item():
-    with pytest.raises(InputError, match=r"^item figureII.3: unknown; expected one of figureII.4"):
-        reproduction.chosen(["figureII.3"], ITEMS)
+    with pytest.raises(InputError, match=r"^item figureII.9: unknown; expected one of figure"):
+        DASH.chosen(["figureII.9"])
 
 
 def test_claims_can_fail(made, monkeypatch):

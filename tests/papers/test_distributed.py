@@ -1,6 +1,7 @@
 """Paper 002 again: figures, rows and claims that can fail."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from penstock.cli.main import main
 from penstock.engine.scenarios import simulate_placement
 from penstock.model import InputError
-from penstock.papers.distributed import claims, experiments, reproduction
+from penstock.papers.catalogue import DISTRIBUTED, PROFILES
+from penstock.papers.distributed import claims, experiments
 from penstock.papers.distributed.experiments import (
     BUILT_IN,
     COMPARED,
@@ -20,13 +22,13 @@ from penstock.papers.distributed.experiments import (
     measure,
 )
 from penstock.papers.distributed.figures import COLOURS, name_of
-from penstock.papers.distributed.reproduction import ITEMS, reproduce
+from penstock.papers.reproducing import Reproduction
 from penstock.planning.placement.allocation import Characteristics
 from penstock.workloads.curves import IoNodes
 from penstock.workloads.distributed import Distributed, distributed
 
 TINY = DistributedScale((0.4, 1.4), 3, few=2, small_sets=1)
-PROFILES = """scenario,mean_MBps_1ion,mean_MBps_2ion,mean_MBps_4ion,mean_MBps_8ion
+TEXT = """scenario,mean_MBps_1ion,mean_MBps_2ion,mean_MBps_4ion,mean_MBps_8ion
 up,100,200,400,700
 down,300,200,150,100
 peak,100,300,200,150
@@ -38,28 +40,27 @@ flat,100,110,105,102
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of measured profiles, of which there are four."""
     folder = tmp_path_factory.mktemp("data")
-    path = folder / reproduction.PROFILES
+    path = folder / PROFILES
     path.parent.mkdir()
-    path.write_text(PROFILES)
+    path.write_text(TEXT)
     return folder
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, data: Path):
     folder = tmp_path_factory.mktemp("distributed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "SCALES", {"smoke": TINY})
-        verdicts = reproduce(folder, [], "smoke", progress=False, data=data)
+    paper = replace(DISTRIBUTED, scales={"smoke": TINY})
+    verdicts = Reproduction(paper, folder, "smoke", progress=False, data=data).run()
     return folder, verdicts
 
 
 def test_all_items_are_made(made) -> None:
     folder, verdicts = made
     page = (folder / "index.html").read_text()
-    for item in ITEMS[:-1]:
+    for item in DISTRIBUTED.figures:
         assert (folder / f"{item}.png").stat().st_size > 5_000
         assert f'id="{item}"' in page
-    assert f'id="{ITEMS[2]}-built-in"' in page
+    assert 'id="figure5-built-in"' in page
     assert [verdict.id for verdict in verdicts] == ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "interval", "oracle"]
     assert verdicts[0].holds
     assert all(check.measured for verdict in verdicts for check in verdict.checks)
@@ -136,9 +137,7 @@ def _more_than_best(sets: Sets) -> Sets:
 
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match=r"has no ionode-profiles/derived-mn4-189-profiles.csv; expected the folder"):
-        reproduce(tmp_path, [], "smoke", data=tmp_path)
-    with pytest.raises(InputError, match="expected no --dask with distributed"):
-        reproduce(tmp_path, [], "smoke", dask="local")
+        Reproduction(DISTRIBUTED, tmp_path, "smoke", data=tmp_path).run()
     with pytest.raises(SystemExit):
         main(["reproduce", "dash", "--data", str(tmp_path)])
     assert "--data is for distributed, calciom; leave it out" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -307,6 +307,21 @@ def grid(
             Cell(kind, values, seed, name, allocation, placement, own) for seed in seed_list for name, own in chosen.items()
         ]
     return Campaign(name, tuple(cells))
+
+
+def with_policies(campaign: Campaign, policies: Iterable[PolicyLike]) -> Campaign:
+    """The workloads of a campaign under other policies.
+
+    Args:
+        campaign: says which workloads.
+        policies: policies or families, as for `grid`. Those that the campaign has are left out.
+
+    Raises:
+        InputError: for a policy that cannot be found, or if the campaign has all of them.
+    """
+    chosen = {name: own for name, own in _policies(list(policies)).items() if name not in campaign.policies}
+    cells = [replace(task.cells[0], policy=name, own=own) for task in campaign.tasks for name, own in chosen.items()]
+    return Campaign(f"{campaign.name}-{digest(list(chosen))[:6]}", tuple(cells))
 
 
 def _axis(name: str, value: Any) -> list[Any]:

@@ -28,16 +28,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.campaign.cells import Task
 from penstock.campaign.store import identity, require
 from penstock.campaign.workers import compute, lost
 from penstock.model import InputError, PenstockError, parse_units
 
+T = TypeVar("T")
 PATIENCE_SECONDS: Final = 8
 """How long the scheduler may take to answer, and then how long the first worker may take to come."""
 IN_FLIGHT: Final = 10_000
@@ -71,33 +72,56 @@ class DaskPool:
 
     def completed(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, bytes]]:
         """Each of the `tasks` with its part, as they complete. Dask tries a task whose worker dies again, a few times."""
+        from distributed import KilledWorker
+
+        for task, future in self._finished(tasks, compute, identity()):
+            try:
+                part = self._result(future)
+            except KilledWorker as error:
+                part = lost(task, error.allowed_failures + 1)
+            assert isinstance(part, bytes)
+            yield task, part
+
+    def mapped(self, function: Callable[[T], Any], items: Iterable[T]) -> Iterator[tuple[T, Any]]:
+        """Each of the `items` with what `function`, of a module, returns for it, as they complete.
+
+        Raises `PenstockError` if every worker that has an item dies.
+        """
+        from distributed import KilledWorker
+
+        for item, future in self._finished(items, function):
+            try:
+                yield item, self._result(future)
+            except KilledWorker as error:
+                message = f"{error.allowed_failures + 1} workers died with {item}; the rows so far are kept"
+                raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
+
+    def _finished(self, items: Iterable[T], function: Callable[..., Any], *more: Any) -> Iterator[tuple[T, Any]]:
+        """Each item with the future of its call, as they complete."""
         from distributed import as_completed
 
-        rest = iter(tasks)
-        task_of = {self._submit(task): task for task in itertools.islice(rest, IN_FLIGHT)}
-        finished = as_completed(list(task_of), loop=self._client.loop)
+        rest = iter(items)
+        item_of = {self._submit(function, item, *more): item for item in itertools.islice(rest, IN_FLIGHT)}
+        finished = as_completed(list(item_of), loop=self._client.loop)
         for future in finished:
-            task = task_of.pop(future)
-            yield task, self._result(task, future)
+            yield item_of.pop(future), future
             future.release()
             for following in itertools.islice(rest, 1):
-                submitted = self._submit(following)
-                task_of[submitted] = following
+                submitted = self._submit(function, following, *more)
+                item_of[submitted] = following
                 finished.add(submitted)
 
-    def _submit(self, task: Task) -> Any:
-        return self._client.submit(compute, task, identity(), pure=False)
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, pure=False)
 
-    def _result(self, task: Task, future: Any) -> bytes:
+    def _result(self, future: Any) -> Any:
         from distributed import KilledWorker
         from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
         try:
-            part = future.result()
-            assert isinstance(part, bytes)
-            return part
-        except KilledWorker as error:
-            return lost(task, error.allowed_failures + 1)
+            return future.result()
+        except KilledWorker:
+            raise
         except (NoWorkerError, NoValidWorkerError) as error:  # where the scheduler is told to give up, as that for Slurm
             message = f"it has had no worker for {error.timeout:g} s; the rows so far are kept"
             raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
@@ -237,6 +261,11 @@ ANSWER_SECONDS: Final = 60.0
 """How long a command of Slurm may take."""
 _PRELOAD: Final = ("--preload", "penstock.campaign.workers")
 """What a worker imports before it joins: one that cannot import it never joins, however late it comes."""
+
+
+def cluster_pool(dask: str) -> AbstractContextManager[DaskPool]:
+    """The workers that `dask` names: the address of a scheduler, or Slurm jobs, ``slurm`` or ``slurm:jobs=4``."""
+    return slurm_pool(dask) if dask.partition(":")[0] == "slurm" else DaskPool(dask)
 
 
 @contextmanager

@@ -109,14 +109,10 @@ def run(
 
 
 def _pool(campaign: Campaign, workers: int | None, dask: str | None) -> AbstractContextManager[Pool]:
-    if dask is not None and dask.partition(":")[0] == "slurm":
-        from penstock.campaign.cluster import slurm_pool
-
-        return slurm_pool(dask)
     if dask is not None:
-        from penstock.campaign.cluster import DaskPool
+        from penstock.campaign.cluster import cluster_pool
 
-        return DaskPool(dask)
+        return cluster_pool(dask)
     pool = LocalPool(workers)
     warm_up(campaign)
     return pool

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from penstock.cli.campaign import DASK_HELP
 from penstock.cli.output import emit_json, telling
 
 if TYPE_CHECKING:
-    from penstock.papers.reproducing import Verdict
+    from penstock.papers.verdicts import Verdict
 
 ITEMS_OF = {
     "revisiting": "table2, figure2 … figure10, claims",
@@ -26,7 +25,9 @@ ITEMS_OF = {
 }
 """The items of each paper; ``beyond`` compares our own policies with theirs."""
 USING_DATA = ("distributed", "calciom")
-A_CHECK_DID_NOT_HOLD = 1
+USING_LIVE = ("calciom",)
+WITHOUT_POLICIES = ("distributed", "buffers")
+A_CLAIM_FAILS = 1
 
 
 def configure(commands: Any) -> None:
@@ -37,19 +38,24 @@ def configure(commands: Any) -> None:
         description="Run what a paper ran, draw its figures (PNG, SVG and one HTML page) and judge its claims.",
     )
     papers = (
-        "revisiting (paper 000), dash (001), distributed (002), calciom (003), buffers (004), or beyond: our own policies"
+        "revisiting (paper 000), dash (001), distributed (002), calciom (003), buffers (004), "
+        "all of these, or beyond: our own policies"
     )
-    command.add_argument("paper", metavar="PAPER", choices=ITEMS_OF, help=papers)
+    command.add_argument("paper", metavar="PAPER", choices=(*ITEMS_OF, "all"), help=papers)
     items = "; ".join(f"for {paper}: {items}" for paper, items in ITEMS_OF.items())
     command.add_argument("items", metavar="ITEM", nargs="*", help=f"{items} (default: all)")
     command.add_argument("--scale", choices=("smoke", "quick", "paper"), default="quick", help="how much is run")
-    command.add_argument(
-        "--check", action="store_true", help="print each claim with its measures; exit 1 if one does not hold"
-    )
+    command.add_argument("--check", action="store_true", help="print each claim with its measures; exit 1 if one fails")
     command.add_argument(
         "--out",
         metavar="DIR",
         help="folder for the results; what it holds already is not run again (default: reproduce-PAPER)",
+    )
+    command.add_argument(
+        "--policy",
+        metavar="POLICY",
+        action="append",
+        help="add this policy to the figures in which policies are compared (also ./file.py:function); may be repeated",
     )
     command.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     command.add_argument(
@@ -65,41 +71,47 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command with the `options` of the command line; returns the exit code, 1 if a check does not hold."""
-    reproduce = import_module(f"penstock.papers.{options.paper}.reproduction").reproduce
+    """Run the command with the `options` of the command line; returns the exit code, 1 if a claim fails."""
+    from penstock.papers.catalogue import reproduce
+    from penstock.papers.verdicts import FAILS
+
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items
     with telling() as say:
-        verdicts = reproduce(out, items, options.scale, dask=options.dask, **_data(options), **_live(options, say))
+        found = reproduce(options.paper, out, items, options.scale, say=say, **_given(options))
+    verdicts = [verdict for of_paper in found.values() for verdict in of_paper]
     if options.json:
-        emit_json({"claims": [verdict.to_dict() for verdict in verdicts]}, None)
+        emit_json({"claims": [verdict.to_dict() | {"paper": name} for name in found for verdict in found[name]]}, None)
     else:
         _print(verdicts)
-    sys.stderr.write(f"page: {(out / 'index.html').resolve()}\n")
-    return A_CHECK_DID_NOT_HOLD if options.check and not all(verdict.holds for verdict in verdicts) else 0
+    for name in found:
+        page = (out / name if options.paper == "all" else out) / "index.html"
+        sys.stderr.write(f"page: {page.resolve()}\n")
+    return A_CLAIM_FAILS if options.check and any(verdict.word == FAILS for verdict in verdicts) else 0
 
 
-def _data(options: argparse.Namespace) -> dict[str, Path | None]:
-    """The option for measured data, for the papers that use some."""
-    if options.paper not in USING_DATA:
-        if options.data is not None:
-            options.parser.error(f"--data is for {', '.join(USING_DATA)}; leave it out")
-        return {}
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that are handed on, and refused for papers that do not use them."""
+    for option, papers in (("data", USING_DATA), ("live", USING_LIVE)):
+        if getattr(options, option) is not None and options.paper not in (*papers, "all"):
+            options.parser.error(f"--{option} is for {', '.join(papers)}; leave it out")
+    if options.policy and options.paper in WITHOUT_POLICIES:
+        options.parser.error(f"--policy: {options.paper} compares no policies; leave it out")
     folder = options.data or os.environ.get("PENSTOCK_DATA")
-    return {"data": Path(folder) if folder else None}
-
-
-def _live(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
-    """The options for live applications, for the paper that is about them."""
-    if options.paper == "calciom":
-        return {"live": Path(options.live) if options.live else None, "say": say}
-    if options.live is not None:
-        options.parser.error("--live is for calciom; leave it out")
-    return {}
+    return {
+        "policies": tuple(dict.fromkeys(options.policy or ())),
+        "dask": options.dask,
+        "data": Path(folder) if folder else None,
+        "live": Path(options.live) if options.live else None,
+    }
 
 
 def _print(verdicts: Sequence[Verdict]) -> None:
+    from penstock.papers.verdicts import counted
+
     for verdict in verdicts:
         print(f"{verdict.id} ({verdict.place}) {verdict.word}: {verdict.says}")
         for check in verdict.checks:
-            print(f"    {'yes' if check.holds else 'NO '} {check.expected}: {check.measured}")
+            print(f"    {check.word:9} {check.expected}: {check.measured}")
+    if verdicts:
+        print(f"{len(verdicts)} claims: {counted(verdicts)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -23,11 +23,33 @@ COLOURS: Final = {
     "periodic-greedy-yield": "#56b4e9",
     "best-next-event": "#cc79a7",
 }
+SPARE: Final = ("#7f3fbf", "#a6761d", "#c40233", "#1b9e77", "#e7298a")
+"""Colours for policies that a user adds."""
 PANEL_INCHES: Final = (4.6, 3.4)
 
 mpl.rcParams.update(
     {"svg.hashsalt": "penstock", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
 )
+
+
+def colour_of(policy: str, colours: Mapping[str, str] = COLOURS) -> str:
+    """The colour of a policy: as in `colours`, or one of its own for a user's policy."""
+    return colours.get(policy) or SPARE[sum(policy.encode()) % len(SPARE)]
+
+
+def is_blank(figure: Figure) -> bool:
+    """Whether no panel of the `figure` shows data: lines, marks, bars, areas or texts; lines across a panel do not count."""
+    return not any(_shown(panel) for panel in figure.axes)
+
+
+def _shown(panel: Axes) -> bool:
+    lines = (
+        line
+        for line in panel.lines
+        if all(line.get_transform().contains_branch_seperately(panel.transData)) and np.size(line.get_xdata())
+    )
+    marks = (marks for marks in panel.collections if len(marks.get_paths()) and len(marks.get_offsets()))
+    return bool(panel.patches or panel.images or panel.texts) or any(True for _ in lines) or any(True for _ in marks)
 
 
 def panels(rows: int, columns: int, *, share_y: bool = False) -> tuple[Figure, list[Axes]]:
@@ -80,6 +102,8 @@ def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int 
         label: The label of the line.
         bins: The number of intervals; those without values are left out.
     """
+    if not len(x):
+        return
     edges = np.linspace(0.0, float(x.max()) + LAST_EDGE, bins + 1)
     which = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
     filled = np.unique(which)

@@ -17,7 +17,7 @@ from penstock.campaign.execute import bar
 from penstock.campaign.store import identity
 from penstock.model import InputError
 
-SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments")
+SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments", "workloads/**/*")
 """The modules that decide what a row says, beside those of campaigns."""
 
 T = TypeVar("T")
@@ -33,13 +33,16 @@ class Experiment(Generic[T]):
     measure: Callable[[T], dict[str, Any]]
 
 
-def run(experiment: Experiment[T], folder: Path, progress: bool | None = None) -> dict[T, dict[str, Any]]:
-    """Compute the trials that a folder does not hold yet, on all cores.
+def run(
+    experiment: Experiment[T], folder: Path, progress: bool | None = None, dask: str | None = None
+) -> dict[T, dict[str, Any]]:
+    """Compute the trials that a folder does not hold yet, on all cores or on a cluster.
 
     Args:
         experiment: The trials, and what computes the row of one.
         folder: Where the rows are kept, in ``NAME.jsonl``.
         progress: Whether to show progress; None shows it on a terminal.
+        dask: The address of a Dask scheduler, or slurm; None computes on the local cores.
 
     Returns:
         The row of each trial.
@@ -53,7 +56,7 @@ def run(experiment: Experiment[T], folder: Path, progress: bool | None = None) -
     total = len(experiment.trials)
     begun = total - len(missing)
     with bar(experiment.name, begun, total, progress) as report:
-        for done, (trial, row) in enumerate(_computed(missing, experiment.measure), begun + 1):
+        for done, (trial, row) in enumerate(_computed(missing, experiment.measure, dask), begun + 1):
             known[key_of(trial)] = row
             _append(path, {"key": key_of(trial), "identity": identity(*SOURCES), "row": row})
             report(done)
@@ -97,8 +100,16 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return known
 
 
-def _computed(trials: Sequence[T], measure: Callable[[T], dict[str, Any]]) -> Iterator[tuple[T, dict[str, Any]]]:
+def _computed(
+    trials: Sequence[T], measure: Callable[[T], dict[str, Any]], dask: str | None
+) -> Iterator[tuple[T, dict[str, Any]]]:
     if not trials:
+        return
+    if dask is not None:
+        from penstock.campaign.cluster import cluster_pool
+
+        with cluster_pool(dask) as workers:
+            yield from workers.mapped(measure, trials)
         return
     pool = ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1))
     try:

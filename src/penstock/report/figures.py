@@ -5,23 +5,16 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.model import InputError
 from penstock.model.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-class Judged(Protocol):
-    """A claim with its verdict; `to_dict` has id, place, says, verdict and checks."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The claim as a JSON object."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +35,15 @@ figcaption { opacity: 0.75; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 td, th { border-top: 1px solid var(--line); padding: 0.3rem 0.6rem 0.3rem 0; text-align: left; vertical-align: top; }
 tr.claim td { font-weight: 600; border-top-width: 2px; } td.mark { white-space: nowrap; }
-.holds { color: var(--good); } .part { color: var(--poor); } .fails { color: var(--bad); }
+.holds { color: var(--good); } .part { color: var(--poor); } .fails { color: var(--bad); } .unknown { opacity: 0.7; }
 """
-_CLASSES = {"holds": "holds", "holds in part": "part", "does not hold": "fails"}
+_CLASSES = {"holds": "holds", "in part": "part", "fails": "fails", "not measured": "unknown"}
+_OUTCOMES = {True: ("holds", "yes"), False: ("fails", "no"), None: ("unknown", "undecided")}
 
 
-def write_page(path: Path, title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> None:
+def write_page(
+    path: Path, title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Mapping[str, Any]]
+) -> None:
     """Write a page of figures and claims. The file keeps its old content if anything fails.
 
     Args:
@@ -55,18 +51,16 @@ def write_page(path: Path, title: str, subtitle: str, pictures: Sequence[Picture
         title: the heading.
         subtitle: the line below it.
         pictures: the figures, in their order.
-        verdicts: the claims, each with its verdict.
+        verdicts: the claims as JSON objects, each with id, place, says, verdict and checks.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(render_page(title, subtitle, pictures, verdicts), encoding="utf-8")
 
 
-def render_page(title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Judged]) -> str:
+def render_page(title: str, subtitle: str, pictures: Sequence[Picture], verdicts: Sequence[Mapping[str, Any]]) -> str:
     """The page as text; `title`, `subtitle`, `pictures` and `verdicts` as for `write_page`."""
-    claims = (
-        f"<h2>Claims</h2>\n<table>{''.join(_claim(verdict.to_dict()) for verdict in verdicts)}</table>" if verdicts else ""
-    )
+    claims = f"<h2>Claims</h2>\n<table>{''.join(_claim(verdict) for verdict in verdicts)}</table>" if verdicts else ""
     figures = "\n".join(_figure(picture) for picture in pictures)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
@@ -84,7 +78,7 @@ def _figure(picture: Picture) -> str:
     )
 
 
-def _claim(claim: dict[str, Any]) -> str:
+def _claim(claim: Mapping[str, Any]) -> str:
     verdict = claim["verdict"]
     head = (
         f'<tr class="claim"><td>{html.escape(claim["id"])}</td><td>{html.escape(claim["says"])} '
@@ -92,7 +86,7 @@ def _claim(claim: dict[str, Any]) -> str:
     )
     rows = "".join(
         f"<tr><td></td><td>{html.escape(check['expected'])}: {html.escape(check['measured'])}</td>"
-        f'<td class="{"holds" if check["holds"] else "fails"}">{"yes" if check["holds"] else "no"}</td></tr>'
+        f'<td class="{_OUTCOMES[check["holds"]][0]}">{_OUTCOMES[check["holds"]][1]}</td></tr>'
         for check in claim["checks"]
     )
     return head + rows

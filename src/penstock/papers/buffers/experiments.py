@@ -167,10 +167,3 @@ class BufferRows:
                 if (one["mode"], one["factor"]) == (mode, factor)
             ]
         )
-
-
-def mean_and_error(values: Floats) -> tuple[float, float]:
-    """The mean of `values` and its standard error; not numbers where there are too few values."""
-    mean = float(values.mean()) if len(values) > 0 else float("nan")
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-    return mean, error

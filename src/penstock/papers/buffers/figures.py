@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -11,8 +12,9 @@ from matplotlib.figure import Figure
 from penstock.buffers.theorems import alone, least_written, most_read
 from penstock.buffers.timeline import Flow, full_speed_timeline
 from penstock.model import Application, Platform, Workload
-from penstock.papers.buffers.experiments import FACTORS, LOADS, MTBF, PRINTED, BufferRows, mean_and_error
+from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, PRINTED, BufferRows
 from penstock.papers.drawing import panels
+from penstock.papers.verdicts import Estimate
 
 TABLE_2: Final = {
     0.2: (1.32, 1.31, 1.42, 1.67),
@@ -47,10 +49,22 @@ def table_2(rows: BufferRows, walltimes: str = PRINTED, *, capped: bool = False)
         cells = []
         for printed, mtbf in zip(TABLE_2[load], MTBF, strict=True):
             ratios = rows.ratios(load, mtbf, walltimes=walltimes, capped=capped)
-            mean, error = mean_and_error(ratios)
-            cells.append(f"{mean:.2f} ± {error:.2f} ({printed})" if len(ratios) else f"– ({printed})")
+            cells.append(f"{Estimate.of(ratios):.2f} ({printed})" if len(ratios) else f"– ({printed})")
         lines.append(f"| {load:.0%} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def tables(rows: BufferRows) -> str:
+    """All forms of Table 2 as Markdown.
+
+    `rows` are those of the experiment "sets".
+    """
+    parts = (
+        ("Printed walltimes", table_2(rows, PRINTED)),
+        ("Printed walltimes, speeds capped at B", table_2(rows, PRINTED, capped=True)),
+        ("APEX walltimes", table_2(rows, APEX)),
+    )
+    return "\n".join(f"## {title}\n\n{table}" for title, table in parts)
 
 
 def figure_table_2(rows: BufferRows) -> Figure:
@@ -60,9 +74,9 @@ def figure_table_2(rows: BufferRows) -> Figure:
     """
     figure, axes = panels(1, len(LOADS), share_y=True)
     for panel, load in zip(axes, LOADS, strict=True):
-        found = [mean_and_error(rows.ratios(load, mtbf)) for mtbf in MTBF]
+        found = [Estimate.of(rows.ratios(load, mtbf)) for mtbf in MTBF]
         places = np.arange(len(MTBF))
-        panel.bar(places, [mean for mean, _ in found], yerr=[error for _, error in found], color="#56b4e9", capsize=3)
+        panel.bar(places, [one.value for one in found], yerr=[one.error for one in found], color="#56b4e9", capsize=3)
         panel.plot(places, TABLE_2[load], "kx", label="printed in the paper")
         panel.set_xticks(places, [f"{mtbf:g} y" for mtbf in MTBF])
         panel.set(title=f"load {load:.0%}", ylim=(0.9, None))
@@ -131,3 +145,12 @@ def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
             panel.set(title=f"load {load:.0%}", xlabel="size over S_OPT", ylabel=measure.replace("_", " "))
     axes[0].legend(fontsize=7, title="MTBF")
     return figure
+
+
+EXAMPLES: Final[Mapping[str, Callable[[], Figure]]] = {
+    "figure4": figure_4,
+    "figure5": figure_5,
+    "figure6": figure_6,
+    "figure7": figure_7,
+}
+"""The figures that are drawn from one example."""

@@ -17,7 +17,7 @@ from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_CLOSE, CLAIM_SAME
 from penstock.papers.calciom.experiments import FILES, CalciomScale, equal, files, large, range_of, small, split
 from penstock.papers.calciom.figures import SHARE
-from penstock.papers.reproducing import ClaimCheck, Verdict, listed
+from penstock.papers.verdicts import ClaimCheck, Verdict, listed
 from penstock.policies.coordinating import METRICS
 from penstock.theory.interference import Pair, Times, Writer, delta_graph, expected_interference, someone_in_io
 
@@ -243,12 +243,14 @@ def c6(traces: Mapping[str, Floats]) -> Verdict:
     """
     intrepid = next((name for name in traces if name.startswith(INTREPID)), None)
     jobs = math.log(1.0 - PRINTED) / math.log(1.0 - SHARE)
-    measured = f"not measured: its trace is not at hand; {jobs:.1f} concurrent jobs give that"
-    holds = False
+    formula = _drawn()
+    missing = f"the trace is not at hand; {jobs:.1f} concurrent jobs give that"
+    measured, holds = f"{missing}; {formula.measured}", None if formula.holds else False
     if intrepid is not None:
         chance = someone_in_io(traces[intrepid], SHARE)
-        measured, holds = f"{chance:.1%}", abs(chance - PRINTED) <= 0.02
-    checks = [_drawn(), ClaimCheck("64 % for Intrepid with E(µ) = 5 % (within 2 points)", measured, holds)]
+        measured, holds = f"{chance:.1%}; {formula.measured}", bool(formula.holds) and abs(chance - PRINTED) <= 0.02
+    expected = f"64 % for Intrepid with E(µ) = 5 % (within 2 points), {formula.expected}"
+    checks = [ClaimCheck(expected, measured, holds)]
     for name, chances in traces.items():
         if name != intrepid:
             chance, mean = someone_in_io(chances, SHARE), float(chances @ np.arange(len(chances)))
@@ -325,3 +327,7 @@ def many(scale: CalciomScale) -> Verdict:
                 )
             )
     return Verdict("many", "§III.A", "the choice extends to more than two applications", tuple(checks))
+
+
+ON_PAIRS: Final = (c1, c2, c3, c4, c5)
+"""Judged on simulated pairs."""

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 
 from penstock.model import PenstockError
 from penstock.papers.calciom.experiments import FILES, CalciomScale
-from penstock.papers.reproducing import ClaimCheck, Verdict
+from penstock.papers.verdicts import ClaimCheck, Verdict
 from penstock.report.figures import STYLE
 from penstock.report.plot import draw_delta, mark_live
 from penstock.testbed.bed import Bed

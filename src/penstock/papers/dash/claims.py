@@ -28,7 +28,8 @@ from penstock.papers.dash.experiments import (
     random_set,
 )
 from penstock.papers.dash.figures import Rows, chosen, loads_of, of_family, ratios, relative, shares, stretches
-from penstock.papers.reproducing import ClaimCheck, Results, Verdict, listed
+from penstock.papers.reproducing import Results
+from penstock.papers.verdicts import ClaimCheck, Verdict, listed
 from penstock.planning.partition import (
     Applications,
     all_exclusive,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,19 +56,38 @@ FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class DashScale:
-    """Values of α_gen and batches of each; I/O loads of chapter IV and batches of each; what to change of its batches."""
+    """How much is run.
+
+    Attributes:
+        loads: Values of α_gen in chapter III.
+        batches: Batches of each.
+        mapping_loads: I/O loads of chapter IV.
+        mapping_batches: Batches of each.
+        smaller: What to change of the batches of chapter IV.
+        chains: Random sets of chains in chapter II.
+        theorems: Random small instances for each of the claims on theorems and D12.
+        jacobi: Batches of iterations of the Jacobi applications.
+
+    """
 
     loads: tuple[float, ...]
     batches: int
     mapping_loads: tuple[float, ...]
     mapping_batches: int
     smaller: Mapping[str, Any]
+    chains: int
+    theorems: int
+    jacobi: tuple[float, ...]
 
 
+BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+SMALLER: Final = {"fewest": 40, "most": 60, "longest": 100, "shortest": 50}
 SCALES: Final[Mapping[str, DashScale]] = {
-    "smoke": DashScale((1.0, 4.0), 2, (0.3, 0.7), 1, {"fewest": 40, "most": 60, "longest": 100, "shortest": 50}),
-    "quick": DashScale((0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0), 4, (0.2, 0.4, 0.6, 0.8), 4, {}),
-    "paper": DashScale(tuple(k / 4 for k in range(2, 41)), 10, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 10, {}),
+    "smoke": DashScale((1.0, 4.0), 2, (0.3, 0.7), 2, SMALLER, 20, 30, BATCHES[:4]),
+    "quick": DashScale((0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0), 4, (0.2, 0.4, 0.6, 0.8), 4, {}, 200, 300, BATCHES),
+    "paper": DashScale(
+        tuple(k / 4 for k in range(2, 41)), 10, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 10, {}, 1_000, 3_000, BATCHES
+    ),
 }
 
 
@@ -161,41 +180,32 @@ EIGHT: Final = (
 """The list policies of 001 §III.C.1."""
 NOISES: Final = (0.0, 0.2, 0.5)
 ML_NOISES: Final = (0.0, 0.2)
-BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-INSTANCES: Final[Mapping[str, int]] = {"smoke": 20, "quick": 200, "paper": 1_000}
-"""Random sets of chains at each scale."""
-THEOREM_INSTANCES: Final[Mapping[str, int]] = {"smoke": 30, "quick": 300, "paper": 3_000}
-"""Random small instances for each of the claims D1 to D4 and D12."""
 
 
-def general(scale: str) -> Campaign:
+def general(scale: DashScale) -> Campaign:
     """Figures II.4 and II.5: the general case of Table II.1 without noise and with 20 % and 50 %.
 
-    `scale` is smoke, quick or paper.
+    `scale` says how much is run.
     """
     policies = (BEST_EFFORT, *LIST, *PERIODIC)
-    return _campaign("general", [{"case": "general", "noise": noise} for noise in NOISES], INSTANCES[scale], policies)
+    return _campaign("general", [{"case": "general", "noise": noise} for noise in NOISES], scale.chains, policies)
 
 
-def machine_learning(scale: str) -> Campaign:
+def machine_learning(scale: DashScale) -> Campaign:
     """Figure II.6: the uniform case, networks trained on the same data.
 
-    `scale` is smoke, quick or paper.
+    `scale` says how much is run.
     """
     points = [{"case": "uniform", "noise": noise} for noise in ML_NOISES]
-    return _campaign("machine-learning", points, INSTANCES[scale], (BEST_EFFORT, "fifo", OPTIMAL))
+    return _campaign("machine-learning", points, scale.chains, (BEST_EFFORT, "fifo", OPTIMAL))
 
 
-def jacobi(scale: str) -> Campaign:
+def jacobi(scale: DashScale) -> Campaign:
     """Figures III.4 to III.6: the five applications of Table III.1, with more and more iterations; nothing is random.
 
-    `scale` is smoke, quick or paper.
+    `scale` says how much is run.
     """
-    cells = [
-        Cell("jacobi", {"batches": batches}, 0, policy)
-        for batches in (BATCHES if scale != "smoke" else BATCHES[:4])
-        for policy in EIGHT
-    ]
+    cells = [Cell("jacobi", {"batches": batches}, 0, policy) for batches in scale.jacobi for policy in EIGHT]
     return Campaign("jacobi", tuple(cells))
 
 
@@ -211,10 +221,3 @@ def random_set(random: np.random.Generator, count: int) -> Applications:
     volumes = np.exp(random.uniform(0.0, np.log(100.0), count))
     loads = random.dirichlet(np.ones(count)) * random.uniform(0.1, 0.9)
     return Applications(tuple(volumes), tuple(volumes / loads), 1.0)
-
-
-CAMPAIGNS: Final[Mapping[str, Callable[[str], Campaign]]] = {
-    "general": general,
-    "machine-learning": machine_learning,
-    "jacobi": jacobi,
-}

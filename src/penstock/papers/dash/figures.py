@@ -30,7 +30,7 @@ from penstock.papers.dash.experiments import (
     BatchTrial,
     random_set,
 )
-from penstock.papers.drawing import binned, panels
+from penstock.papers.drawing import binned, colour_of, panels
 from penstock.papers.reproducing import Results
 from penstock.planning.partition import best_partition
 from penstock.planning.strategy import BatchStrategy
@@ -80,9 +80,9 @@ def figure_ii_4(results: Results) -> Figure:
     """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means."""
     figure, (left, right) = panels(1, 2)
     _relative_to_best_effort(left, results, noise=0.0)
-    for policy in (BEST_EFFORT, *LIST, *PERIODIC):
+    for policy in results.compared((BEST_EFFORT, *LIST, *PERIODIC)):
         rows = results.where(policy, noise=0.0)
-        binned(right, weights(rows), rows.column("makespan"), COLOURS[policy], policy, BINS)
+        binned(right, weights(rows), rows.column("makespan"), colour_of(policy, COLOURS), policy, BINS)
     right.set(xlabel="I/O weight W", ylabel="makespan (s)")
     return figure
 
@@ -97,8 +97,8 @@ def figure_ii_5(results: Results) -> Figure:
 
 
 def _relative_to_best_effort(panel: Axes, results: Results, noise: float) -> None:
-    for policy in (*LIST, *PERIODIC):
-        binned(panel, *relative(results, policy, BEST_EFFORT, noise=noise), COLOURS[policy], policy, BINS)
+    for policy in results.compared((*LIST, *PERIODIC)):
+        binned(panel, *relative(results, policy, BEST_EFFORT, noise=noise), colour_of(policy, COLOURS), policy, BINS)
     panel.axhline(1.0, color=COLOURS[BEST_EFFORT], linewidth=0.8)
     panel.set(xlabel="I/O weight W", ylabel="makespan / best-effort")
     panel.legend(fontsize=7)
@@ -108,8 +108,8 @@ def figure_ii_6(results: Results) -> Figure:
     """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise."""
     figure, axes = panels(1, 2, share_y=True)
     for panel, noise in zip(axes, ML_NOISES, strict=True):
-        for policy in (BEST_EFFORT, "fifo"):
-            binned(panel, *relative(results, policy, OPTIMAL, noise=noise), COLOURS[policy], policy, BINS)
+        for policy in results.compared((BEST_EFFORT, "fifo")):
+            binned(panel, *relative(results, policy, OPTIMAL, noise=noise), colour_of(policy, COLOURS), policy, BINS)
         panel.set(title=f"noise {noise:.0%}", xlabel="I/O weight W", ylabel="makespan / hierarchical round-robin")
         panel.legend(fontsize=7)
     return figure
@@ -128,8 +128,9 @@ def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
 
 def figure_iii_4(results: Results) -> Figure:
     """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy."""
-    figure, axes = panels(2, 4, share_y=True)
-    for panel, policy in zip(axes, EIGHT, strict=True):
+    policies = results.compared(EIGHT)
+    figure, axes = panels(-(-len(policies) // 4), 4, share_y=True)
+    for panel, policy in zip(axes, policies, strict=False):
         batches, values = stretches(results, policy)
         for application in range(values.shape[1]):
             panel.plot(batches, values[:, application], marker=".", label=f"application {application + 1}")
@@ -141,9 +142,9 @@ def figure_iii_4(results: Results) -> Figure:
 def figure_iii_5(results: Results) -> Figure:
     """Figure III.5: the largest stretch by the number of iteration batches."""
     figure, (panel,) = panels(1, 1)
-    for policy in EIGHT:
+    for policy in results.compared(EIGHT):
         batches, values = stretches(results, policy)
-        panel.plot(batches, values.max(axis=1), marker=".", color=COLOURS[policy], label=policy)
+        panel.plot(batches, values.max(axis=1), marker=".", color=colour_of(policy, COLOURS), label=policy)
     panel.set(xlabel="iteration batches", ylabel="max stretch", xscale="log")
     panel.legend(fontsize=7)
     return figure
@@ -152,12 +153,12 @@ def figure_iii_5(results: Results) -> Figure:
 def figure_iii_6(results: Results) -> Figure:
     """Figure III.6: makespan over that of fifo by the number of iteration batches."""
     figure, (panel,) = panels(1, 1)
-    for policy in EIGHT:
+    for policy in results.compared(EIGHT):
         ours, fifo = results.where(policy).beside(results.where("fifo"))
         batches = np.array([parameters["batches"] for parameters in ours.parameters])
         order = np.argsort(batches)
         ratio = ours.column("makespan") / fifo.column("makespan")
-        panel.plot(batches[order], ratio[order], marker=".", color=COLOURS[policy], label=policy)
+        panel.plot(batches[order], ratio[order], marker=".", color=colour_of(policy, COLOURS), label=policy)
     panel.set(xlabel="iteration batches", ylabel="makespan / fifo", xscale="log")
     panel.legend(fontsize=7)
     return figure

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.numeric.tolerances import CLAIM_SAME
 from penstock.papers.distributed.experiments import BY_LOAD, COMPARED, IN_TURN, UNSURE, Sets
 from penstock.papers.distributed.figures import COLOURS, changes, name_of
-from penstock.papers.reproducing import ClaimCheck, Verdict, listed
+from penstock.papers.verdicts import ClaimCheck, Verdict, listed
 from penstock.planning.placement.heuristics import MCKP_SHARED
 
 ALLOCATIONS: Final = ("random", "static", "best-bdw", "n-sys", "tcpu")
@@ -302,3 +302,7 @@ def oracle(rows: Sequence[Mapping[str, float]]) -> Verdict:
         least >= 1.0 - CLAIM_SAME,
     )
     return Verdict("oracle", "–", f"the best of all placements of {len(rows)} small sets beside the heuristics", (check,))
+
+
+ON_KINDS: Final = (s1, s2, s3, s4, s5, s6)
+"""Judged on each kind of curves of I/O nodes."""

@@ -261,6 +261,5 @@ OF_SETS: Final[Mapping[str, Callable[[Sets], Figure]]] = {
     "figure8": figure_8,
     "figure9": figure_9,
     "figure10": figure_10,
-    "figure12": figure_12,
 }
 """The figures that are drawn from sets with curves of I/O nodes."""

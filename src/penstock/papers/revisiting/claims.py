@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_SAME
-from penstock.papers.reproducing import ClaimCheck, Results, Verdict, listed
+from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.experiments import (
     ENTRIES,
     LIMITS,
@@ -26,17 +27,10 @@ from penstock.papers.revisiting.experiments import (
     RatioEntry,
 )
 from penstock.papers.revisiting.figures import ratios, sorted_yields
+from penstock.papers.verdicts import ClaimCheck, Verdict, listed
 
 HIGHEST = PRESSURES[-1]
 WINNERS = ("look-ahead-greedy-yield", "periodic-greedy-yield", "best-next-event")
-
-
-def synthetic_claims(pressure: Results, others: Results) -> list[Verdict]:
-    """The verdicts from synthetic traces, R1 to R7.
-
-    `pressure` are the results of the campaign of Figure 2, `others` those of the campaign of the other parameters.
-    """
-    return [_r1(pressure), _r2(pressure), _r3(pressure), _r4(pressure), _r5(pressure), _r6(pressure), _r7(others)]
 
 
 def _means(results: Results, policy: str, column: str) -> Floats:
@@ -44,7 +38,8 @@ def _means(results: Results, policy: str, column: str) -> Floats:
     return np.array([results.where(policy, pressure=pressure).mean(column) for pressure in PRESSURES])
 
 
-def _r1(results: Results) -> Verdict:
+def r1(results: Results) -> Verdict:
+    """R1 (Figure 2); `results` are those of the campaign "pressure"."""
     yields = {policy: _means(results, policy, "min_yield") for policy in POLICIES}
     losing = [policy for policy in OTHERS if yields[policy][0] - yields[policy][-1] > 0.1]
     best_other = np.max([yields[policy] for policy in OTHERS], axis=0)
@@ -68,7 +63,8 @@ def _r1(results: Results) -> Verdict:
     )
 
 
-def _r2(results: Results) -> Verdict:
+def r2(results: Results) -> Verdict:
+    """R2 (§6.2.2); `results` are those of the campaign "pressure"."""
     checks = []
     reference = np.minimum(
         _means(results, "greedy-yield", "min_yield"), _means(results, "periodic-greedy-yield", "min_yield")
@@ -86,7 +82,8 @@ def _r2(results: Results) -> Verdict:
     )
 
 
-def _r3(results: Results) -> Verdict:
+def r3(results: Results) -> Verdict:
+    """R3 (§6.2.2); `results` are those of the campaign "pressure"."""
     checks = []
     for column in ("efficiency", "utilization"):
         means = np.array([_means(results, policy, column) for policy in POLICIES])
@@ -120,7 +117,8 @@ def _r3(results: Results) -> Verdict:
     )
 
 
-def _r4(results: Results) -> Verdict:
+def r4(results: Results) -> Verdict:
+    """R4 (§6.2.2); `results` are those of the campaign "pressure"."""
     losses, leads = [], []
     for column in ("efficiency", "utilization"):
         fair = _means(results, "fair-share", column)
@@ -153,7 +151,8 @@ def _thirds(yields: Floats) -> list[float]:
     return [float(part.mean()) for part in np.array_split(yields, 3)]
 
 
-def _r5(results: Results) -> Verdict:
+def r5(results: Results) -> Verdict:
+    """R5 (Figure 3); `results` are those of the campaign "pressure"."""
     thirds = {policy: _thirds(sorted_yields(results, policy, HIGHEST, "mean_iterations")) for policy in POLICIES}
     rises = {policy: thirds[policy][2] - thirds[policy][0] for policy in POLICIES}
     flat = ("fair-share", *YIELD_DRIVEN)
@@ -183,7 +182,8 @@ def _r5(results: Results) -> Verdict:
     )
 
 
-def _r6(results: Results) -> Verdict:
+def r6(results: Results) -> Verdict:
+    """R6 (Figure 4); `results` are those of the campaign "pressure"."""
     yields = sorted_yields(results, "fair-share", HIGHEST, "io_fractions")
     correlation = float(np.corrcoef(np.arange(len(yields)), yields)[0, 1])
     return Verdict(
@@ -194,7 +194,8 @@ def _r6(results: Results) -> Verdict:
     )
 
 
-def _r7(results: Results) -> Verdict:
+def r7(results: Results) -> Verdict:
+    """R7 (§6.2.2, B.1); `results` are those of the campaign "other-parameters"."""
     base = {"small": 20, "sigma": 0.5, "noise": 0.5}
 
     def means(policy: str, name: str) -> Floats:
@@ -229,20 +230,13 @@ def _r7(results: Results) -> Verdict:
     )
 
 
-def apex_claims(results: Results) -> list[Verdict]:
-    """The verdicts on R8 to R11.
-
-    `results` are those of the campaign of the APEX windows.
-    """
-    return [_r8(results), _r9(results), _r10(results), _r11(results)]
-
-
 def _slope(x: Floats, y: Floats) -> float:
     """The slope of the line of least squares."""
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _r8(results: Results) -> Verdict:
+def r8(results: Results) -> Verdict:
+    """R8 (Figure 5); `results` are those of the campaign "apex"."""
     cielo = [results.where("fair-share", workload=workload, machine="cielo").mean("pressure") for workload in WORKLOADS]
     fair = [results.where("fair-share", workload=workload) for workload in WORKLOADS]
     largest = [results.where("fair-share", workload=workload, machine="M_10").mean("pressure") for workload in WORKLOADS]
@@ -272,7 +266,8 @@ def _r8(results: Results) -> Verdict:
     )
 
 
-def _r9(results: Results) -> Verdict:
+def r9(results: Results) -> Verdict:
+    """R9 (Figures 6 and 7); `results` are those of the campaign "apex"."""
     _, com = ratios(results, "greedy-com", "nersc")
     band = float(np.mean((com >= 0.9) & (com <= 1.1)))
     checks = [ClaimCheck("NERSC: greedy-com within 0.9 to 1.1 in 80 % of windows", f"{100 * band:.1f} %", band >= 0.8)]
@@ -308,7 +303,8 @@ def _r9(results: Results) -> Verdict:
     )
 
 
-def _r10(results: Results) -> Verdict:
+def r10(results: Results) -> Verdict:
+    """R10 (Figures 8 and 9); `results` are those of the campaign "apex"."""
     checks = []
     for workload in WORKLOADS:
         for column in ("efficiency", "utilization"):
@@ -348,7 +344,8 @@ def _saturated(results: Results, policy: str) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _r11(results: Results) -> Verdict:
+def r11(results: Results) -> Verdict:
+    """R11 (Figure 10); `results` are those of the campaign "apex"."""
     means = {policy: 1e3 * results.where(policy).mean("seconds") for policy in POLICIES}
     slowest = 1e3 * float(results.where("best-next-event").column("seconds").max())
     rest = [policy for policy in POLICIES if policy not in ("best-next-event", "look-ahead-greedy-yield")]
@@ -399,3 +396,9 @@ def r12(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) ->
 
 def _shown(ratio: float) -> str:
     return f"{ratio:.3g}" if ratio < UNBOUNDED else "∞" if ratio == math.inf else f"{ratio:.1e}"
+
+
+ON_PRESSURE: Final = (r1, r2, r3, r4, r5, r6)
+"""Judged on the campaign "pressure"."""
+ON_APEX: Final = (r8, r9, r10, r11)
+"""Judged on the campaign "apex"."""

@@ -55,13 +55,17 @@ class RevisitingScale:
     others: int
     schedules: int
     windows: int
+    sizes: tuple[int, ...]
+    """Numbers of applications m of the instances of Table 2."""
     machines: tuple[str, ...] = MACHINES
 
 
 SCALES: Final[Mapping[str, RevisitingScale]] = {
-    "smoke": RevisitingScale(traces=2, others=1, schedules=1, windows=4, machines=("cielo", "M_2", "M_5", "M_10")),
-    "quick": RevisitingScale(traces=20, others=5, schedules=4, windows=20),
-    "paper": RevisitingScale(traces=200, others=200, schedules=100, windows=20),
+    "smoke": RevisitingScale(
+        traces=2, others=1, schedules=2, windows=4, sizes=(4, 8, 16), machines=("cielo", "M_2", "M_5", "M_10")
+    ),
+    "quick": RevisitingScale(traces=20, others=5, schedules=8, windows=20, sizes=(4, 8, 16, 32, 64)),
+    "paper": RevisitingScale(traces=200, others=200, schedules=100, windows=20, sizes=(4, 8, 16, 32, 64, 128)),
 }
 
 _BASE: Final[dict[str, Any]] = {"small": 20, "sigma": 0.5, "noise": 0.5}
@@ -108,20 +112,8 @@ def _synthetic(name: str, points: list[dict[str, Any]], traces: int) -> Campaign
     return Campaign(name, tuple(cells))
 
 
-CAMPAIGNS: Final[Mapping[str, Callable[[RevisitingScale], Campaign]]] = {
-    "pressure": pressure,
-    "other-parameters": other_parameters,
-    "apex": apex,
-}
-
 ANY: Final = "any strategy"
 """Measured as the best of all policies that share the link: none of them knows the future."""
-SIZES: Final[Mapping[str, tuple[int, ...]]] = {
-    "smoke": (4, 8, 16),
-    "quick": (4, 8, 16, 32, 64),
-    "paper": (4, 8, 16, 32, 64, 128),
-}
-"""The numbers of applications m at each scale."""
 SMALL: Final = 1e-6
 """ε of the examples."""
 SLACK: Final = 0.02

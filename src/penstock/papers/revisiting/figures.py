@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
-from penstock.papers.drawing import COLOURS, binned, boxes, panels
+from penstock.papers.drawing import COLOURS, binned, boxes, colour_of, panels
 from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.experiments import (
     MACHINES,
@@ -35,12 +35,13 @@ def figure_2(results: Results) -> Figure:
     `results` are the rows of the campaign "pressure".
     """
     figure, axes = panels(1, 3)
-    width = 0.8 / len(POLICIES)
+    policies = results.compared(POLICIES)
+    width = 0.8 / len(policies)
     for panel, (column, name) in zip(axes, OBJECTIVES, strict=True):
-        for number, policy in enumerate(POLICIES):
-            places = [group + (number - (len(POLICIES) - 1) / 2) * width for group in range(len(PRESSURES))]
+        for number, policy in enumerate(policies):
+            places = [group + (number - (len(policies) - 1) / 2) * width for group in range(len(PRESSURES))]
             samples = [results.where(policy, pressure=pressure).column(column) for pressure in PRESSURES]
-            boxes(panel, places, samples, COLOURS[policy], policy, 0.8 * width)
+            boxes(panel, places, samples, colour_of(policy), policy, 0.8 * width)
         panel.set_xticks(range(len(PRESSURES)), [str(pressure) for pressure in PRESSURES])
         panel.set(xlabel="W_GOAL", ylabel=name)
     axes[0].legend(fontsize=7)
@@ -61,9 +62,9 @@ def sorted_yields(results: Results, policy: str, pressure: float, by: str) -> Fl
 def _sorted_figure(results: Results, by: str, name: str) -> Figure:
     figure, axes = panels(1, len(SORTED_AT), share_y=True)
     for panel, pressure in zip(axes, SORTED_AT, strict=True):
-        for policy in POLICIES:
+        for policy in results.compared(POLICIES):
             yields = sorted_yields(results, policy, pressure, by)
-            panel.plot(range(1, len(yields) + 1), yields, color=COLOURS[policy], label=policy, linewidth=1.1)
+            panel.plot(range(1, len(yields) + 1), yields, color=colour_of(policy), label=policy, linewidth=1.1)
         panel.set(title=f"W_GOAL = {pressure}", xlabel=f"applications by {name}", ylabel="mean yield")
     axes[0].legend(fontsize=7)
     return figure
@@ -121,11 +122,12 @@ def ratios(results: Results, policy: str, workload: str) -> tuple[Floats, Floats
 
 
 def _ratio_figure(results: Results, workload: str) -> Figure:
-    figure, axes = panels(2, 4, share_y=True)
-    for panel, policy in zip(axes, POLICIES, strict=True):
+    policies = results.compared(POLICIES)
+    figure, axes = panels(-(-len(policies) // 4), 4, share_y=True)
+    for panel, policy in zip(axes, policies, strict=False):
         pressures, values = ratios(results, policy, workload)
         panel.axhline(1.0, color=COLOURS["fair-share"], linewidth=0.8)
-        panel.scatter(pressures, values, s=5, color=COLOURS[policy])
+        panel.scatter(pressures, values, s=5, color=colour_of(policy))
         panel.set(title=policy, xlabel="I/O pressure W", ylabel="min-yield / fair-share's")
     return figure
 
@@ -149,9 +151,9 @@ def figure_7(results: Results) -> Figure:
 def _binned_figure(results: Results, column: str, name: str) -> Figure:
     figure, axes = panels(1, 2)
     for panel, workload in zip(axes, WORKLOADS, strict=True):
-        for policy in POLICIES:
+        for policy in results.compared(POLICIES):
             chosen = results.where(policy, workload=workload)
-            binned(panel, chosen.column("pressure"), chosen.column(column), COLOURS[policy], policy)
+            binned(panel, chosen.column("pressure"), chosen.column(column), colour_of(policy), policy)
         panel.set(title=workload.upper(), xlabel="I/O pressure W", ylabel=name)
     axes[0].legend(fontsize=7)
     return figure

@@ -1,1 +1,0 @@
-"""Beyond the papers: our policies beside theirs and beside upper bounds for any schedule."""
