@@ -48,7 +48,7 @@ def _shown(panel: Axes) -> bool:
         for line in panel.lines
         if all(line.get_transform().contains_branch_seperately(panel.transData)) and np.size(line.get_xdata())
     )
-    marks = (marks for marks in panel.collections if len(marks.get_paths()) and len(marks.get_offsets()))
+    marks = (marks for marks in panel.collections if len(marks.get_paths()) and np.size(marks.get_offsets()))
     return bool(panel.patches or panel.images or panel.texts) or any(True for _ in lines) or any(True for _ in marks)
 
 
