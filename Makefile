@@ -4,14 +4,15 @@
 # make bench  set up, run the benchmarks
 # make lint   ruff, mypy, import-linter
 # make docs   the documentation as HTML, in build/site
-# make native the C library, in native/build; make -C native install PREFIX=… installs it
+# make native the C libraries, in native/build
+# make install PREFIX=/usr/local [DESTDIR=]  the C libraries, their header and manual pages; no Python
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-long bench lint docs native setup clean
+.PHONY: demo test test-long bench lint docs native install setup clean
 
 demo: $(READY)
 	@mkdir -p build
@@ -38,6 +39,9 @@ docs: $(READY)
 
 native:
 	$(MAKE) -C native
+
+install:
+	$(MAKE) -C native install
 
 setup: $(READY)
 

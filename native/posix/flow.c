@@ -25,7 +25,9 @@
 
 static struct {
     pthread_mutex_t lock; /* guards phases: opening, ending, joining; taken before the job's lock */
-    pthread_cond_t opened;
+    pthread_mutex_t bell; /* guards `rung`; taken last */
+    pthread_cond_t ringing;
+    bool rung; /* the thread that ends phases must look again */
     pid_t pid;
     bool watched;         /* there is a thread that ends phases */
     _Atomic bool open;    /* there is a phase */
@@ -38,7 +40,7 @@ static struct {
     _Atomic uint64_t waited;  /* nanoseconds in this phase */
     _Atomic uint64_t offset;  /* nanoseconds from our clock to that of dates */
     bool coordinated;
-} flow = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
+} flow = {.lock = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_MUTEX_INITIALIZER, .ringing = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local double begun; /* when this thread was last allowed to move bytes */
 static _Thread_local bool calling; /* this thread is inside a paced call and holds no lock */
@@ -98,22 +100,38 @@ static struct timespec next_look(double now) {
     return until;
 }
 
+/* Have the watching thread look again: what it waits for has changed. Remembered if it does not wait yet. */
+static void ring(void) {
+    pthread_mutex_lock(&flow.bell);
+    flow.rung = true;
+    pthread_cond_signal(&flow.ringing);
+    pthread_mutex_unlock(&flow.bell);
+}
+
+static void wait_for_ring(const struct timespec *until) {
+    pthread_mutex_lock(&flow.bell);
+    if (!flow.rung)
+        pthread_cond_clockwait(&flow.ringing, &flow.bell, CLOCK_MONOTONIC, until);
+    flow.rung = false;
+    pthread_mutex_unlock(&flow.bell);
+}
+
 /* Gives turns up and ends phases while the program does something else, so that others need not wait for it: it may
  * itself wait for them, as in a pipeline. */
 static void *watch(void *nothing) {
     (void)nothing;
     ps_depth = ps_ours = 1;
-    pthread_mutex_lock(&flow.lock);
     while (!flow.ended) {
+        pthread_mutex_lock(&flow.lock);
         double now = ps_clock();
         if (flow.holding && is_quiet(now, HOLD_SECONDS))
             end_operation();
         if (flow.open && is_quiet(now, ps_settings.gap))
             end_phase();
         struct timespec until = next_look(now);
-        pthread_cond_clockwait(&flow.opened, &flow.lock, CLOCK_MONOTONIC, &until);
+        pthread_mutex_unlock(&flow.lock);
+        wait_for_ring(&until);
     }
-    pthread_mutex_unlock(&flow.lock);
     return NULL;
 }
 
@@ -150,7 +168,7 @@ static void open_phase(double now) {
     if (ps_job() == NULL)
         look_for_coordinator(now);
     atomic_store(&flow.open, true); /* last: other threads wait for the lock and then find the job */
-    pthread_cond_signal(&flow.opened);
+    ring();
 }
 
 static void look_at_phase(double now) {
@@ -184,7 +202,7 @@ static void begin_operation(penstock_job *job, uint64_t size) {
         volume = least(size, MOST_FIRST);
     (void)ps_job_begin(job, volume, known > 0 && known == volume ? ps_settings.rounds : 0, PS_EXPLICIT);
     flow.holding = true;
-    pthread_cond_signal(&flow.opened);
+    ring();
 }
 
 /* Seconds until the operation may move data, 0 or less if it may now. */
@@ -362,7 +380,9 @@ void ps_touch(void) {
 static void forked(void) {
     ps_disown_all();
     pthread_mutex_init(&flow.lock, NULL);
-    pthread_cond_init(&flow.opened, NULL);
+    pthread_mutex_init(&flow.bell, NULL);
+    pthread_cond_init(&flow.ringing, NULL);
+    flow.rung = false;
     flow.pid = getpid();
     flow.watched = flow.coordinated = false;
     flow.open = flow.holding = false;

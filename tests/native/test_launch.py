@@ -110,6 +110,9 @@ class TestTheCommand:
         assert main(["run", "--nodes", "0", "--", "true"]) == 2
         assert capsys.readouterr().err == "penstock: --nodes: 0 is none; expected 1 or more\n"
 
-    def test_a_trace_that_cannot_be_written(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["run", "--trace", "/nowhere/trace.json", "--", "true"]) == 2
+    @pytest.mark.parametrize("option", ["--trace", "--json"])
+    def test_a_file_that_cannot_be_written(self, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """It is refused before the program runs."""
+        assert main(["run", option, "/nowhere/file.json", "--", "touch", str(tmp_path / "ran")]) == 2
         assert "cannot be written" in capsys.readouterr().err
+        assert not (tmp_path / "ran").exists()

@@ -113,21 +113,23 @@ def test_first_come_first_served() -> None:
         found = wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
         assert (found["second"]["rate"], (site.mount / "second").stat().st_size) == (0.0, 0)
         first.send("release", operation=1)
-        wait_for(coordinator, lambda found: found["second"]["rate"] == BANDWIDTH)
+        wait_for(coordinator, lambda found: found["second"]["transferred"] == len(HALF))  # it has given its turn up again
         finish(site, process, "second")
 
 
 def test_fair_share() -> None:
-    """Both move at once, each at half of the bandwidth."""
-    with served("fair-share") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+    """Both move at once, each at half of the bandwidth, which is so low that the first half takes seconds."""
+    low = 40_000.0
+    with served("fair-share", bandwidth=low) as (coordinator, site), Raw(coordinator.settings.socket) as first:
         first.register("first")
         first.send("inform", operation=1, volume=1e12, rounds=1000)
-        assert first.until("grant")["rate"] == BANDWIDTH
+        assert first.until("grant")["rate"] == low
         process = writer(site, "second")
-        assert first.until("grant")["rate"] == BANDWIDTH / 2
+        assert first.until("grant")["rate"] == low / 2
         first.send("yielded", grant=2)
         found = wait_for(coordinator, lambda found: found.get("second", {}).get("rate", 0.0) > 0.0)
-        assert (found["first"]["rate"], found["second"]["rate"]) == (BANDWIDTH / 2, BANDWIDTH / 2)
+        assert (found["first"]["rate"], found["second"]["rate"]) == (low / 2, low / 2)
+        first.send("release", operation=1)
         finish(site, process, "second")
 
 
@@ -205,6 +207,29 @@ def test_a_coordinator_lost_in_the_middle_of_a_phase(fault: signal.Signals) -> N
         assert (record.coordinated, record.outages) == (True, 1)
         # The library says so after the wait; the program may have ended by then.
         assert seen.errors.count("going on uncoordinated") == seen.errors.count("\n") <= 1
+
+
+def test_a_program_killed_in_its_turn_harms_nobody() -> None:
+    """Its turn ends with its lease. The bandwidth is so low that it is in the middle of its first write until then."""
+    with served("fcfs", lease=1.0, bandwidth=100_000.0) as (coordinator, site):
+        process = site.start("dd", "if=/dev/zero", "of=file", "bs=10M", "count=1", PENSTOCK_NAME="file")
+        wait_for(coordinator, lambda found: found.get("file", {}).get("rate", 0.0) > 0.0)
+        process.kill()
+        assert site.finish(process).code == -signal.SIGKILL
+        seen = finish(site, writer(site, "next"), "next")
+        assert seen.records[0].coordinated
+
+
+def test_a_turn_that_is_not_used_is_given_up() -> None:
+    """A program that has written and then waits for its input holds nobody up, long before its phase or a lease ends."""
+    with served("fcfs") as (coordinator, site):
+        first = writer(site, "first")
+        wait_for(coordinator, lambda found: found.get("first", {}).get("transferred") == len(HALF))
+        others = [writer(site, name) for name in ("second", "third")]
+        wait_for(coordinator, lambda found: all(found.get(name, {}).get("operations") for name in ("second", "third")))
+        for process in (first, *others):
+            process.communicate(HALF, timeout=SOON)
+        assert [(site.mount / name).read_bytes() for name in ("first", "second", "third")] == [HALF + HALF] * 3
 
 
 def test_no_connection_before_the_first_byte() -> None:

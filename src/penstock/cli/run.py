@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     program = after_dashes("run", options.program)
     check_output(options.trace, (".json", ".yaml", ".parquet"))
+    check_output(options.json)
     reason = unseen_because(program[0])
     if reason:
         sys.stderr.write(f"penstock run: its I/O is not seen: {reason}\n")
