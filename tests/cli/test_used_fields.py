@@ -126,6 +126,11 @@ CHANGES: dict[str, Callable[[Document], tuple[Document, ...]]] = {
     "applications[].rounds": each("rounds", 1, 4),
     "applications[].placement": each("placement", ([0], [1], [2]), ([0, 1], [1, 2], [0])),
     "applications[].share": each("share", (1.0, 2.0, 3.0), (0.0, 0.5, 0.2)),
+    "applications[].user": each("user", "ann", ("ann", "bob", "ann")),
+    "applications[].group": each("group", "physics", ("physics", "biology", "physics")),
+    "applications[].submit": each("submit", 0, (2, 0, 1)),
+    "applications[].requested": each("requested", 100, (200, 50, 100)),
+    "applications[].weight": each("weight", 1, (2, 1, 4)),
 }
 POLICY = {"applications[].rounds": "interrupting", "platform.degradation": "fair-share", "applications[].nominal": "johnson"}
 """Under which a field tells; the others do under greedy-yield."""

@@ -34,6 +34,11 @@ def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, 
         rounds=draw(st.none() | st.integers(1, 64)),
         placement=draw(placements),
         share=draw(st.none() if size is None else st.floats(min_value=0.0, max_value=size)),
+        user=draw(st.none() | names),
+        group=draw(st.none() | names),
+        submit=draw(st.none() | dates),
+        requested=draw(st.none() | positive),
+        weight=draw(st.none() | positive),
     )
 
 

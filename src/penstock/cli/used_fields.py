@@ -154,6 +154,11 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].rounds": (_yes, _no, _yes, _measured, _yes),
     "applications[].placement": (_own_placement, _own_placement, _no, _no, _no),
     "applications[].share": (_yes, _yes, _no, _measured, _no),
+    "applications[].user": (_no, _no, _no, _no, _no),
+    "applications[].group": (_no, _no, _no, _no, _no),
+    "applications[].submit": (_no, _no, _no, _no, _no),
+    "applications[].requested": (_no, _no, _no, _no, _no),
+    "applications[].weight": (_no, _no, _no, _no, _no),
 }
 MOST_FILES: Final = 3
 """The most files that are named with a field."""

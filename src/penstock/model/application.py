@@ -181,6 +181,11 @@ class Application:
             (003 §III.C); anywhere by default.
         placement: the I/O resources it uses, numbered from 0.
         share: S_k, its part of the burst buffer in bytes, where that is divided (004 §6.2).
+        user: who runs it.
+        group: the group or project that it belongs to.
+        submit: the date in seconds at which it is handed in to the batch scheduler; its release if not given.
+        requested: the wall time in seconds that its user asked for.
+        weight: its weight where applications, users or groups share by weights, above 0.
 
     Raises:
         InputError: for a value that has no meaning; the text names the field.
@@ -202,6 +207,11 @@ class Application:
     rounds: int | None = None
     placement: tuple[int, ...] | None = None
     share: float | None = None
+    user: str | None = None
+    group: str | None = None
+    submit: float | None = None
+    requested: float | None = None
+    weight: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -225,6 +235,24 @@ class Application:
             parse_units.count(self.rounds, "rounds", "rounds")
         if self.directory is not None and (not isinstance(self.directory, str) or not self.directory):
             raise InputError("directory", f"{self.directory!r} is not a directory; expected its path as a string")
+        self._check_batch()
+
+    def _check_batch(self) -> None:
+        """Check the fields that a batch system knows of a job."""
+        for name in ("user", "group"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InputError(name, f"{value!r} is not a {name}; expected a name as a string that is not empty")
+        if self.submit is not None:
+            object.__setattr__(self, "submit", parse_units.instant(self.submit, "submit"))
+        if self.requested is not None:
+            object.__setattr__(self, "requested", parse_units.seconds(self.requested, "requested"))
+            if not self.requested:
+                raise InputError("requested", "0 s of wall time; expected seconds above 0, or leave it out")
+        if self.weight is not None:
+            object.__setattr__(self, "weight", parse_units.not_negative(self.weight, "weight", "units of weight", {}))
+            if not self.weight:
+                raise InputError("weight", "0 is no weight; expected a number above 0, or leave it out")
 
     def _check_resources(self) -> None:
         """Check the fields that concern I/O resources."""

@@ -59,6 +59,11 @@ APPLICATION_KEYS: Final = (
     "rounds",
     "placement",
     "share",
+    "user",
+    "group",
+    "submit",
+    "requested",
+    "weight",
 )
 """Fields of an application in a file, its phases apart."""
 
