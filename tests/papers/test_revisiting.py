@@ -14,7 +14,7 @@ from penstock.papers.revisiting import claims, experiments, figures
 from penstock.papers.revisiting.experiments import POLICIES, SCALES, RevisitingScale
 from penstock.papers.verdicts import Verdict
 from penstock.report.figures import encoded
-from tests.papers.rows import Outcome, apex_results, other_results, pressure_results
+from tests.papers.rows import Outcome, apex_results, other_results, pressure_results, start_results
 
 PNG = b"\x89PNG"
 
@@ -24,7 +24,8 @@ def synthetic_claims(pressure: Results, others: Results) -> list[Verdict]:
 
 
 def apex_claims(results: Results) -> list[Verdict]:
-    return [judge(results) for judge in claims.ON_APEX]
+    first = [claims.r8(results), claims.r9(results, start_results()), *(judge(results) for judge in claims.ON_APEX)]
+    return [*first, claims.r13(results), claims.r14(results, pressure_results())]
 
 
 def by_id(verdicts: list[Verdict]) -> dict[str, Verdict]:
@@ -33,8 +34,16 @@ def by_id(verdicts: list[Verdict]) -> dict[str, Verdict]:
 
 def test_claims_hold_where_the_rows_bear_them_out() -> None:
     verdicts = synthetic_claims(pressure_results(), other_results()) + apex_claims(apex_results())
-    assert [verdict.id for verdict in verdicts] == [f"R{number}" for number in range(1, 12)]
-    assert [verdict.id for verdict in verdicts if not verdict.holds] == []
+    assert [verdict.id for verdict in verdicts] == [f"R{number}" for number in (*range(1, 12), 13, 14)]
+    assert [
+        (verdict.id, [check for check in verdict.checks if not check.holds]) for verdict in verdicts if not verdict.holds
+    ] == []
+
+
+def test_one_schedule_decides_nothing_that_needs_an_error() -> None:
+    verdicts = by_id(apex_claims(apex_results(seeds=1)))
+    assert verdicts["R10"].word == "not measured"
+    assert claims.r7(other_results(seeds=1)).word == "not measured"
 
 
 def test_a_claim_does_not_hold_where_the_rows_speak_against_it() -> None:
@@ -66,7 +75,7 @@ def test_campaigns_have_the_size_of_the_paper() -> None:
     assert len(experiments.pressure(SCALES["paper"]).cells) == 200 * 6 * 8  # 9,600 runs for Figure 2
     assert len(experiments.apex(SCALES["paper"]).cells) == 2 * 11 * 100 * 8
     # Each of n_small, σ and ν is varied alone: 5 + 4 + 4 points, of which the base is in all three.
-    assert len(experiments.other_parameters(SCALES["smoke"]).cells) == (5 + 4 + 4 - 2) * 8
+    assert len(experiments.other_parameters(SCALES["smoke"]).cells) == 3 * (5 + 4 + 4 - 2) * 2 * 8
 
 
 def test_a_figure_from_real_runs(tmp_path: Path) -> None:

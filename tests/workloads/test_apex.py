@@ -153,11 +153,30 @@ def test_nobody_ends_inside_a_window(workload: str, machine: str) -> None:
         begin, end = window.window
         for application in window.applications:
             job = named(plan, application)
-            left = float(application.phases.dedicated_seconds(application.cap(window.platform)).sum())
+            left = application.seconds_alone(application.cap(window.platform))
             assert left == pytest.approx(max(job.end - begin, end - begin + 1.0), abs=1e-4)
             with_the_window += job.end == end
         assert not simulate(window, "fair-share").ended_early
     assert with_the_window > 0  # the case that rounding could spoil is among them
+
+
+def test_three_starts() -> None:
+    cut, lead, fresh = (windows("trilab", "M_2", 3, count=3, start=start) for start in ("cut", "lead", "fresh"))
+    moved = 0
+    for one, other, anew in zip(cut, lead, fresh, strict=True):
+        for whole, parted, begun in zip(one.applications, other.applications, anew.applications, strict=True):
+            assert begun.lead == whole.lead == 0.0
+            if parted.lead:
+                moved += 1
+                assert whole.phases.amounts[0] == parted.lead < HOUR
+                assert np.array_equal(whole.phases.amounts[1:], parted.phases.amounts)
+            else:
+                assert whole == parted
+            # Anew, everyone begins with input or a whole hour of work, as its chain does.
+            assert begun.phases.amounts[0] == HOUR or begun.phases.kinds[0] != WORK
+    assert moved > 0
+    with pytest.raises(InputError, match=r"start.*expected lead, cut, fresh"):
+        windows("trilab", "M_2", 3, start="late")
 
 
 def test_the_chain_of_a_job() -> None:

@@ -61,6 +61,7 @@ REVISITING: Final = Paper(
         "pressure": from_campaign(revisiting.pressure),
         "other-parameters": from_campaign(revisiting.other_parameters),
         "apex": from_campaign(revisiting.apex),
+        "starts": from_campaign(revisiting.starts),
         "sizes": from_scale("sizes"),
         "ratios": lambda run: revisiting.competitive_ratios(run.get("sizes")),
     },
@@ -71,8 +72,12 @@ REVISITING: Final = Paper(
     (
         *(Claim(judge, ("pressure",)) for judge in of_revisiting.ON_PRESSURE),
         Claim(of_revisiting.r7, ("other-parameters",)),
+        Claim(of_revisiting.r8, ("apex",)),
+        Claim(of_revisiting.r9, ("apex", "starts")),
         *(Claim(judge, ("apex",)) for judge in of_revisiting.ON_APEX),
         Claim(of_revisiting.r12, ("ratios", "sizes"), ("table2", CLAIMS)),
+        Claim(of_revisiting.r13, ("apex",)),
+        Claim(of_revisiting.r14, ("apex", "pressure")),
     ),
 )
 DASH: Final = Paper(

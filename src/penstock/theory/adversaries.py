@@ -40,8 +40,10 @@ LAST_LISTED_FIRST = Policy(
 def late_comer(m: int, epsilon: float) -> Workload:
     """Example 1: fair-share is a factor m from the best minimum yield.
 
-    In the window [0, 1], m − 1 applications work for 1 − ε and then post I/O. The last one is released at 1 − ε and posts
-    I/O at once. Equal sharing leaves this late-comer a yield of 1/m. Served alone it has 1, and the others have 1 − ε.
+    In the window [0, 1], m − 1 applications with a history of 1/ε seconds in which they lost nothing, and one that is
+    released at 0, have I/O for the whole window. Equal sharing leaves the newcomer a yield of 1/m. Served alone it has 1,
+    and the others have 1/(1 + ε). Nobody arrives inside the window, as §3.2 (iii) demands. The paper does not print its
+    Example 1.
 
     Args:
         m: number of applications, 2 or more.
@@ -58,8 +60,9 @@ def late_comer(m: int, epsilon: float) -> Workload:
         1.0
     """
     _require(m, 2)
-    early = [Application.of(f"early{i}", [("work", 1.0 - epsilon), ("io", 1.0)]) for i in range(m - 1)]
-    late = Application.of("late", [("io", 1.0)], release=1.0 - epsilon)
+    history = 1.0 / epsilon
+    early = [Application.of(f"early{i}", [("io", 2.0)], release=-history, progress=history) for i in range(m - 1)]
+    late = Application.of("late", [("io", 2.0)])
     return Workload(_LINK, (*early, late), (0.0, 1.0))
 
 

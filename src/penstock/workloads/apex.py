@@ -25,6 +25,9 @@ application joins or leaves are kept, with τ_i = T_begin. This module adds:
 - T begins at 90 days and grows by a day whenever every class has its jobs, up to 180. The schedule is complete when
   every class is within 10 % of its target and the jobs use the whole machine for 90 days.
 - The walltime is the time in dedicated mode, I/O included. An hour of work, not of time, lies between two checkpoints.
+- The rest of a work phase that T_begin cuts is `lead`, which belongs to no iteration of ω, as in the synthetic traces of
+  §6.2. Two other starts are options: "cut" counts that rest as the work of an iteration, and "fresh" begins the chain of
+  every application anew at T_begin. A transfer that T_begin cuts goes on with what is left of it under lead and cut.
 - Windows end with the last start. After it the machine only runs empty; on NERSC those windows, of a few applications,
   would be most of the 20.
 """
@@ -171,6 +174,11 @@ FLOOR: Final = 0.95
 """The least cores and walltime of a job, relative to their mean."""
 CHECKPOINT_PERIOD: Final = HOUR
 """Seconds of work before each checkpoint."""
+LEAD: Final = "lead"
+CUT: Final = "cut"
+FRESH: Final = "fresh"
+STARTS: Final = (LEAD, CUT, FRESH)
+"""How applications enter a window."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +188,13 @@ class ApexWindows:
     workload: str = parameter("nersc or trilab")
     machine: str = parameter("cielo, or one of its scaled versions M_1 to M_10", "cielo")
     count: int = parameter("how many windows, the longest first", 20)
+    start: str = parameter("how applications enter a window: lead, cut or fresh", LEAD)
 
     def __post_init__(self) -> None:
         classes(self.workload)
         object.__setattr__(self, "machine", find_machine(self.machine).name)
         require(self.count >= 1, "count", self.count, "1 or more")
+        require(self.start in STARTS, "start", self.start, ", ".join(STARTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +266,9 @@ def schedule(workload: str, machine: str | ApexMachine, seed: int) -> ApexSchedu
     raise InputError("machine", f"{most} do not reach the shares of its classes; expected a larger machine")
 
 
-def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 20) -> tuple[Workload, ...]:
+def windows(
+    workload: str, machine: str | ApexMachine, seed: int, count: int = 20, start: str = LEAD
+) -> tuple[Workload, ...]:
     """Make the longest windows of a schedule in which no job starts or ends (000 §6.3.1).
 
     The applications of a window are the jobs that run throughout. They are released when it begins and do the rest of their
@@ -267,6 +279,8 @@ def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 2
         machine: cielo, M_1 … M_10, or a machine of your own.
         seed: The same seed gives the same windows.
         count: How many windows.
+        start: How applications enter a window. With "lead", the rest of a work phase that T_begin cuts belongs to no
+            iteration; with "cut" it does; with "fresh" every chain begins at T_begin.
 
     Returns:
         The windows, the longest first; of equal ones the earlier first.
@@ -281,12 +295,13 @@ def windows(workload: str, machine: str | ApexMachine, seed: int, count: int = 2
 
     """
     parse_units.count(count, "count", "windows")
+    require(start in STARTS, "start", start, ", ".join(STARTS))
     plan = schedule(workload, machine, seed)
     starts = np.array([job.start for job in plan.jobs])
     ends = np.array([job.end for job in plan.jobs])
     events = np.unique(np.concatenate([starts, ends[ends < starts.max()]]))
     longest = np.argsort(-np.diff(events), kind="stable")[:count]
-    return tuple(_window(plan, starts, ends, float(events[k]), float(events[k + 1])) for k in longest)
+    return tuple(_window(plan, starts, ends, float(events[k]), float(events[k + 1]), start) for k in longest)
 
 
 def chain(kind: JobClass, nodes: int, seconds: float, machine: ApexMachine) -> Phases:
@@ -355,25 +370,30 @@ def _place(
 
 
 def _window(
-    plan: ApexSchedule, starts: NDArray[np.float64], ends: NDArray[np.float64], begin: float, end: float
+    plan: ApexSchedule, starts: NDArray[np.float64], ends: NDArray[np.float64], begin: float, end: float, start: str
 ) -> Workload:
     """The workload of the jobs that run from `begin` to `end`."""
     running = np.flatnonzero((starts <= begin) & (ends >= end))
-    applications = (_application(plan.jobs[k], int(k), plan.machine, begin, end) for k in running)
+    applications = (_application(plan.jobs[k], int(k), plan.machine, (begin, end), start) for k in running)
     return Workload(plan.machine.platform, tuple(applications), (begin, end))
 
 
-def _application(job: ApexJob, number: int, machine: ApexMachine, begin: float, end: float) -> Application:
-    """The rest of job `number` at `begin`.
+def _application(job: ApexJob, number: int, machine: ApexMachine, window: tuple[float, float], start: str) -> Application:
+    """What job `number` does from the beginning of the window on.
 
     A job that ends with the window works a second longer, so that rounding does not end it inside.
     """
+    begin, end = window
     phases = chain(job.kind, job.nodes, job.end - job.start, machine)
     durations = phases.dedicated_seconds(machine.platform.cap(job.nodes))
-    left = np.minimum(np.cumsum(durations) - (begin - job.start), durations)
+    done = 0.0 if start == FRESH else begin - job.start
+    left = np.minimum(np.cumsum(durations) - done, durations)
     kept = left > 0.0
     kinds, amounts = phases.kinds[kept], phases.amounts[kept] * (left[kept] / durations[kept])
     missing = end - begin + 1.0 - float(left[kept].sum())
     if missing > 0.0:
         kinds, amounts = np.append(kinds, np.uint8(WORK)), np.append(amounts, missing)
-    return Application(f"{job.kind.name}-{number}", Phases(kinds, amounts), nodes=job.nodes, release=begin)
+    lead = 0.0
+    if start == LEAD and kinds[0] == WORK and left[kept][0] < durations[kept][0]:
+        lead, kinds, amounts = float(amounts[0]), kinds[1:], amounts[1:]
+    return Application(f"{job.kind.name}-{number}", Phases(kinds, amounts), nodes=job.nodes, release=begin, lead=lead)

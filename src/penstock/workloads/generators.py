@@ -134,7 +134,9 @@ GENERATORS: Final = MappingProxyType(
         ),
         "apex": Generator(
             ApexWindows,
-            lambda parameters, seed: Made(windows(parameters.workload, parameters.machine, seed, parameters.count)),
+            lambda parameters, seed: Made(
+                windows(parameters.workload, parameters.machine, seed, parameters.count, parameters.start)
+            ),
             "steady-state windows of the APEX workloads of 000 §6.3",
             "The longest steady-state windows in three months of NERSC or TRILAB jobs (000 §6.3), one file per window.",
             several=True,
