@@ -23,7 +23,7 @@ from penstock.model.errors import expected
 from penstock.model.files import replacing
 from penstock.numeric.arrays import Floats
 from penstock.papers import trials
-from penstock.papers.drawing import is_blank
+from penstock.papers.drawing import mark_blank
 from penstock.papers.verdicts import Estimate, Verdict
 from penstock.report.figures import Picture, encoded, write_page
 
@@ -311,8 +311,7 @@ class Reproduction:
             raise InputError(f"item {item}", self.paper.missing[item])
 
     def _save(self, drawing: Drawing, figure: Figure) -> Picture:
-        if is_blank(figure):
-            figure.text(0.5, 0.5, f"no data at scale {self.scale}", ha="center", fontsize=12)
+        mark_blank(figure, f"no data at scale {self.scale}")
         vector = encoded(figure, "svg")
         caption = " ".join((drawing.draw.__doc__ or "").partition("\n\n")[0].split())
         self.write(f"{drawing.name}.png", encoded(figure, "png"))

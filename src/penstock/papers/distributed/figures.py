@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from penstock.model import Curve
 from penstock.numeric.arrays import Floats
 from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, UNSURE, Sets
-from penstock.papers.drawing import panels
+from penstock.papers.drawing import common_legend, panels
 from penstock.planning.placement.heuristics import MCKP_SHARED
 from penstock.workloads.curves import CLASSES, class_of
 
@@ -85,7 +85,7 @@ def figure_5(sets: Sets) -> Figure:
             _mean_and_range(panel, sets, values, colour, allocation)
         panel.set(xlabel="I/O-load of n-sys", title=placement, yscale="log")
     axes[0].set_ylabel("mean slowdown")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
@@ -131,7 +131,7 @@ def figure_7(sets: Sets) -> Figure:
             capsize=2,
         )
     panel.set(xlabel="I/O-load of n-sys", ylabel="I/O-spread", title=sets.label)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -168,7 +168,7 @@ def figure_9(sets: Sets) -> Figure:
             panel.plot(grid, np.polyval(np.polyfit(sets.loads, values, 2), grid), color=colour, label=allocation)
         panel.set(xlabel="I/O-load of n-sys", ylabel=label)
         panel.set_ylim(0.0, 1.05 * float(np.percentile(sets.of(name_of("static"), "mean_slowdown"), 99)))
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
@@ -182,7 +182,7 @@ def figure_10(sets: Sets) -> Figure:
     for allocation, colour in COLOURS.items():
         _mean_and_range(panel, sets, sets.of(name_of(allocation), "idle_time"), colour, allocation)
     panel.set(xlabel="I/O-load of n-sys", ylabel="idle time", title=sets.label)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -195,7 +195,7 @@ def figure_11(classes: Mapping[str, Curve], label: str) -> Figure:
     for kind, curve in classes.items():
         panel.plot(curve.counts, curve.bandwidths, marker="o", markersize=3, label=kind)
     panel.set(xlabel="I/O nodes", ylabel="bandwidth over the largest", title=label)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -219,7 +219,7 @@ def figure_12(sets: Sets) -> Figure:
         _mean_and_range(axes[1], sets, idle, colour, heuristic.name)
     axes[0].set(xlabel="I/O-load of n-sys", ylabel="change of the mean slowdown, %")
     axes[1].set(xlabel="I/O-load of n-sys", ylabel="idle time")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
@@ -235,7 +235,7 @@ def figure_13(sets: Sets) -> Figure:
             _mean_and_range(panel, sets, sets.of(name_of(allocation), measure), colour, allocation)
         panel.set(xlabel="I/O-load of n-sys", ylabel=label)
     axes[0].set_yscale("log")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
