@@ -160,6 +160,17 @@ def _kinds(run: Reproduction) -> list[distributed.Sets]:
     return [sets for sets in found if sets is not None]
 
 
+def _by_size(run: Reproduction) -> list[distributed.Sets]:
+    """The sets of each kind of curves of I/O nodes, with 40 applications, then with fewer."""
+    found = _kinds(run)
+    for curves in (distributed.MEASURED, distributed.BUILT_IN):
+        profiles = profiles_in(run.data)
+        for size in distributed.FEWER if curves == distributed.BUILT_IN or profiles else ():
+            rows = run.rows(distributed.sets_of(curves, run.size, profiles, size))
+            found.append(distributed.Sets(f"{distributed.LABELS[curves]}, K = {size}", tuple(rows.values()), size))
+    return found
+
+
 def _shown(run: Reproduction) -> tuple[str, str]:
     """The kind of curves that comes first, and the file of measured ones."""
     profiles = profiles_in(run.data)
@@ -178,6 +189,7 @@ DISTRIBUTED: Final = Paper(
     {
         **{curves: _sets(curves) for curves in distributed.LABELS},
         "kinds": _kinds,
+        "by-size": _by_size,
         "first": lambda run: run.get("kinds")[0],
         "second": lambda run: [*run.get("kinds"), None][1],
         "small": from_trials(distributed.small_sets, lambda rows: list(rows.values())),
@@ -191,13 +203,17 @@ DISTRIBUTED: Final = Paper(
         "figure1": [Drawing("figure1", distributed_figures.figure_1, ("pool", "label"))],
         "figure2": [Drawing("figure2", distributed_figures.figure_2, ("target-pool", "target-label"))],
         **{item: _beside(draw, item) for item, draw in distributed_figures.OF_SETS.items()},
+        "sizes": [Drawing("sizes", distributed_figures.by_size, ("by-size",))],
         "figure11": [Drawing("figure11", distributed_figures.figure_11, ("classes", "label"))],
         "figure12": _beside(distributed_figures.figure_12, "figure12"),
         "figure13": [Drawing("figure13", distributed_figures.figure_13, (distributed.TARGETS,))],
         "oracle": [Drawing("oracle", distributed_figures.oracle, ("small",))],
     },
     (
-        *(Claim(judge, ("kinds",)) for judge in of_distributed.ON_KINDS),
+        *(Claim(judge, ("by-size",)) for judge in (of_distributed.s1, of_distributed.s2)),
+        Claim(of_distributed.s3, ("kinds",)),
+        Claim(of_distributed.s4, ("by-size",)),
+        *(Claim(judge, ("kinds",)) for judge in (of_distributed.s5, of_distributed.s6)),
         Claim(of_distributed.s7, ("kinds", distributed.TARGETS)),
         Claim(of_distributed.interval, ("kinds",)),
         Claim(of_distributed.oracle, ("small",)),
