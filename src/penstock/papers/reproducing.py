@@ -61,6 +61,10 @@ class Results:
         )
         if policy is not None:
             keep &= np.array(self.table.column("policy").to_pylist(), dtype=object) == policy
+        return self.chosen(keep)
+
+    def chosen(self, keep: np.ndarray) -> Results:
+        """The rows for which the mask `keep` is true, in the order of seed and window."""
         rows = np.flatnonzero(keep)
         order = np.lexsort((self.integers("window")[rows], self.integers("seed")[rows]))
         return self._rows(rows[order].tolist())
