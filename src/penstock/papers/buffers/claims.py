@@ -83,7 +83,7 @@ def b3(rows: BufferRows) -> Verdict:
 
     `rows` are those of the experiment "sets".
     """
-    checks = []
+    checks: list[ClaimCheck] = []
     for words, capped in (("", False), (", capped speeds", True)):
         cells = [(load, mtbf) for load in LOADS for mtbf in MTBF if len(rows.chosen(load, mtbf, capped=capped))]
         for measure, kind in (("max_stretch", "by dates"), ("max_duration_stretch", "by durations")):
