@@ -60,7 +60,7 @@ def test_the_lead_is_work_of_the_nominal_values():
 
 
 def test_equal_ranks_of_johnson_go_by_the_earlier_posting():
-    """All couples are (1, 1). A posts at 1 and moves till 2, B till 3; then C, which waits since 1, and not A, which asks."""
+    """All couples are (1, 1). A posts at 1 and moves till 2, B till 3; then C, waiting since 1, and not A."""
     chain = [("work", 1.0), ("io", 1.0)]
     trio = [Application.of(name, chain * count) for name, count in (("A", 2), ("B", 1), ("C", 1))]
     found = simulate(Workload(Platform(1.0), tuple(trio)), "johnson", check=True)
