@@ -25,7 +25,9 @@ def draw_use(axes: Axes, run: MachineRun) -> None:
     size, unit = _scale(run)
     line = run.over_time()
     for (column, label), colour in zip(_LINES, COLOURS, strict=False):
-        axes.step((line.date - run.begin) / size, getattr(line, column), where="pre", color=colour, label=label, linewidth=0.9)
+        axes.step(
+            (line.date - run.begin) / size, getattr(line, column), where="pre", color=colour, label=label, linewidth=0.9
+        )
     if run.steady is not None:
         begin, end = ((date - run.begin) / size for date in (run.steady.begin, run.steady.end))
         axes.axvspan(begin, end, color=COLOURS[-1], alpha=0.15, label="steady state", linewidth=0)
