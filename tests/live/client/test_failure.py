@@ -132,7 +132,9 @@ def test_who_waits_goes_on_when_the_daemon_is_stopped(place: Path) -> None:
             holding.write(Recorder(), bytes(10**6))
             waiting = second.io(100)
             thread = started(waiting.write, file, bytes(100))
-            until(lambda: ("second", "waiting") in {(job["job"], job["state"]) for job in coordinator.state()["applications"]})
+            until(
+                lambda: ("second", "waiting") in {(job["job"], job["state"]) for job in coordinator.state()["applications"]}
+            )
             assert not file.pieces
             coordinator.process.send_signal(signal.SIGSTOP)
             thread.join(60.0)
