@@ -99,7 +99,7 @@ MODULES: Final = {
     "papers.calciom.crowds": "papers.calciom.claims",
     "papers.calciom.scenarios": "papers.calciom.experiments",
     "papers.calciom.stores": "papers.calciom.live",
-    "papers.claims": "papers.reproducing",
+    "papers.claims": "papers.verdicts",
     "papers.dash.batch_claims": "papers.dash.claims",
     "papers.dash.batch_experiments": "papers.dash.experiments",
     "papers.dash.batch_figures": "papers.dash.figures",
@@ -221,7 +221,6 @@ NAMES: Final = {
     "papers.dash.chain_figures": {"FIGURES": "CHAIN_FIGURES"},
     "papers.dash.theory_claims": {
         "CLOSE": "numeric.tolerances.CLAIM_SAME",
-        "INSTANCES": "papers.dash.experiments.THEOREM_INSTANCES",
         "figure_v_3": "papers.dash.figures.figure_v_3",
     },
     "papers.revisiting.campaigns": {"Scale": "RevisitingScale"},
