@@ -80,6 +80,8 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]
         chain = state.own[own.index]
+        if strand >= chain.first_use + chain.uses:  # in reserve
+            continue
         volume, known_to = chain.moved, 2.0 * terms.lent
         if chain.status == ACTIVE:
             volume += state.amounts[chain.cursor - 1] - own.left

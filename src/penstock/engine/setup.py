@@ -35,7 +35,7 @@ from penstock.engine.state import (
 )
 from penstock.model import Workload
 from penstock.model.application import WORK
-from penstock.numeric.arrays import Floats
+from penstock.numeric.arrays import Floats, Ints
 from penstock.policies.order import ServiceOrder
 from penstock.policies.view import ROW
 
@@ -105,13 +105,13 @@ def new_state(
     size = len(workload.applications)
     strands = int(layout.counts.sum())
     transfers = directions * strands
-    sides = 2 if directions == 2 or layout.has_direction_limits else 1
-    # Rows of a power of 2 would all fall into the same lines of the processor's cache.
-    room = (sides * strands + (transfers if sides == 2 else 0) + 15) // 8 * 8
+    sides = sides_of(layout, directions)
     degradation = workload.platform.degradation
     own = _own(workload, layout, chains, plan, held, speeds)
-    transferring = new_transfers(transfers)
+    most = transfers if layout.later is None else layout.stores * layout.later * directions
+    transferring = new_transfers(max(transfers, most))
     transferring["place"] = -1
+    room = columns(sides, most // directions, len(transferring))
     state = State(
         own=own,
         stores=_stores(layout, directions, sides, workload.begin, transferring),
@@ -136,6 +136,17 @@ def new_state(
     state.counts[WITHOUT_TRANSFER] = np.count_nonzero(chains.operations)
     fill_heap(state)
     return state
+
+
+def sides_of(layout: Layout, directions: int) -> int:
+    """2 where the tables of a `layout` tell reads and writes apart, else 1; a strand has 1 or 2 `directions`."""
+    return 2 if directions == 2 or layout.has_direction_limits else 1
+
+
+def columns(sides: int, places: int, transfers: int) -> int:
+    """Columns of the tables for so many `places` on each of the `sides`, and room to ask about all `transfers` on two."""
+    # Rows of a power of 2 would all fall into the same lines of the processor's cache.
+    return (sides * places + (transfers if sides == 2 else 0) + 15) // 8 * 8
 
 
 def _own(
@@ -186,21 +197,31 @@ def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers
     leaves = 1 << max(0, (layout.stores - 1).bit_length())
     records = new_stores(2 * leaves)
     records["node"] = np.inf
-    if layout.placement is None:
-        uses = np.zeros(len(layout.counts), np.int64)
-    else:
-        uses = np.array([resource for used in layout.placement for resource in used], np.int64)
-    transfers["store"] = np.tile(uses, directions)
     stores = records[: layout.stores]
-    strands = np.bincount(uses, minlength=layout.stores)
+    caps = np.maximum(layout.write_cap, layout.read_cap)
+    if layout.later is not None:
+        strands = np.full(layout.stores, layout.later)
+        stores["widest"] = caps.max()
+    else:
+        if layout.placement is None:
+            uses = np.zeros(len(layout.counts), np.int64)
+        else:
+            uses = np.array([resource for used in layout.placement for resource in used], np.int64)
+        transfers["store"] = np.tile(uses, directions)
+        strands = np.bincount(uses, minlength=layout.stores)
+        np.maximum.at(stores["widest"], uses, np.repeat(caps, layout.counts))
+    divide_places(stores, strands, directions, sides)
+    stores["since"] = begin
+    stores["finish"] = stores["round_end"] = np.inf
+    stores["total"], stores["write"], stores["read"] = layout.limits
+    return records
+
+
+def divide_places(stores: NDArray[Any], strands: Ints, directions: int, sides: int) -> None:
+    """Give each of the `stores` its range of places and its entries of lists, for so many `strands`."""
     before = np.cumsum(strands) - strands
     stores["row"] = directions * before
     stores["middle"] = before if sides == 1 else 2 * before + strands
-    stores["since"] = begin
-    stores["finish"] = stores["round_end"] = np.inf
-    np.maximum.at(stores["widest"], uses, np.repeat(np.maximum(layout.write_cap, layout.read_cap), layout.counts))
-    stores["total"], stores["write"], stores["read"] = layout.limits
-    return records
 
 
 def wait_for_start(state: State) -> None:
@@ -208,6 +229,17 @@ def wait_for_start(state: State) -> None:
     own = state.own
     own["status"][own["status"] == WORKING] = COMING
     fill_heap(state)
+
+
+def enter_heap(state: State, date: float, index: int) -> None:
+    """Put the event of application `index` at this `date` into the heap of `state`."""
+    dates, indexes, hole = state.queue["time"], state.queue["index"], int(state.counts[HEAP])
+    while hole > 0 and dates[(hole - 1) >> 1] > date:
+        above = (hole - 1) >> 1
+        dates[hole], indexes[hole] = dates[above], indexes[above]
+        hole = above
+    dates[hole], indexes[hole] = date, index
+    state.counts[HEAP] += 1
 
 
 def fill_heap(state: State) -> None:

@@ -66,6 +66,7 @@ APPLICATION_KEYS: Final = (
     "submit",
     "requested",
     "weight",
+    "source",
 )
 """Fields of an application in a file, its phases apart."""
 
@@ -369,7 +370,9 @@ def _without_duplicates(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
 _PLATFORM = tuple(name for name in PLATFORM_KEYS if name not in ("bandwidth", "buffer"))
-_APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in ("name", *_DEFAULTS))
+_MARKS = ("name", "source")
+"""Fields that tell people what they see, and no program what to do."""
+_APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in (*_MARKS, *_DEFAULTS))
 
 
 def fields(workload: Workload) -> list[str]:

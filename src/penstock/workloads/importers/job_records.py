@@ -215,6 +215,7 @@ def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS
         group=record.group,
         submit=None if record.submit is None else record.submit - origin,
         requested=record.requested or None,
+        source=record.source,
     )
 
 
