@@ -266,7 +266,7 @@ def workload_of(
 
 
 def most_together(records: Iterable[JobRecord]) -> float:
-    """The most bytes/s that the jobs reached together, each phase at its mean bandwidth."""
+    """The most bytes/s that the jobs of these `records` reached together, each phase at its mean bandwidth."""
     rows = [
         (record.start + record.phases.starts, record.start + record.phases.ends, record.phases.volumes) for record in records
     ]
@@ -277,7 +277,7 @@ def most_together(records: Iterable[JobRecord]) -> float:
 
 
 def most_nodes(records: Iterable[JobRecord]) -> int:
-    """The most nodes that the jobs had at one time, 1 for a job of which the nodes are not known."""
+    """The most nodes that the jobs of these `records` had at one time, 1 for a job of which the nodes are not known."""
     rows = [(record.start, record.end, record.nodes or 1) for record in records]
     starts, ends, nodes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
     return max(int(_most(starts, ends, nodes)), int(nodes.max()))
