@@ -310,7 +310,7 @@ class OldModules(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
         """The specification of the old module `fullname`, if there was one of this name.
 
-        `path` and `target` play no part.
+        `path` and `target` are not used.
         """
         package, _, old = fullname.partition(".")
         return ModuleSpec(fullname, self, is_package=True) if package == "penstock" and old in MODULES else None

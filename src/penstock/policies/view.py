@@ -314,7 +314,7 @@ def inside_round(remaining: float, volume: float, rounds: float) -> bool:
 def left_after_round(remaining: float, volume: float, rounds: float) -> float:
     """Bytes left when the present round is over, of `volume` in `rounds` rounds with `remaining` left.
 
-    One that is over to the last bits is the present one.
+    A round that is over to the last bits is the present one.
     """
     done = np.ceil(_rounds_done(remaining, volume, rounds) - _nearly(rounds))
     return float(volume * (1.0 - done / rounds))

@@ -389,7 +389,7 @@ class PendingOperations:
     def account(self, place: int) -> tuple[float, float, float, float]:
         """Of the operation in the `place`: its bytes, bytes that remain, bytes that grants allowed.
 
-        Seconds with a grant of all its client's.
+        Fourth come the seconds with a grant of all operations of its client.
         """
         item = self._floats.item
         return item(VOLUME, place), item(REMAINING, place), item(ALLOWED, place), item(TRANSFERRING, place)
@@ -409,7 +409,7 @@ class PendingOperations:
     def set_reach(self, place: int, reached: float, reach: float) -> None:
         """The client in the `place` reaches `reached` bytes/s, and policies count with `reach`.
 
-        0 for all that it is granted.
+        A rate of 0 stands for all that it is granted.
         """
         self._floats[REACHED, place] = reached
         self._floats[REACH, place] = reach
@@ -481,7 +481,7 @@ class PendingOperations:
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
         """The clients to send a lower grant at the date `now`, with their targets in bytes/s.
 
-        And when the first update that `min_update_interval` defers is due.
+        Second comes the date when the first update that `min_update_interval` defers is due.
         """
         count, due = self._loops.to_reduce(self._floats, self._integers, self.size, now, min_update_interval)
         return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._integers[ORDER, :count].tolist()], due
