@@ -123,7 +123,7 @@ def _add_steps(reading: Reading, of_job: Mapping[tuple[str, str], Sequence[Entry
     for step in steps.values():
         runs = of_job.get(step.key)
         if runs is None:
-            reading.counts["steps of jobs that are not listed, left out"] += 1
+            reading.counts["left out, steps of jobs that are not listed"] += 1
             continue
         reading.counts["steps merged into their jobs"] += 1
         if step.usage is None:
@@ -144,7 +144,7 @@ def _kept(run: Entry, number: int, reading: Reading, several_clusters: bool) -> 
         return
     start, end = finished
     if number:
-        reading.counts["later runs of requeued jobs, each a job of its own"] += 1
+        reading.counts["later runs of requeued jobs, each kept as a job"] += 1
     for label in tasks:
         shown = f"{run.cluster}-{label}" if several_clusters and run.cluster else label
         yield JobRecord(
@@ -181,44 +181,44 @@ def _times(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:
     else:
         reason, times = _finished(run, reading)
     if not reason and run.nodes is None:
-        reason = "jobs without nodes, left out"
+        reason = "left out, without nodes"
     if not reason and not times[1] > times[0]:
-        reason = "jobs that ran for 0 s, left out"
+        reason = "left out, ran for 0 s"
     return reason, times
 
 
 def _finished(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:
-    never = "jobs that never started (cancelled while they waited), left out"
+    never = "left out, cancelled while they waited"
     if run.start is None or (run.state == "CANCELLED" and run.end is not None and run.end <= run.start):
         return never, (0.0, 0.0)
     if run.elapsed is not None:
         if run.end is not None and abs(run.end - run.start - run.elapsed) > 1.5:
-            reading.counts["jobs of which end and elapsed time differ (suspended, or a clock was set): elapsed counts"] += 1
+            reading.counts["end and elapsed time differ (suspended, or a clock was set), elapsed taken"] += 1
         return "", (run.start, run.start + run.elapsed)
     if run.end is None:
-        return "jobs without an end, left out", (0.0, 0.0)
+        return "left out, without an end", (0.0, 0.0)
     if run.end < run.start:
-        return "jobs that end before they start (a clock was set), left out", (0.0, 0.0)
+        return "left out, end before start (a clock was set)", (0.0, 0.0)
     return "", (run.start, run.end)
 
 
 def _unfinished(run: Entry, reading: Reading, waits: bool) -> tuple[str, tuple[float, float]]:
     """What becomes of a job that runs or waits."""
-    choice, state = reading.choice.unfinished, "wait" if waits else "run"
+    choice, state = reading.choice.unfinished, "waiting" if waits else "running"
     now = reading.now if math.isfinite(reading.now) else 0.0
     if choice == "leave-out" or (waits and choice == "so-far"):
-        return f"jobs that {state}, left out", (0.0, 0.0)
+        return f"left out, {state}", (0.0, 0.0)
     if choice == "requested" and run.requested is None:
-        return f"jobs that {state} and asked for no limited time, left out", (0.0, 0.0)
+        return f"left out, {state} and no time requested", (0.0, 0.0)
     if waits:
-        reading.counts["jobs that wait, taken to start when the file was made and to last as requested"] += 1
+        reading.counts["waiting, taken to start when the file was made and to last as requested"] += 1
         return "", (now, now + (run.requested or 0.0))
     if run.start is None:
-        return "jobs that run since an unknown date, left out", (0.0, 0.0)
+        return "left out, running since an unknown date", (0.0, 0.0)
     if choice == "requested":
-        reading.counts["jobs that run, taken to last as requested"] += 1
+        reading.counts["running, taken to last as requested"] += 1
         return "", (run.start, run.start + (run.requested or 0.0))
-    reading.counts["jobs that run, taken as far as they came"] += 1
+    reading.counts["running, taken as far as they came"] += 1
     return "", (run.start, run.start + run.elapsed if run.elapsed is not None else max(now, run.start))
 
 

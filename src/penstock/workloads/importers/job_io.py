@@ -33,11 +33,10 @@ from penstock.model import InputError, Platform
 from penstock.model.application import MODELLED
 from penstock.workloads.importers.job_records import NO_PHASES, IoPhases, JobRecord, most_nodes
 from penstock.workloads.parameters import Floats, Integers, require, truncated_normal
+from penstock.workloads.swf import SATURATING
 
 WITHOUT_LOG: Final = ("model", "none", "leave-out")
 """What becomes of jobs of whose I/O nothing is known: likened to others, without I/O, or left out."""
-SATURATING: Final = 0.25
-"""The part of the nodes that fills the link, unless the bandwidth of a node is given."""
 _ZONES: Final = 900.0
 """Time zones differ by multiples of a quarter of an hour."""
 _CHUNK: Final = 256
@@ -121,7 +120,7 @@ def with_io(records: Sequence[JobRecord], logs: Sequence[JobRecord], model: IoMo
     unknown = [index for index, record in enumerate(made.records) if not _known(record)]
     if unknown and model.without == "leave-out":
         made.records = [record for record in made.records if _known(record)]
-        made.counts["jobs without a log or counters, left out"] = len(unknown)
+        made.counts["left out, without a log or counters"] = len(unknown)
     elif unknown and model.without == "model":
         _assume(made, unknown, model)
     if not made.records:
@@ -181,7 +180,7 @@ def join(records: Sequence[JobRecord], logs: Sequence[JobRecord]) -> JobIo:
             longer += bool(len(joined.phases) and joined.phases.ends.max() > joined.end - joined.start + 1.0)
     made.counts["logs joined with their jobs"] = len(matched)
     if len(matched) < len(logs):
-        made.counts["logs of jobs that are not listed, left out"] = len(logs) - len(matched)
+        made.counts["left out, logs of jobs that are not listed"] = len(logs) - len(matched)
     if longer:
         made.counts["logs that last longer than their job says"] = longer
     return made
@@ -254,12 +253,13 @@ def regular(seconds: float, read: float, written: float, busy: float, iterations
     )
     chosen = [columns for columns, amount in zip(both, (read, written), strict=True) if amount > 0.0]
     starts, stops, volumes, writes = (np.concatenate(column) for column in zip(*chosen, strict=True))
-    return IoPhases(starts, np.maximum(starts, stops), volumes, writes)
+    some = volumes > 0.0  # fewer bytes than iterations
+    return IoPhases(starts[some], np.maximum(starts, stops)[some], volumes[some], writes[some])
 
 
 def _parts(amount: float, count: int) -> Floats:
     """The amount in so many parts, whole if it is."""
-    if amount == math.floor(amount) and count <= amount < 2.0**53:
+    if amount == math.floor(amount) and amount < 2.0**53:
         return np.diff(np.floor(amount * (np.arange(count + 1) / count)))
     return np.full(count, amount / count)
 
@@ -339,7 +339,7 @@ def _assume(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
         record = likened(records[index], records[donor])
         note = f"I/O like that of {records[donor].name} (distance {apart:.1f})"
         made.records[index] = replace(record, notes=(*record.notes, note))
-    made.counts["jobs with the I/O of the nearest job"] = len(unknown)
+    made.counts["with the I/O of the nearest job"] = len(unknown)
     made.notes.append(
         f"model: {len(unknown):,} jobs have the I/O of the nearest of {len(donors):,} jobs with {of_whom}, per node-second"
     )
@@ -398,7 +398,7 @@ def _draw(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
         seconds, cap = record.end - record.start, made.platform.cap(record.nodes or 1)
         phases = regular(seconds, 0.0, part * seconds * cap, part * seconds, model.iterations)
         made.records[index] = replace(record, phases=phases, source="drawn", source_bytes=phases.total())
-    made.counts["jobs with drawn I/O"] = len(unknown)
+    made.counts["with drawn I/O"] = len(unknown)
     drawn = f"N({model.fraction:g}, {model.sigma:g}²) on [0, {model.most:g}]"
     made.notes.append(f"model: nothing is known of the I/O of any job; the part of its run time is drawn from {drawn}")
     if model.bandwidth is None:

@@ -185,7 +185,7 @@ RELEASES: Final = ("start", "submit")
 
 
 def release_of(record: JobRecord, release: str) -> float:
-    """The Unix date at which a job is released: its `record`'s start, or with `release` ``submit`` its submission if known."""
+    """The Unix date at which the job of a `record` is released: its start, or for `release` ``submit`` its submission."""
     return record.submit if release == "submit" and record.submit is not None else record.start
 
 

@@ -22,7 +22,7 @@ _NONE: Final = frozenset(
 _DURATION: Final = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPEZ]?)(?:i?B)?[nc]?", re.IGNORECASE)
 _POWERS: Final = {letter: 1024.0**power for power, letter in enumerate("KMGTPEZ", start=1)} | {"": 1.0}
-_JOB: Final = re.compile(r"(\d+)(?:_(\d+|\[[^\]]*\]?))?(?:\+(\d+))?(?:\.([\w+]+))?")
+_JOB: Final = re.compile(r"(\d+(?:_(?:\d+|\[[^\]]*\]?))?(?:\+\d+)?)(?:\.([\w+]+))?", re.ASCII)
 MOST_SECONDS: Final = 1e10
 """Later dates and longer times, beyond the year 2286, are mistakes."""
 
@@ -107,8 +107,7 @@ def job_and_step(text: str) -> tuple[str, str]:
     found = _JOB.fullmatch(text.strip())
     if found is None:
         raise Unreadable(f"{short(text)} is no job; expected an id such as 123, 123_4 or 123.batch")
-    label, _, step = text.strip().partition(".")
-    return label, step
+    return found[1], found[2] or ""
 
 
 def count_of(text: str) -> int | None:
