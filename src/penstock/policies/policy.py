@@ -216,6 +216,11 @@ class Policy:
         return self.planner(workload) if self.planner is not None else ServiceOrder()
 
     @property
+    def one_at_a_time(self) -> bool:
+        """Whether it serves one operation at a time, so that the link is occupied by one that cannot fill it."""
+        return self.family != SHARING or (self.order is not None and self.order.serves != FILL)
+
+    @property
     def value(self) -> float:
         """What the function sees as the parameter; 0 if there is none."""
         if self.parameter is None:
