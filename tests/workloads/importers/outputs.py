@@ -12,7 +12,7 @@ JobID|JobIDRaw|JobName|User|Account|State|Submit|Start|End|Elapsed|Suspended|Tim
 1.1|1.1|dd||physics|COMPLETED|2026-11-18T20:12:36|2026-11-18T20:12:36|2026-11-18T20:12:36|00:00:00|00:00:00||1|1|energy=0|energy=0
 3|3|unlim|ann|physics|COMPLETED|2026-11-18T20:12:33|2026-11-18T20:12:33|2026-11-18T20:12:36|00:00:03|00:00:00|UNLIMITED|1|||
 4|4|whole|ann|physics|PENDING|2026-11-18T20:12:33|Unknown|Unknown|00:00:00|00:00:00|1-02:04:00|4|||
-5|5|tocancel|bob|physics|CANCELLED by 0|2026-11-18T20:12:33|2026-11-18T20:12:33|2026-11-18T20:12:37|00:00:04|00:00:00|00:02:00|1|||
+5|5|e|bob|physics|CANCELLED by 7|2026-11-18T20:12:33|2026-11-18T20:12:33|2026-11-18T20:12:37|00:00:04|00:00:00|00:02:00|1|||
 5.batch|5.batch|batch||physics|CANCELLED|2026-11-18T20:12:33|2026-11-18T20:12:33|2026-11-18T20:12:37|00:00:04|00:00:00||1|1\
 |cpu=00:00:00,energy=0,fs/disk=11085,mem=3200K,pages=0,vmem=5512K|energy=0,fs/disk=1
 7|7|requeued|bob|physics|REQUEUED|2026-11-18T20:12:33|2026-11-18T20:12:33|2026-11-18T20:12:37|00:00:04|00:00:00|00:02:00|1|||
@@ -27,23 +27,23 @@ was requeued, one that runs, a task of an array of which the name has a |, and t
 
 COMPLETION = """\
 JobId=8 UserId=ann(1001) GroupId=phy(100) Name=failed JobState=FAILED Partition=main TimeLimit=1 \
-StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:02 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/home/ann ReservationName= \
+StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:02 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/h ReservationName= \
 Tres=cpu=1,mem=8000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test SubmitTime=2026-11-18T20:09:01 \
 EligibleTime=2026-11-18T20:09:01 DerivedExitCode=0:0 ExitCode=3:0\x20
 JobId=12 UserId=ann(1001) GroupId=phy(100) Name=a long | name JobState=COMPLETED Partition=main TimeLimit=2 \
-StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:04 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/home/ann ReservationName= \
+StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:04 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/h ReservationName= \
 Tres=cpu=1,mem=8000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test SubmitTime=2026-11-18T20:09:01 \
 EligibleTime=2026-11-18T20:09:02 ArrayJobId=2 ArrayTaskId=2 DerivedExitCode=0:0 ExitCode=0:0\x20
 JobId=3 UserId=bob(1002) GroupId=phy(100) Name=unlim JobState=COMPLETED Partition=main TimeLimit=UNLIMITED \
-StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:05 NodeList=n[1-2] NodeCnt=2 ProcCnt=2 WorkDir=/home/bob \
+StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:05 NodeList=n[1-2] NodeCnt=2 ProcCnt=2 WorkDir=/h \
 ReservationName= Tres=cpu=1,mem=8000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test \
 SubmitTime=2026-11-18T20:09:01 EligibleTime=2026-11-18T20:09:01 DerivedExitCode=0:0 ExitCode=0:0\x20
 JobId=6 UserId=bob(1002) GroupId=phy(100) Name=cancelled JobState=CANCELLED Partition=main TimeLimit=Partition_Limit \
-StartTime=2026-11-18T20:09:05 EndTime=2026-11-18T20:09:05 NodeList=(null) NodeCnt=0 ProcCnt=0 WorkDir=/home/bob \
+StartTime=2026-11-18T20:09:05 EndTime=2026-11-18T20:09:05 NodeList=(null) NodeCnt=0 ProcCnt=0 WorkDir=/h \
 ReservationName= Tres=cpu=4,mem=32000M,node=4,billing=4 Account=physics QOS=normal WcKey= Cluster=test \
 SubmitTime=2026-11-18T20:09:01 EligibleTime=2026-11-18T21:09:01 DerivedExitCode=0:0 ExitCode=0:0\x20
 JobId=7 UserId=bob(1002) GroupId=phy(100) Name=requeued JobState=PENDING Partition=main TimeLimit=2 \
-StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:05 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/home/bob ReservationName= \
+StartTime=2026-11-18T20:09:02 EndTime=2026-11-18T20:09:05 NodeList=n1 NodeCnt=1 ProcCnt=1 WorkDir=/h ReservationName= \
 Tres=cpu=1,mem=8000M,node=1,billing=1 Account=physics QOS=normal WcKey= Cluster=test SubmitTime=2026-11-18T20:09:01 \
 EligibleTime=2026-11-18T20:09:01 DerivedExitCode=0:0 ExitCode=0:0\x20
 """

@@ -72,7 +72,7 @@ def test_clocks_in_different_zones() -> None:
     jobs = [job(number, 5000.0 * number) for number in range(5)]
     logs = [log(number, *WRITES, start=5000.0 * number + HOUR + 3.0, seconds=600.0) for number in range(5)]
     made = join(jobs, logs)
-    assert all(list(record.phases)[0][0] == 103.0 for record in made.records)
+    assert all(next(iter(record.phases))[0] == 103.0 for record in made.records)
     assert made.notes == ["most logs begin 1 h after their jobs; they were moved: is the time zone right?"]
     right = join(jobs, [replace(one, start=one.start - HOUR, end=one.end - HOUR) for one in logs])
     assert right.notes == []

@@ -260,7 +260,8 @@ def regular(seconds: float, read: float, written: float, busy: float, iterations
 def _parts(amount: float, count: int) -> Floats:
     """The amount in so many parts, whole if it is."""
     if amount == math.floor(amount) and amount < 2.0**53:
-        return np.diff(np.floor(amount * (np.arange(count + 1) / count)))
+        each, left = divmod(amount, count)
+        return np.where(np.arange(count) < left, each + 1.0, each)
     return np.full(count, amount / count)
 
 
