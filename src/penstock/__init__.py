@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
     from penstock.api.observing import observed
+    from penstock.api.operating import machine
     from penstock.api.packing import pack
     from penstock.api.placing import place
     from penstock.api.runs import bounds, simulate
@@ -47,6 +48,7 @@ _HOMES = {
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
     "penstock.api.observing": ("observed",),
+    "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
     "penstock.api.placing": ("place",),
     "penstock.api.runs": ("bounds", "simulate"),
@@ -86,6 +88,7 @@ __all__ = [
     "generate",
     "import_slurm",
     "import_swf",
+    "machine",
     "observed",
     "pack",
     "place",

@@ -134,6 +134,15 @@ def import_swf(
 
     Raises:
         InputError: if the file is no trace, no job is left, or a parameter is out of range.
+
+    Example:
+        >>> import penstock, tempfile
+        >>> job = "1 0 5 3600 16 -1 -1 16 7200 -1 1 1 1 -1 -1 -1 -1 -1"  # 16 processors for an hour
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".swf") as file:
+        ...     print("; MaxNodes: 64", job, sep=chr(10), file=file, flush=True)
+        ...     made = penstock.import_swf(file.name, bandwidth="10 GB/s")
+        >>> made.workload.applications[0].requested, made.counts["jobs kept"]
+        (7200.0, 1)
     """
     chosen: SwfFromPath = parsed(GENERATORS["swf"], {**parameters, "path": path})
     made = stream(chosen.path, chosen, require_seed(seed, "seed"))

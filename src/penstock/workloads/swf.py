@@ -3,8 +3,9 @@ that ran: when, for how long and on how many nodes.
 
 A trace has one line per job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and
 the header is made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds
-since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 8 requested time, 10
-status (0 failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole), 11 user and 12 group.
+since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 8 wall time
+requested, 10 status (0 failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole), 11 user,
+12 group.
 
 A line that cannot be used is left out and counted by the first reason that holds; no line is dropped without being
 counted. Some faults are repaired: unknown allocated processors become the requested ones, lines out of order are sorted,
@@ -44,7 +45,7 @@ from penstock.model.application import IO, MOST_PHASES, WORK
 from penstock.model.errors import short
 from penstock.workloads.parameters import Floats, Integers, parameter, require, truncated_normal
 
-NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, REQUESTED_TIME, STATUS, USER, GROUP = 0, 1, 2, 3, 4, 7, 8, 10, 11, 12
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, WALL_TIME, STATUS, USER, GROUP = 0, 1, 2, 3, 4, 7, 8, 10, 11, 12
 COLUMNS: Final = 18
 _HEADER: Final = re.compile(r";\s*(\w+)\s*:\s*(.*)")
 
@@ -158,10 +159,10 @@ class SwfJobs:
         releases: Seconds from the beginning of the span, or from the first release.
         seconds: Run times.
         sizes: Nodes of the jobs.
-        submits: When they were submitted, on the same clock as `releases`.
-        requested: Run times that were asked for; 0 where they are not known.
-        users: Such as ``user-7``; None where it is not known.
-        groups: Such as ``group-3``; likewise.
+        submits: When they were submitted, as `releases` count.
+        requested: Wall times requested; 0 or less where they are not known.
+        users: Numbers of the users; negative where they are not known.
+        groups: Likewise of the groups.
         lines: How many lines the trace has, comments and empty ones not counted.
         left_out: Lines left out, by reason.
         put_right: Lines repaired, by reason.
@@ -176,8 +177,8 @@ class SwfJobs:
     sizes: Integers
     submits: Floats
     requested: Floats
-    users: list[str | None]
-    groups: list[str | None]
+    users: Integers
+    groups: Integers
     lines: int
     left_out: dict[str, int]
     put_right: dict[str, int]
@@ -223,9 +224,9 @@ def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
         columns[kept, RUN],
         sizes[kept].astype(np.int64),
         columns[kept, SUBMIT] - begin,
-        np.maximum(columns[kept, REQUESTED_TIME], 0.0),
-        _numbered("user", columns[kept, USER]),
-        _numbered("group", columns[kept, GROUP]),
+        columns[kept, WALL_TIME],
+        columns[kept, USER].astype(np.int64),
+        columns[kept, GROUP].astype(np.int64),
         len(columns) + len(trace.malformed),
         left_out,
         {reason: count for reason, count in put_right.items() if count},
@@ -331,11 +332,6 @@ def _names(trace: SwfTrace, kept: Integers) -> tuple[list[str], int]:
     return names, renamed
 
 
-def _numbered(kind: str, numbers: Floats) -> list[str | None]:
-    """Users or groups by their numbers; None for one below 0, which is not known."""
-    return [None if number < 0.0 else f"{kind}-{number:.0f}" for number in numbers.tolist()]
-
-
 SATURATING: Final = 0.25
 """The part of the nodes that fills the link, unless the bandwidth of a node is given."""
 
@@ -428,34 +424,30 @@ def stream(path: str, parameters: Swf, seed: int) -> Stream:
 
 
 def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iterations: int) -> tuple[Application, ...]:
-    """An application for each job; the chains are rows of one array. `submit` is given where it is not the release."""
+    """An application for each job; the chains are rows of one array."""
     caps = np.array([platform.cap(size) for size in jobs.sizes.tolist()])
     amounts = np.empty((len(fractions), 2 * iterations))
     amounts[:, 0::2] = ((1.0 - fractions) * jobs.seconds / iterations)[:, None]
     amounts[:, 1::2] = (fractions * jobs.seconds * caps / iterations)[:, None]
     kinds = np.tile(np.array([WORK, IO], np.uint8), iterations)
     kinds.flags.writeable = amounts.flags.writeable = False
+    rows = zip(
+        jobs.names,
+        amounts,
+        *(column.tolist() for column in (jobs.sizes, jobs.releases, jobs.submits, jobs.requested, jobs.users, jobs.groups)),
+        strict=True,
+    )
     return tuple(
         Application(
             name,
             Phases(kinds, row),
             nodes=size,
             release=release,
-            user=user,
-            group=group,
-            submit=None if submit == release else submit,
-            requested=requested or None,
+            submit=submit,
+            requested=requested if requested > 0.0 else None,
+            user=f"user-{user}" if user >= 0 else None,
+            group=f"group-{group}" if group >= 0 else None,
             source="drawn",
         )
-        for name, row, size, release, user, group, submit, requested in zip(
-            jobs.names,
-            amounts,
-            jobs.sizes.tolist(),
-            jobs.releases.tolist(),
-            jobs.users,
-            jobs.groups,
-            jobs.submits.tolist(),
-            jobs.requested.tolist(),
-            strict=True,
-        )
+        for name, row, size, release, submit, requested, user, group in rows
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from penstock.engine import books
+from penstock.engine import chain
 from penstock.live.core.recording import CompletedOperation
 from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
 
@@ -142,7 +142,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         """End the work phase: an operation is posted."""
         seconds = now - self.idle_since
         counted = seconds - self.lead
-        books.end_work(self, seconds)
+        chain.book_work(self, seconds)
         self.since_operation += counted if counted > SAME_TIME_S else 0.0
         self.lead = max(0.0, -counted)
         self.idle_since = now
@@ -157,7 +157,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         alone = moved / self.usable
         if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
             alone = took
-        books.end_operation(self, moved, alone, took)
+        chain.book_operation(self, moved, alone, took)
         self.operation = None
         self.idle_since = now
 

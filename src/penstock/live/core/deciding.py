@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.dedicated import dedicated
+from penstock.engine.setup import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
 from penstock.live.core.clients import NEVER, NO_PLACE, Client, Registry
@@ -21,8 +21,7 @@ from penstock.live.core.eligible import Eligible
 from penstock.live.core.pending import PendingOperations
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.policies.guard import failure
-from penstock.policies.policy import STATIC, Policy
+from penstock.policies.policy import STATIC, Policy, failure
 from penstock.policies.view import MOMENT, ROW, View
 
 

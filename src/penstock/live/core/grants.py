@@ -4,8 +4,8 @@ A higher grant is in force when it is sent. A lower grant is in force only when 
 client may be using the old rate. Moving bandwidth from one client to another therefore takes two steps: the first client is
 told and yields at its next round, then the other one is granted what is free (003 §III.C: an application is authorised when
 those before it have released). While a client is told to pause and has not yet paused, no new client starts, since it takes
-that place; `penstock.engine.rounds` follows the same rule. A client that waits for others to slow down may start with a part
-of its target: at least `SMALLEST_PART` of it, and `GROWTH` times what it has.
+that place; `penstock.engine.transfers` follows the same rule. A client that waits for others to slow down may start with a
+part of its target: at least `SMALLEST_PART` of it, and `GROWTH` times what it has.
 
 A small change of a rate is deferred until `min_update_interval` seconds after the client was last told a rate. A client
 moves slices of 10 ms, so more frequent updates have no effect; and where a hundred clients share, every arrival changes all

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.books import compiled_progress_during, progress_during
+from penstock.engine.chain import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.clients import NEVER, NO_PLACE, Client

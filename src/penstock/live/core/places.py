@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from penstock.engine.books import mean_iteration
+from penstock.engine.chain import mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
 from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.core.deciding import Turns

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from penstock.engine.books import mean_iteration
+from penstock.engine.chain import mean_iteration
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 
