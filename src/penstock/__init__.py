@@ -22,6 +22,7 @@ from penstock import renamed
 
 if TYPE_CHECKING:
     from penstock import plot
+    from penstock.api.accounts import import_slurm, import_swf
     from penstock.api.campaigns import campaign
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "penstock.api.accounts": ("import_slurm", "import_swf"),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
@@ -84,6 +86,8 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "import_slurm",
+    "import_swf",
     "machine",
     "observed",
     "pack",

@@ -181,13 +181,24 @@ class Bandwidths:
 AS_SEEN: Final = Bandwidths()
 
 
-def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN) -> Application:
+RELEASES: Final = ("start", "submit")
+
+
+def release_of(record: JobRecord, release: str) -> float:
+    """The Unix date at which the job of a `record` is released: its start, or for `release` ``submit`` its submission."""
+    return record.submit if release == "submit" and record.submit is not None else record.start
+
+
+def application_of(
+    record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN, release: str = "start"
+) -> Application:
     """The application that a job becomes.
 
     Args:
         record: the job.
         origin: the Unix date at which the clock of the workload starts.
         bandwidths: how fast its I/O is when it is alone.
+        release: whether it is released when it started (``start``), or when it was submitted (``submit``).
     """
     phases = record.phases
     covered = np.maximum.accumulate(np.concatenate(([0.0], phases.ends)))
@@ -207,7 +218,7 @@ def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS
         record.name,
         Phases(kinds.astype(np.uint8), amounts),
         nodes=record.nodes or 1,
-        release=record.start - origin,
+        release=release_of(record, release) - origin,
         bandwidth=max((one for one in (read, write) if one is not None), default=None),
         read_bandwidth=read if both else None,
         write_bandwidth=write if both else None,
@@ -240,24 +251,30 @@ def _bandwidth(phases: IoPhases, writes: bool, shrunk: float, bandwidths: Bandwi
 
 
 def workload_of(
-    records: Sequence[JobRecord], platform: Platform | None = None, bandwidths: Bandwidths = AS_SEEN
+    records: Sequence[JobRecord],
+    platform: Platform | None = None,
+    bandwidths: Bandwidths = AS_SEEN,
+    release: str = "start",
 ) -> Workload:
-    """One workload of all jobs, in the order of their starts; the clock starts with the first of them.
+    """One workload of all jobs, in the order of their releases; the clock starts with the first of them.
 
     Args:
         records: the jobs. Names that occur twice get a number.
         platform: the machine. By default its bandwidth is the most that the jobs reached together, which is a lower bound of
             what it can do, and it has as many nodes as the jobs had at one time.
         bandwidths: how fast the I/O of a job is when it is alone.
+        release: whether a job is released when it started (``start``), or when it was submitted (``submit``).
 
     Raises:
         InputError: if there is no job, or one does not fit on the platform.
     """
     if not records:
         raise InputError("", "there is no job; expected one or more")
-    ordered = _named_apart(sorted(records, key=lambda record: (record.start, record.name)))
-    origin = ordered[0].start
-    applications = tuple(application_of(record, origin, bandwidths) for record in ordered)
+    if release not in RELEASES:
+        raise InputError("release", f"{release!r} is unknown; expected one of {', '.join(RELEASES)}")
+    ordered = _named_apart(sorted(records, key=lambda record: (release_of(record, release), record.start, record.name)))
+    origin = release_of(ordered[0], release)
+    applications = tuple(application_of(record, origin, bandwidths, release) for record in ordered)
     if platform is None:
         reached = most_together(ordered)
         most = max((one for each in applications if (one := each.bandwidth) is not None), default=0.0)
