@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.importing import import_darshan
     from penstock.api.observing import observed
     from penstock.api.operating import machine
     from penstock.api.packing import pack
@@ -45,6 +46,7 @@ _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.importing": ("import_darshan",),
     "penstock.api.observing": ("observed",),
     "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
@@ -84,6 +86,7 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "import_darshan",
     "machine",
     "observed",
     "pack",
