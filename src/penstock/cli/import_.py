@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import emit_json
+from penstock.cli.generate import add_parameters, given
+from penstock.cli.output import emit_json, seed
 
 if TYPE_CHECKING:
     from penstock.api.importing import ImportResult
@@ -68,18 +69,84 @@ def finish(options: argparse.Namespace, make: Callable[[], ImportResult]) -> int
     return 0
 
 
-def add_machine(kind: argparse.ArgumentParser) -> None:
-    """Add the options that say what is known of the machine to the parser of a `kind`."""
-    kind.add_argument("--platform", metavar="FILE", help="take the platform of this workload file, as made by import ior")
-    kind.add_argument("--bandwidth", metavar="B", help="bandwidth of the I/O system (default: the most reached together)")
-    kind.add_argument("--node-bandwidth", metavar="B", help="bandwidth of one node")
-    kind.add_argument("--machine-nodes", metavar="N", type=int, help="nodes of the machine (default: the most used at once)")
-    kind.add_argument(
-        "--alone",
-        metavar="FACTOR|largest",
-        default="1",
-        help="what a job reaches alone: a factor on the bandwidth seen beside other jobs, or the largest seen",
+def _add_slurm(kinds: Any) -> None:
+    kind = kinds.add_parser(
+        "slurm",
+        help="the jobs of Slurm's accounting, with the I/O of their Darshan logs",
+        description="The jobs of sacct -P, squeue --json or a job completion file. Their I/O is that of their logs, else "
+        "that of Slurm's counters, else like that of the nearest job; the summary says how much rests on which.",
     )
+    kind.add_argument("path", metavar="FILE", help="output of sacct -P or squeue --json, or jobcomp/filetxt; - or .gz too")
+    kind.add_argument("--darshan", metavar="DIR", nargs="+", help="Darshan logs or folders of them, joined by the job id")
+    kind.add_argument("--time-zone", metavar="ZONE", help="of the dates, as Europe/Berlin (default: that of this machine)")
+    kind.add_argument(
+        "--unfinished",
+        choices=("so-far", "requested", "leave-out"),
+        default="so-far",
+        help="jobs that run or wait: what has run so far, what they requested, or neither",
+    )
+    kind.add_argument("--release", choices=("start", "submit"), default="start", help="when a job is released")
+    kind.add_argument(
+        "--without-log",
+        choices=("model", "none", "leave-out"),
+        default="model",
+        help="jobs of whose I/O nothing is known: like the nearest job, no I/O, or not in the workload",
+    )
+    kind.add_argument("--cores-per-node", type=int, default=0, metavar="N", help="where the accounting has no nodes")
+    kind.add_argument("--iterations", type=int, default=10, metavar="N", help="of jobs of which only the bytes are known")
+    fraction = "part of their run time that is I/O, where no bandwidth is given; the mean of drawn ones"
+    kind.add_argument("--io-fraction", type=float, default=0.1, metavar="F", help=fraction)
+    kind.add_argument("--io-sigma", type=float, default=0.1, metavar="S", help="standard deviation of drawn parts")
+    kind.add_argument("--io-most", type=float, default=0.9, metavar="F", help="the largest drawn part")
+    kind.add_argument("--seed", type=seed, default=1, help="of what is drawn")
+    add_machine(kind)
+    add_common(kind)
+    kind.set_defaults(run=_run_slurm)
+
+
+def add_machine(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say what machine the jobs ran on to the parser of a `kind`."""
+    kind.add_argument("--bandwidth", metavar="B", help="of the I/O system, as 100 GB/s (default: the most that was moved)")
+    kind.add_argument("--node-bandwidth", metavar="B", help="of one node (default: no limit)")
+    kind.add_argument("--machine-nodes", type=int, metavar="N", help="nodes of the machine (default: the most in use)")
+    kind.add_argument("--platform", metavar="FILE", help="a workload file that has the platform")
+    kind.add_argument(
+        "--alone", default="1", metavar="FACTOR|largest", help="how much faster a job's I/O is when it has the machine alone"
+    )
+
+
+def _run_slurm(options: argparse.Namespace) -> int:
+    from penstock.api.accounts import import_slurm
+
+    words = (
+        "darshan time_zone unfinished cores_per_node release without_log iterations io_fraction io_sigma io_most seed "
+        "bandwidth node_bandwidth machine_nodes platform alone anonymize key"
+    )
+    return finish(options, lambda: import_slurm(options.path, **{word: getattr(options, word) for word in words.split()}))
+
+
+def _add_swf(kinds: Any) -> None:
+    kind = kinds.add_parser(
+        "swf",
+        help="the jobs of a trace in the Standard Workload Format",
+        description="The jobs of a trace, as generate swf makes them: a trace says nothing about I/O, which is drawn.",
+    )
+    kind.later = lambda: _complete_swf(kind)
+    kind.set_defaults(run=_run_swf)
+
+
+def _complete_swf(kind: argparse.ArgumentParser) -> None:
+    from penstock.workloads.generators import GENERATORS
+
+    add_parameters(kind, GENERATORS["swf"])
+    add_common(kind)
+
+
+def _run_swf(options: argparse.Namespace) -> int:
+    from penstock.api.accounts import import_swf
+
+    words = {**given(options, "swf"), "anonymize": options.anonymize, "key": options.key}
+    return finish(options, lambda: import_swf(**words))
 
 
 def machine(options: argparse.Namespace) -> dict[str, Any]:
@@ -132,7 +199,7 @@ def _add_darshan(kinds: Any) -> None:
 
 
 def _run_darshan(options: argparse.Namespace) -> int:
-    from penstock.api.importing import import_darshan
+    from penstock.api.logs import import_darshan
 
     return finish(
         options,
@@ -142,5 +209,5 @@ def _run_darshan(options: argparse.Namespace) -> int:
     )
 
 
-KINDS: tuple[Callable[[Any], None], ...] = (_add_darshan,)
+KINDS: tuple[Callable[[Any], None], ...] = (_add_darshan, _add_slurm, _add_swf)
 """What adds the parser of each kind."""

@@ -190,7 +190,7 @@ class Use:
         return cls(unit, write, read, min(write, limits[0]), min(read, limits[1]), max(unit, application.cap(platform)))
 
     def behind(self, buffering: Buffering | None) -> Use:
-        """The same behind a buffer, or without one, as a run has it: with the speeds where nothing holds it up."""
+        """The same behind a buffer, or without one, as `buffering` has it: with the speeds where nothing holds it up."""
         if buffering is None:
             return replace(self, write_speed=self.write_cap, read_speed=self.read_cap)
         write, read = min(self.write_cap, self.write_speed), min(self.read_cap, self.read_speed)

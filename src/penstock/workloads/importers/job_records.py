@@ -183,13 +183,24 @@ class Bandwidths:
 AS_SEEN: Final = Bandwidths()
 
 
-def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN) -> Application:
+RELEASES: Final = ("start", "submit")
+
+
+def release_of(record: JobRecord, release: str) -> float:
+    """The Unix date at which the job of a `record` is released: its start, or for `release` ``submit`` its submission."""
+    return record.submit if release == "submit" and record.submit is not None else record.start
+
+
+def application_of(
+    record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN, release: str = "start"
+) -> Application:
     """The application that a job becomes.
 
     Args:
         record: the job.
         origin: the Unix date at which the clock of the workload starts.
         bandwidths: how fast its I/O is when it is alone.
+        release: whether it is released when it started (``start``), or when it was submitted (``submit``).
     """
     phases = record.phases
     seconds = _seconds_in_chain(phases, record.end - record.start)
@@ -205,7 +216,7 @@ def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS
         record.name,
         Phases(kinds.astype(np.uint8), amounts),
         nodes=record.nodes or 1,
-        release=record.start - origin,
+        release=release_of(record, release) - origin,
         bandwidth=max((one for one in (read, write) if one is not None), default=None),
         read_bandwidth=read if both else None,
         write_bandwidth=write if both else None,
@@ -332,24 +343,30 @@ def _as_one(parts: Sequence[JobRecord]) -> JobRecord:
 
 
 def workload_of(
-    records: Sequence[JobRecord], platform: Platform | None = None, bandwidths: Bandwidths = AS_SEEN
+    records: Sequence[JobRecord],
+    platform: Platform | None = None,
+    bandwidths: Bandwidths = AS_SEEN,
+    release: str = "start",
 ) -> Workload:
-    """One workload of all jobs, in the order of their starts; the clock starts with the first of them.
+    """One workload of all jobs, in the order of their releases; the clock starts with the first of them.
 
     Args:
         records: the jobs. Names that occur twice get a number.
         platform: the machine. By default its bandwidth is the most that the jobs reached together, which is a lower bound of
             what it can do, and it has as many nodes as the jobs had at one time.
         bandwidths: how fast the I/O of a job is when it is alone.
+        release: whether a job is released when it started (``start``), or when it was submitted (``submit``).
 
     Raises:
         InputError: if there is no job, or one does not fit on the platform.
     """
     if not records:
         raise InputError("", "there is no job; expected one or more")
-    ordered = _named_apart(sorted(records, key=lambda record: (record.start, record.name)))
-    origin = ordered[0].start
-    applications = tuple(application_of(record, origin, bandwidths) for record in ordered)
+    if release not in RELEASES:
+        raise InputError("release", f"{release!r} is unknown; expected one of {', '.join(RELEASES)}")
+    ordered = _named_apart(sorted(records, key=lambda record: (release_of(record, release), record.start, record.name)))
+    origin = release_of(ordered[0], release)
+    applications = tuple(application_of(record, origin, bandwidths, release) for record in ordered)
     if platform is None:
         reached = most_together(ordered)
         most = max((one for each in applications if (one := each.bandwidth) is not None), default=0.0)
@@ -358,7 +375,7 @@ def workload_of(
 
 
 def most_together(records: Iterable[JobRecord]) -> float:
-    """The most bytes/s that the jobs reached together, each phase at its mean bandwidth."""
+    """The most bytes/s that the jobs of these `records` reached together, each phase at its mean bandwidth."""
     rows = [
         (record.start + record.phases.starts, record.start + record.phases.ends, record.phases.volumes) for record in records
     ]
@@ -369,7 +386,7 @@ def most_together(records: Iterable[JobRecord]) -> float:
 
 
 def most_nodes(records: Iterable[JobRecord]) -> int:
-    """The most nodes that the jobs had at one time, 1 for a job of which the nodes are not known."""
+    """The most nodes that the jobs of these `records` had at one time, 1 for a job of which the nodes are not known."""
     rows = [(record.start, record.end, record.nodes or 1) for record in records]
     starts, ends, nodes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
     return max(int(_most(starts, ends, nodes)), int(nodes.max()))

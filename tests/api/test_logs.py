@@ -120,9 +120,10 @@ def test_the_command_writes_the_workload_and_says_what_was_read(folder: Path, tm
     printed, said = capsys.readouterr()
     assert printed == ""
     lines = said.splitlines()
-    assert lines[0] == "6 logs, 3 jobs, 4 from dxt, 2 left out"
-    assert lines[1].startswith(f"  left out: {folder}/x.darshan: ")
-    assert "in the phases: 0 B read, 20 GB written; their counters say the same" in lines
+    assert lines[:3] == ["6 logs, 3 jobs", "  from dxt: 4", "  left out: 2"]
+    assert lines[3].startswith(f"  left out: {folder}/x.darshan: ")
+    assert "in the phases: 0 B read, 20 GB written; in their sources: the same" in lines
+    assert "  their counters: 0 B read, 20 GB written: the same" in lines
     assert any("beside other jobs" in line for line in lines)
     assert "platform: 800 MB/s is the most that the jobs reached together, a lower bound; --bandwidth sets it" in lines
 
@@ -133,8 +134,8 @@ def test_the_command_prints_json_with_the_difference_to_the_counters(tmp_path: P
     path = log.write(tmp_path / "a.darshan")
     assert main(["import", "darshan", str(path), "-o", str(tmp_path / "w.yaml"), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["jobs"]
-    assert (row["written"], row["source_written"], row["counted_written"]) == (4e9, 4e9, 4e9 + 5)
-    assert row["difference"] == [0.0, -5.0]
+    assert (row["written"], row["source_written"], row["counted"]) == (4e9, 4e9, [0.0, 4e9 + 5])
+    assert row["difference"] == {"counted": [0.0, -5.0]}
     assert (row["source"], row["phases"], row["nodes"]) == ("dxt", 1, 4)
 
 
