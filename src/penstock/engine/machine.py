@@ -50,7 +50,7 @@ class Layout:
     best: Floats
     """Bytes/s of each application with its best number of stores."""
     later: int | None = None
-    """Where applications are placed when they start: for how many of them a store has room at the begin."""
+    """Where applications are placed when they start: for how many of them a store has room at the start."""
 
     @property
     def has_direction_limits(self) -> bool:
@@ -155,7 +155,7 @@ def _resources(workload: Workload, placement: Placement) -> Layout:
 
 
 BERTHS: Final = 16
-"""Applications for which a store has room at the begin, where they are placed later; the room is doubled as needed."""
+"""Applications for which a store has room at the start, where they are placed later; the room is doubled as needed."""
 
 
 @dataclass(frozen=True)
