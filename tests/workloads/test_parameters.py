@@ -41,7 +41,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {
         "node_share": [0.25],
         "largest": [8],
     },
-    "apex": {"workload": ["trilab"], "machine": ["cielo", "M_3"], "count": [1, 2]},
+    "apex": {"workload": ["trilab"], "machine": ["cielo", "M_3"], "count": [1, 2], "start": ["cut", "fresh"]},
     "bicolored": {"case": ["general", "uniform"], "noise": [0.0, 0.3], "fewest": [1, 2], "most": [2, 9]},
     "jacobi": {"batches": [0.02, 0.5]},
     "packs": {"load": [0.5, 1], "variance": [0, 0.2], **BATCH},

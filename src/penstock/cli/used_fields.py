@@ -172,6 +172,27 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].weight": (_no, _no, _no, _no, _no),
     "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and case.iterations, _iterations),
 }
+
+
+def _any_without_curve(case: Case) -> bool:
+    """Whether the bandwidth of the platform and of a node counts for some job on its resources, or there is one link."""
+    return case.workload.platform.resources is None or not case.measured
+
+
+_BY_MACHINE: Final[dict[str, Rule]] = {
+    # Fields that penstock machine does not use, or only sometimes; it uses all others.
+    "platform.bandwidth": lambda case: _any_without_curve(case) or case.limited,
+    "platform.node_bandwidth": _any_without_curve,
+    "platform.buffer": _no,
+    "applications[].progress": _no,
+    "applications[].nominal": _nominal,
+    "applications[].curve": lambda case: case.workload.platform.resources is not None,
+    "applications[].best_count": _no,
+    "applications[].directory": _no,
+    "applications[].placement": lambda case: case.own_placement,
+    "applications[].share": _no,
+    "applications[].weight": _no,
+}
 MOST_FILES: Final = 3
 """The most files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
@@ -180,9 +201,12 @@ _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"
 
 def unused(command: str, case: Case) -> list[str]:
     """The fields that the workload of the `case` has and the `command` does not use."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
-    return [name for name in fields(case.workload) if not _FIELDS[name][_COMMANDS[command]](case)]
+    def rule(name: str) -> Rule:
+        return _BY_MACHINE.get(name, _yes) if command == "machine" else _FIELDS[name][_COMMANDS[command]]
+
+    return [name for name in fields(case.workload) if not rule(name)(case)]
 
 
 def note_unused(command: str, *cases: Case) -> None:
@@ -190,8 +214,8 @@ def note_unused(command: str, *cases: Case) -> None:
 
     A field is named with its files where the command uses it in other files.
     """
-    for question in dict.fromkeys(filter(None, map(_question, cases))):
-        sys.stderr.write(f"note: {question}\n")
+    for remark in dict.fromkeys(filter(None, (*map(_question, cases), *map(_modelled, cases)))):
+        sys.stderr.write(f"note: {remark}\n")
     files: dict[str, list[str]] = {}
     for case in cases:
         for name in unused(command, case):
@@ -216,9 +240,24 @@ def _question(case: Case) -> str | None:
     return f"{file}{found.place}: an operation of {volume(found.volume)} takes {time} at {rate(found.bandwidth)}; {meant}"
 
 
+def _modelled(case: Case) -> str | None:
+    """What part of the I/O no log or counter has shown, in one line; None if that is nothing."""
+    from penstock.model.application import MODELLED
+    from penstock.workloads.load import volume
+
+    applications = case.workload.applications
+    assumed = [application for application in applications if application.source in MODELLED]
+    if not assumed:
+        return None
+    part = sum(map(volume, assumed)) / (sum(map(volume, applications)) or 1.0)
+    file = f"{case.file}: " if case.file else ""
+    count = f"{len(assumed):,} of {len(applications):,} applications"
+    return f"{file}{part:.0%} of the I/O rests on a model, that of {count}; no log or counter has shown it"
+
+
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
     """The files in which the field is not used; empty if the command uses it in no file."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
     used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)
     if not used:

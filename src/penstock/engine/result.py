@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.buffer_result import BufferResult, BufferUse, carried, finite
-from penstock.engine.dedicated import Dedicated
 from penstock.engine.machine import Layout
+from penstock.engine.setup import Dedicated
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
 from penstock.model import Workload
 from penstock.model.application import READ
-from penstock.numeric.arrays import Floats
+from penstock.numeric.arrays import Floats, Ints
 
 __all__ = [
     "MEASURES",
@@ -397,7 +397,7 @@ class RunMeasures:
             _known(own["end"], ended),
             _known(allocation, begun),
             _known(congestion, begun),
-            layout.placement or [None] * len(own),
+            [None] * len(own) if layout.placement is None else layout.placement,
             [buffer.use(index) for index in range(len(own))] if buffer else [None] * len(own),
             strict=True,
         )
@@ -442,9 +442,12 @@ def _alone_under_way(state: State) -> Floats:
     return np.where(own["status"] == ACTIVE, own["now_moved"] / speed, 0.0)
 
 
-def accounts(state: State, now: float) -> dict[str, Floats]:
-    """What each application of `state` has done by the date `now`, operations under way included, in seconds and bytes."""
-    own = state.own
+def accounts(state: State, now: float, some: Ints | None = None) -> dict[str, Floats]:
+    """What applications of `state` have done by the date `now`, operations under way included, in seconds and bytes.
+
+    They are all, or `some` by their positions.
+    """
+    own = state.own if some is None else state.own[some]
     working, active = own["status"] == WORKING, own["status"] == ACTIVE
     under_way = np.where(working, np.clip(now - own["work_begin"], 0.0, own["work_length"]), 0.0)
     io_seconds = own["io_seconds"] + np.where(active, now - own["began"], 0.0)

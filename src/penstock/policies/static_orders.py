@@ -2,7 +2,7 @@
 
 The link serves the operations in this sequence. If the next one is not posted yet, the link waits for it. A static order
 therefore needs all applications at the start, and knows all their operations beforehand, by nominal values
-(`penstock.policies.service_order`). The run then takes as long as the phases really last.
+(`penstock.policies.order`). The run then takes as long as the phases really last.
 
 Jobs are given by arrays with one entry per job: `operations` n_i, and the mean seconds of `work` a_i and of `io` b_i at
 full bandwidth of an operation. An order is a sequence of job indices with one entry per operation: the k-th entry i stands
@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import TIME_GRAIN
+from penstock.policies.order import Nominal, Planner, ServiceOrder, in_sequence, nominal
 from penstock.policies.policy import STATIC, Need, Policy
-from penstock.policies.service_order import Nominal, Planner, ServiceOrder, in_sequence, nominal
 from penstock.policies.view import View
 
 PERIODIC_ORDERS: Final = ("fifo", "johnson", "most-remain")
@@ -99,9 +99,10 @@ def periodic(
 
 
 def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
-    """The place of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
+    """The rank of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
 
-    First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending.
+    First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending. Jobs that the order does
+    not tell apart have the same rank.
 
     Args:
         work: a_i, seconds of work of each job.
@@ -112,7 +113,9 @@ def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
         [2, 0, 1]
     """
     a, b = _grains(work), _grains(io)
-    return _rank(np.where(a <= b, a, -b), a > b)
+    couples = np.column_stack([a > b, np.where(a <= b, a, -b)])
+    rank: Ints = np.unique(couples, axis=0, return_inverse=True)[1].reshape(len(couples))
+    return rank
 
 
 def _grains(seconds: ArrayLike) -> Floats:

@@ -11,7 +11,7 @@ The six calls of CALCioM (003 §III.C) for one application:
 | `release` | ends a step and reports progress; a pause starts here |
 | `complete` | pops a level off the stack and ends the operation if it was announced at that level or below |
 
-Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step. `penstock.live.client.levels` says how
+Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step. `penstock.live.client.access` says how
 levels compose.
 """
 
@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.live.client.access import SIX_CALLS, Access
-from penstock.live.client.address import Address
+from penstock.live.client.environment import Address, Identity, Place, disabled, find_place, identify, printable
 from penstock.live.client.errors import UsageError
 from penstock.live.client.link import Link, log
-from penstock.live.client.outbox import Question
-from penstock.live.client.place import Place, disabled, find_place
-from penstock.live.client.registration import Identity, identify, printable
+from penstock.live.client.outstanding import Question
 from penstock.live.client.session import Session
 from penstock.live.client.transfer import Operation, check_integer, rounds_of
 
@@ -57,7 +55,18 @@ class Membership:
 
 
 class Member:
-    """An application and its coordinator; `Job` and `AsyncJob` add the calls that wait."""
+    """An application and its coordinator; `Job` and `AsyncJob` add the calls that wait.
+
+    Args:
+        name: The job; None for Slurm's, or the program's name.
+        nodes: Number of nodes; None for Slurm's, or 1.
+        bandwidth: The most that the application can use, in bytes/s; None for no limit.
+        lead: Seconds from now on that belong to no iteration, such as a start-up.
+        whole: Seconds of its complete run with the I/O system to itself; None if unknown.
+        address: Where the coordinator is; None for the environment's.
+        token_file: A file with the token of a coordinator over TCP.
+        patience: Seconds to wait for a coordinator that does not answer; None for the environment's.
+    """
 
     def __init__(
         self,
@@ -119,7 +128,7 @@ class Member:
         self._access.levels.push(information)
 
     def inform(self, **information: Any) -> None:
-        """Announce the operation that the stack and these values describe, or that its next step starts.
+        """Announce the operation that the stack and the values of `information` describe, or that its next step starts.
 
         When the operation of an inner level is moved completely and the outer levels have more to move, the next inform
         announces the next part.

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from penstock.live import protocol
-from penstock.live.client import address
+from penstock.live.client import environment
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
@@ -37,7 +38,6 @@ from penstock.live.core.events import (
     YieldEvent,
 )
 from penstock.live.core.explaining import outlook
-from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
     INVALID,
@@ -109,7 +109,7 @@ class Server:
         if not settings.bandwidth > 0.0:
             raise InputError("bandwidth", 'not given; expected what the I/O system carries, such as --bandwidth "10 GB/s"')
         self.settings = settings
-        self.token = address.read_token(settings.token_file) if settings.token_file else ""
+        self.token = environment.read_token(settings.token_file) if settings.token_file else ""
         if settings.listen and not self.token:
             raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
         with contextlib.ExitStack() as opened:
@@ -198,7 +198,7 @@ class Server:
     # Messages
 
     def handle(self, peer: Peer, message: Request) -> None:
-        """Enter a message into the core; Refused if it cannot be."""
+        """Enter a `message` of `peer` into the core; Refused if it cannot be."""
         kind, client = type(message), peer.client
         self._messages[kind] += 1
         if isinstance(message, Introduction):
@@ -233,7 +233,7 @@ class Server:
         peer.say(Outlook(message.seq, self.core.bandwidth, seen.moving, seen.waiting, start, end))
 
     def disconnected(self, peer: Peer) -> None:
-        """A connection has ended."""
+        """The connection of `peer` has ended."""
         self.connections.remove(peer)
         client = peer.client
         if client is not None and self._peers.get(client.number) is peer:
