@@ -12,8 +12,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.cli.used_fields import _COMMANDS, _FIELDS, Case, note_unused
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.model.fields import fields
-from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, from_document
+from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, fields, from_document
 
 Capture = pytest.CaptureFixture[str]
 Document = dict[str, Any]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.policies import REGISTRY
-from penstock.policies.service_order import ServiceOrder
+from penstock.policies.order import ServiceOrder
 from tests.naive.policies import DEFAULTS, TWINS, Active, Scene, doubtful
 
 Number = Any  # a Fraction, or the float inf

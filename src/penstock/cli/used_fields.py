@@ -200,7 +200,7 @@ _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"
 
 def unused(command: str, case: Case) -> list[str]:
     """The fields that the workload of the `case` has and the `command` does not use."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
     def rule(name: str) -> Rule:
         if command == "machine" or case.stream:
@@ -258,7 +258,7 @@ def _modelled(case: Case) -> str | None:
 
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
     """The files in which the field is not used; empty if the command uses it in no file."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
     used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)
     if not used:

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.buffer_result import BufferResult, BufferUse, carried, finite
-from penstock.engine.dedicated import Dedicated
 from penstock.engine.machine import Layout
+from penstock.engine.setup import Dedicated
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
 from penstock.model import Workload

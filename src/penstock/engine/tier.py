@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numba import types
 
-from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.chain import compiled_mean_iteration
 from penstock.engine.state import (
     ACTIVE,
     CHANGED,
