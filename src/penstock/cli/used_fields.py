@@ -244,7 +244,7 @@ def _question(case: Case) -> str | None:
 def _modelled(case: Case) -> str | None:
     """What part of the I/O no log or counter has shown, in one line; None if that is nothing."""
     from penstock.model.application import MODELLED
-    from penstock.workloads.load import volume
+    from penstock.model.workload import volume
 
     applications = case.workload.applications
     assumed = [application for application in applications if application.source in MODELLED]
