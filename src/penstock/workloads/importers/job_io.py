@@ -39,8 +39,6 @@ WITHOUT_LOG: Final = ("model", "none", "leave-out")
 """What becomes of jobs of whose I/O nothing is known: likened to others, without I/O, or left out."""
 _ZONES: Final = 900.0
 """Time zones differ by multiples of a quarter of an hour."""
-_CHUNK: Final = 256
-"""Jobs that are compared with all others in one go."""
 _MOST_TRIED: Final = 3000
 """Jobs with known I/O that the model is tried on; of more a regular part is taken."""
 
@@ -301,16 +299,15 @@ class _Features:
             np.array([record.start for record in records]),
         )
 
-    def distances(self, some: Integers, others: Integers) -> Floats:
-        """The distances of `some` jobs, by row, from `others`, by column."""
-        rows, columns = some[:, None], others[None, :]
-        days = np.abs(self.starts[rows] - self.starts[columns]) / 86_400.0
+    def distances(self, job: int, others: Integers) -> Floats:
+        """The distances of a job from `others`."""
+        days = np.abs(self.starts[job] - self.starts[others]) / 86_400.0
         distances: Floats = (
-            4.0 * (self.users[rows] != self.users[columns])
-            + 4.0 * (self.programs[rows] != self.programs[columns])
-            + 1.0 * (self.groups[rows] != self.groups[columns])
-            + np.abs(self.nodes[rows] - self.nodes[columns])
-            + np.abs(self.seconds[rows] - self.seconds[columns])
+            4.0 * (self.users[job] != self.users[others])
+            + 4.0 * (self.programs[job] != self.programs[others])
+            + 1.0 * (self.groups[job] != self.groups[others])
+            + np.abs(self.nodes[job] - self.nodes[others])
+            + np.abs(self.seconds[job] - self.seconds[others])
             + np.minimum(days / 30.0, 1.0)
         )
         return distances
@@ -336,7 +333,9 @@ def _assume(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
         return
     features = _Features.of(records)
     of_whom = "a log" if logged else "counters"
-    for index, (donor, apart) in zip(unknown, _nearest(features, np.array(unknown, np.int64), donors), strict=True):
+    neighbours = _Neighbours(features, donors)
+    for index in unknown:
+        donor, apart = neighbours.nearest(index)
         record = likened(records[index], records[donor])
         note = f"I/O like that of {records[donor].name} (distance {apart:.1f})"
         made.records[index] = replace(record, notes=(*record.notes, note))
@@ -344,18 +343,46 @@ def _assume(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
     made.notes.append(
         f"model: {len(unknown):,} jobs have the I/O of the nearest of {len(donors):,} jobs with {of_whom}, per node-second"
     )
-    made.notes += _trial(records, features, donors, of_whom)
+    made.notes += _trial(records, neighbours, donors, of_whom)
 
 
-def _nearest(features: _Features, some: Integers, others: Integers, *, apart: bool = False) -> Iterator[tuple[int, float]]:
-    """The nearest of the others for each job, the first of equal ones, and its distance; with `apart` not itself."""
-    for first in range(0, len(some), _CHUNK):
-        chunk = some[first : first + _CHUNK]
-        distances = features.distances(chunk, others)
-        if apart:
-            distances[chunk[:, None] == others[None, :]] = np.inf
-        best = np.argmin(distances, axis=1)
-        yield from zip(others[best].tolist(), distances[np.arange(len(chunk)), best].tolist(), strict=True)
+class _Neighbours:
+    """Finds the nearest of the `donors`, without looking at those that are too far off by their user or name alone."""
+
+    def __init__(self, features: _Features, donors: Integers) -> None:
+        self._features = features
+        self._donors = donors
+        self._of_user = _grouped(features.users[donors], donors)
+        self._of_program = _grouped(features.programs[donors], donors)
+        many = int(features.programs.max()) + 1
+        self._pairs = features.users * many + features.programs
+        self._of_both = _grouped(self._pairs[donors], donors)
+
+    def nearest(self, job: int, *, apart: bool = False) -> tuple[int, float]:
+        """The nearest donor of a job, the first of equal ones, and its distance; with `apart` not the job itself."""
+        for beyond, candidates in self._candidates(job):
+            distances = self._features.distances(job, candidates)
+            if apart:
+                distances[candidates == job] = np.inf
+            least = float(distances.min(initial=np.inf))
+            if least < beyond:
+                break
+        return int(candidates[distances == least].min()), least
+
+    def _candidates(self, job: int) -> Iterator[tuple[float, Integers]]:
+        """Donors with the same user and name, with one of them, and all; with the least distance of all others."""
+        none = np.empty(0, np.int64)
+        yield 4.0, self._of_both.get(int(self._pairs[job]), none)
+        same_user = self._of_user.get(int(self._features.users[job]), none)
+        yield 8.0, np.concatenate((same_user, self._of_program.get(int(self._features.programs[job]), none)))
+        yield np.inf, self._donors
+
+
+def _grouped(codes: Integers, members: Integers) -> dict[int, Integers]:
+    """The members by code."""
+    order = np.argsort(codes, kind="stable")
+    values, begins = np.unique(codes[order], return_index=True)
+    return dict(zip(values.tolist(), np.split(members[order], begins[1:]), strict=True))
 
 
 def likened(record: JobRecord, other: JobRecord) -> JobRecord:
@@ -367,13 +394,14 @@ def likened(record: JobRecord, other: JobRecord) -> JobRecord:
     return replace(record, phases=phases, source="model", source_bytes=phases.total())
 
 
-def _trial(records: Sequence[JobRecord], features: _Features, donors: Integers, of_whom: str) -> Iterator[str]:
+def _trial(records: Sequence[JobRecord], neighbours: _Neighbours, donors: Integers, of_whom: str) -> Iterator[str]:
     """How far off the model is for jobs of which the I/O is known, each predicted from the others; for three or more."""
     if len(donors) < 3:
         return
     tried = donors[:: math.ceil(len(donors) / _MOST_TRIED)]
     true, predicted = [], []
-    for index, (other, _) in zip(tried.tolist(), _nearest(features, tried, donors, apart=True), strict=True):
+    for index in tried.tolist():
+        other, _ = neighbours.nearest(index, apart=True)
         true.append(sum(records[index].phases.total()))
         predicted.append(sum(likened(records[index], records[other]).phases.total()))
     both = [(one, two) for one, two in zip(true, predicted, strict=True) if one > 0.0 and two > 0.0]
