@@ -286,7 +286,11 @@ def new_place(module: str, name: str) -> str:
 
 
 class OldModule(ModuleType):
-    """Stands for a module of 0.1: every name is looked up in the module that has it now."""
+    """Stands for a module of 0.1: every name is looked up in the module that has it now.
+
+    Args:
+        old: The old name, without ``penstock.``.
+    """
 
     def __init__(self, old: str) -> None:
         super().__init__(f"penstock.{old}", f"Now `penstock.{MODULES[old]}`.")
@@ -304,12 +308,15 @@ class OldModules(MetaPathFinder, Loader):
     """Finds the modules of 0.1 by their old names, after everything else has failed to."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """The old module's specification, if there was one of this name."""
+        """The specification of the old module `fullname`, if there was one of this name.
+
+        `path` and `target` are not used.
+        """
         package, _, old = fullname.partition(".")
         return ModuleSpec(fullname, self, is_package=True) if package == "penstock" and old in MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A stand-in, and the warning."""
+        """A stand-in for the old module that `spec` names, and the warning."""
         old = spec.name.removeprefix("penstock.")
         warnings.warn(
             f"{spec.name} is now penstock.{MODULES[old]}; the old name goes with 0.3", DeprecationWarning, stacklevel=2
@@ -317,7 +324,7 @@ class OldModules(MetaPathFinder, Loader):
         return OldModule(old)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to execute."""
+        """Nothing to execute: `module` looks its names up."""
 
 
 def old_names(module: str, **names: str) -> Callable[[str], Any]:

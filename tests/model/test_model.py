@@ -94,7 +94,7 @@ def test_history_is_all_of_the_time_since_the_release_unless_given() -> None:
             lambda: Workload(Platform(1.0), (an_application(), an_application())),
             "applications[1].name: 'a' is also applications[0]; expected different names",
         ),
-        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, 3.0)), "window: the end 3.0 is not after the begin 3.0"),
+        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, 3.0)), "window: the end 3.0 is not after the start 3.0"),
         (lambda: Workload(Platform(1.0), (an_application(),), (3.0, float("inf"))), "window[1]: inf is not finite"),
         (
             lambda: Workload(Platform(1.0, nodes=4), (an_application(nodes=5),)),

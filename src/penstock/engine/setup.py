@@ -218,7 +218,7 @@ def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers
 
 
 def divide_places(stores: NDArray[Any], strands: Ints, directions: int, sides: int) -> None:
-    """Give each of the `stores` its range of places and its entries of lists, for so many `strands`."""
+    """Give each of the `stores` its places and its entries of lists, for so many `strands`, `directions` and `sides`."""
     before = np.cumsum(strands) - strands
     stores["row"] = directions * before
     stores["middle"] = before if sides == 1 else 2 * before + strands

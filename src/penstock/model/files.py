@@ -376,7 +376,7 @@ _APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in (*_MARKS, 
 
 
 def fields(workload: Workload) -> list[str]:
-    """The names of the fields that carry information.
+    """The names of the optional fields of a `workload` that carry information.
 
     A default carries none, nor does a bandwidth that only stands for the sum of the curves.
     """

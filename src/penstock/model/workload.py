@@ -151,5 +151,5 @@ def _checked_window(window: object) -> tuple[float, float]:
         raise InputError("window", f"{window!r} is not a window; expected [begin, end] in seconds")
     begin, end = (parse_units.instant(value, f"window[{index}]") for index, value in enumerate(window))
     if end <= begin:
-        raise InputError("window", f"the end {end} is not after the begin {begin}; expected [begin, end] in seconds")
+        raise InputError("window", f"the end {end} is not after the start {begin}; expected [begin, end] in seconds")
     return begin, end

@@ -305,21 +305,24 @@ function: Any = None
 
 @step
 def inside_round(remaining: float, volume: float, rounds: float) -> bool:
-    """Whether an operation with so much left is inside a round."""
+    """Whether an operation of `volume` bytes in `rounds` rounds is inside a round when `remaining` bytes are left."""
     done = _rounds_done(remaining, volume, rounds)
     return bool(abs(done - np.rint(done)) > _nearly(rounds))
 
 
 @step
 def left_after_round(remaining: float, volume: float, rounds: float) -> float:
-    """What is left of an operation when its present round is over; one that is over to the last bits is the present one."""
+    """Bytes left when the present round is over, of `volume` in `rounds` rounds with `remaining` left.
+
+    A round that is over to the last bits is the present one.
+    """
     done = np.ceil(_rounds_done(remaining, volume, rounds) - _nearly(rounds))
     return float(volume * (1.0 - done / rounds))
 
 
 @step
 def left_when_paused(view: View, i: int) -> float:
-    """Bytes left of the operation when it pauses, if it is told to now: all that remain, unless it is inside a round."""
+    """Bytes left of operation `i` of the `view` when it pauses, if told to now: all, unless it is inside a round."""
     remaining = view.remaining[i]
     if view.rate[i] <= 0.0 or view.rounds[i] <= 0.0 or not inside_round(remaining, view.volume[i], view.rounds[i]):
         return float(remaining)
