@@ -57,6 +57,19 @@ def test_the_log_of_a_requeued_job_is_divided_among_its_runs() -> None:
     assert [record.source_bytes for record in made.records] == [(1e9, 0.0), (0.0, 1e10)]
 
 
+def test_a_log_far_from_its_job_is_that_of_another_one() -> None:
+    far = join([job(7)], [log(7, *WRITES, start=200_000.0)])
+    assert far.records[0].source == "none"
+    assert far.counts == {"left out, logs more than a day away from the job with their id": 1}
+
+
+def test_several_logs_of_a_job_are_one() -> None:
+    """One for each program that it ran."""
+    made = join([job(7)], [log(7, *WRITES), log(7, (0.0, 5.0, 1e9, "read"), start=700.0)])
+    assert [phase[0] for phase in made.records[0].phases] == [100.0, 500.0, 700.0]
+    assert made.records[0].phases.total() == made.records[0].source_bytes == (1e9, 1e10)
+
+
 def test_a_log_that_ends_after_its_job_is_moved_and_else_counted() -> None:
     """The clocks of two machines differ by seconds; the bytes stay."""
     made = join([job(7), job(8)], [log(7, *WRITES, start=495.0, seconds=511.0), log(8, (0.0, 1500.0, 3e9, "read"))])

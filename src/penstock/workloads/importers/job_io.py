@@ -31,7 +31,7 @@ import numpy as np
 
 from penstock.model import InputError, Platform
 from penstock.model.application import MODELLED
-from penstock.workloads.importers.job_records import NO_PHASES, IoPhases, JobRecord, most_nodes
+from penstock.workloads.importers.job_records import ANOTHER_JOB, NO_PHASES, IoPhases, JobRecord, most_nodes
 from penstock.workloads.parameters import Floats, Integers, require, truncated_normal
 from penstock.workloads.swf import SATURATING
 
@@ -39,6 +39,8 @@ WITHOUT_LOG: Final = ("model", "none", "leave-out")
 """What becomes of jobs of whose I/O nothing is known: likened to others, without I/O, or left out."""
 _ZONES: Final = 900.0
 """Time zones differ by multiples of a quarter of an hour."""
+_FURTHEST: Final = 26.0 * 3600.0
+"""The most that two time zones are apart, in seconds."""
 _MOST_TRIED: Final = 3000
 """Jobs with known I/O that the model is tried on; of more a regular part is taken."""
 
@@ -171,16 +173,24 @@ def join(records: Sequence[JobRecord], logs: Sequence[JobRecord]) -> JobIo:
     if offset:
         hours = f"{abs(offset) / 3600.0:g} h {'after' if offset > 0.0 else 'before'}"
         made.notes.append(f"most logs begin {hours} their jobs; they were moved: is the time zone right?")
-    longer = 0
+    parts: dict[int, list[tuple[JobRecord, IoPhases]]] = {}
+    far = 0
     for log, at in matched:
-        for index, part in zip(at, _divided(log, [records[index].start for index in at], offset), strict=True):
-            made.records[index] = joined = _joined(records[index], part, log)
-            longer += bool(len(joined.phases) and joined.phases.ends.max() > joined.end - joined.start + 1.0)
-    made.counts["logs joined with their jobs"] = len(matched)
-    if len(matched) < len(logs):
-        made.counts["left out, logs of jobs that are not listed"] = len(logs) - len(matched)
-    if longer:
-        made.counts["logs that last longer than their job says"] = longer
+        divided = list(_divided(log, [records[index] for index in at], offset))
+        far += not divided
+        for run, phases in divided:
+            parts.setdefault(at[run], []).append((log, phases))
+    longer = 0
+    for index, held in parts.items():
+        made.records[index] = joined = _joined(records[index], held)
+        longer += bool(len(joined.phases) and joined.phases.ends.max() > joined.end - joined.start + 1.0)
+    counts = {
+        "logs joined with their jobs": len(matched) - far,
+        "left out, logs of jobs that are not listed": len(logs) - len(matched),
+        "left out, logs more than a day away from the job with their id": far,
+        "logs that last longer than their job says": longer,
+    }
+    made.counts.update({what: count for what, count in counts.items() if count})
     return made
 
 
@@ -189,37 +199,58 @@ def _offset(pairs: Sequence[tuple[JobRecord, JobRecord]]) -> float:
     outside = [log.start < record.start - 60.0 or log.end > record.end + 60.0 for log, record in pairs]
     if 2 * sum(outside) <= len(pairs) or not pairs:
         return 0.0
-    return round(median(log.start - record.start for log, record in pairs) / _ZONES) * _ZONES
+    offset = round(median(log.start - record.start for log, record in pairs) / _ZONES) * _ZONES
+    return offset if abs(offset) <= _FURTHEST else 0.0
 
 
-def _divided(log: JobRecord, starts: Sequence[float], offset: float) -> Iterator[IoPhases]:
-    """The phases of a log by run, in seconds after the start of each run."""
-    dates = log.start - offset + log.phases.starts
-    owner = np.clip(np.searchsorted(np.array(starts), dates, side="right") - 1, 0, None)
-    for run, start in enumerate(starts):
+def _divided(log: JobRecord, runs: Sequence[JobRecord], offset: float) -> Iterator[tuple[int, IoPhases]]:
+    """The runs that a log says something of, by number, and its phases in each, in seconds after the start of the run.
+
+    None if the log lies more than a day away from all runs: then the id is that of another job.
+    """
+    begin, end = log.start - offset, log.end - offset
+    if not any(run.start - ANOTHER_JOB <= end and begin <= run.end + ANOTHER_JOB for run in runs):
+        return
+    starts = np.array([run.start for run in runs])
+    owner = np.clip(np.searchsorted(starts, begin + log.phases.starts, side="right") - 1, 0, None)
+    if not len(owner):
+        yield max(int(np.searchsorted(starts, begin, side="right")) - 1, 0), NO_PHASES
+    for run in np.unique(owner).tolist():
         chosen = owner == run
-        moved = (log.start - offset - start) + np.stack((log.phases.starts[chosen], log.phases.ends[chosen]))
-        moved -= min(moved.min(initial=0.0), 0.0)
-        yield IoPhases(moved[0], moved[1], log.phases.volumes[chosen], log.phases.writes[chosen], log.phases.seconds[chosen])
+        moved = (begin - runs[run].start) + np.stack((log.phases.starts[chosen], log.phases.ends[chosen]))
+        moved -= min(moved.min(), 0.0)
+        phases = IoPhases(
+            moved[0], moved[1], log.phases.volumes[chosen], log.phases.writes[chosen], log.phases.seconds[chosen]
+        )
+        yield run, phases
 
 
-def _joined(record: JobRecord, phases: IoPhases, log: JobRecord) -> JobRecord:
-    """The job with phases of its log; a log that ends after the job is moved towards the start of it as far as possible."""
+def _joined(record: JobRecord, held: Sequence[tuple[JobRecord, IoPhases]]) -> JobRecord:
+    """The job with the phases of its logs. What ends after the job is moved towards its start as far as possible."""
+    phases = IoPhases(
+        *(
+            np.concatenate([getattr(part, name) for _, part in held])
+            for name in ("starts", "ends", "volumes", "writes", "busy")
+        )
+    )
     if len(phases):
         late = phases.ends.max() - (record.end - record.start)
         earlier = min(max(late, 0.0), float(phases.starts.min()))
         phases = IoPhases(phases.starts - earlier, phases.ends - earlier, phases.volumes, phases.writes, phases.seconds)
-    whole = len(phases) == len(log.phases)
+    logs = [log for log, _ in held]
+    first = max(logs, key=lambda log: sum(log.source_bytes))
+    one = len(logs) == 1 and len(phases) == len(first.phases)  # else counters of the whole cannot be told apart
     return replace(
         record,
         phases=phases,
-        source=log.source,
-        source_bytes=log.source_bytes if whole else phases.total(),
-        volumes={**record.volumes, **(log.volumes if whole else {})},
-        nodes=record.nodes or log.nodes,
-        ranks=record.ranks or log.ranks,
-        files=log.files,
-        notes=(*record.notes, *log.notes),
+        source=first.source,
+        source_bytes=first.source_bytes if one else phases.total(),
+        volumes={**record.volumes, **(first.volumes if one else {})},
+        counted=first.counted if one else None,
+        nodes=record.nodes or first.nodes,
+        ranks=record.ranks or first.ranks,
+        files=tuple(file for log in logs for file in log.files),
+        notes=tuple(dict.fromkeys((*record.notes, *(note for log in logs for note in log.notes)))),
     )
 
 
