@@ -1,5 +1,5 @@
-/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KIND ELEMENTS.
- * What it prints and writes does not depend on how the calls are carried out. */
+/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KINDS ELEMENTS.
+ * What it prints and writes does not depend on how the calls are carried out. KINDS has a letter for each kind below. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +13,20 @@ static size_t end, room;
 static MPI_Offset header;
 
 static void note(const char *call, int code, MPI_Status *status, MPI_Datatype type) {
-    int count = -1, elements = -1, class = 0;
+    int count = -1, elements = -1, bytes = 0, class = 0;
     MPI_Offset at = -1;
     if (code == MPI_SUCCESS && status != NULL) {
         MPI_Get_count(status, type, &count);
         MPI_Get_elements(status, type, &elements);
+        MPI_Get_elements(status, MPI_BYTE, &bytes);
     }
     if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
     MPI_File_get_position(file, &at);
     if (room - end < 200)
         lines = realloc(lines, room = 2 * room + 1000);
-    end += (size_t)sprintf(lines + end, "%d %s class=%d count=%d elements=%d at=%lld\n", rank, call, class, count, elements,
-                           (long long)at);
+    end += (size_t)sprintf(lines + end, "%d %s class=%d count=%d elements=%d bytes=%d at=%lld\n", rank, call, class, count,
+                           elements, bytes, (long long)at);
 }
 
 #define PLAIN(call, ...)                                                                                               \
@@ -115,7 +116,7 @@ static void alone(int *data, int *back, int elements) {
     PLAIN(read, back, count, MPI_INT);
     check("read", back, data, count);
     PLAIN(read_at, (MPI_Offset)1 << 40, back, 10, MPI_INT);
-    note("ignored", MPI_File_write_at(file, at, data, count, MPI_INT, MPI_STATUS_IGNORE), NULL, MPI_INT);
+    note("ignored", MPI_File_write_at(file, at, data, 0, MPI_INT, MPI_STATUS_IGNORE), NULL, MPI_INT);
 }
 
 static void split(int *data, int *back, int elements) {
@@ -180,8 +181,9 @@ static void apart(int *data, int *back, int elements) {
     for (int other = 1; rank == 0 && other < size; other++)
         MPI_Send(&go, 1, MPI_INT, other, 1, MPI_COMM_WORLD);
     MPI_Wait(&request, &status);
-    note("apart", code, &status, MPI_INT);
-    MPI_File_read_at(file, at, back, count, MPI_INT, &status);
+    note("apart_write", code, &status, MPI_INT);
+    MPI_Datatype type = MPI_INT;
+    PLAIN(read_at, at, back, count, MPI_INT);
     check("apart", back, data, count);
 }
 
@@ -255,10 +257,10 @@ static void views(int *data, int *back, int elements) {
 /* Wrong calls return what the library says. */
 static void wrong(int *data, int elements) {
     MPI_Status status;
-    note("wrong count", MPI_File_write_at(file, 0, data, -1, MPI_INT, &status), NULL, MPI_INT);
-    note("wrong type", MPI_File_write_at(file, 0, data, 1, MPI_DATATYPE_NULL, &status), NULL, MPI_INT);
-    note("wrong offset", MPI_File_write_at(file, -5, data, elements, MPI_INT, &status), NULL, MPI_INT);
-    note("wrong end", MPI_File_write_all_end(file, data, &status), NULL, MPI_INT);
+    note("wrong_count", MPI_File_write_at(file, 0, data, -1, MPI_INT, &status), NULL, MPI_INT);
+    note("wrong_type", MPI_File_write_at(file, 0, data, 1, MPI_DATATYPE_NULL, &status), NULL, MPI_INT);
+    note("wrong_offset", MPI_File_write_at(file, -5, data, elements, MPI_INT, &status), NULL, MPI_INT);
+    note("wrong_end", MPI_File_write_all_end(file, data, &status), NULL, MPI_INT);
 }
 
 #if MPI_VERSION >= 4
