@@ -236,7 +236,8 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
         variables: The variables to add to the environment.
     """
     try:
-        process = subprocess.Popen(list(command), env={**os.environ, **variables})  # noqa: S603
+        # Descriptors are passed on: ranks of a Slurm step find each other by one.
+        process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
     except FileNotFoundError:
         raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
     except PermissionError:

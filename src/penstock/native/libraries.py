@@ -85,7 +85,7 @@ def build(output: Path | None = None, *, compiler: str = "cc", mpi: Sequence[str
             raise InputError("native", f"there is no program {one!r}; expected a C compiler such as gcc, and make")
     target = (output or folder / "build").absolute()
     target.mkdir(parents=True, exist_ok=True)
-    for what in (["all"], *(["mpi", f"MPICC={one}"] for one in mpi)):
+    for what in (*(["mpi", f"MPICC={one}"] for one in mpi), ["all"]):
         command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", *what]
         done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
         if done.returncode:
