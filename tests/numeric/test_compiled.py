@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numba
@@ -130,6 +131,18 @@ def test_old_folders_are_forgotten(tmp_path):
     folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path)).strip())
     left = {path.name for path in (tmp_path / "compiled").iterdir()}
     assert left == {folder.name, "old0", "old1", "old2"}
+
+
+def test_folders_of_other_installations_in_use_are_kept(tmp_path):
+    """Else two installations that run at one time would remove what the other one is writing."""
+    hour = 3600.0
+    for age in range(40):
+        folder = tmp_path / "compiled" / f"used{age:02}"
+        folder.mkdir(parents=True)
+        os.utime(folder, (time.time() - hour - age, time.time() - hour - age))
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path)).strip())
+    left = {path.name for path in (tmp_path / "compiled").iterdir()}
+    assert left == {folder.name, *(f"used{age:02}" for age in range(31))}
 
 
 @pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")

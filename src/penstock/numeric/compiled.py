@@ -25,6 +25,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -287,15 +288,20 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _forget_old(current: Path, kept: int = 4) -> None:
-    """Remove the folders of older sources but the newest few."""
+IN_USE_SECONDS: Final = 86_400.0
+"""A folder that a process has opened within this time may be written to by it, and is not removed."""
+
+
+def _forget_old(current: Path, kept: int = 4, most: int = 32) -> None:
+    """Remove the folders of older sources, except the `kept` newest, and those in use up to `most` in all."""
     import shutil
 
     with contextlib.suppress(OSError):
         current.touch()
-        folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        for folder in folders[kept:]:
-            shutil.rmtree(folder, ignore_errors=True)
+        dates = {folder: folder.stat().st_mtime for folder in current.parent.iterdir()}
+        for place, folder in enumerate(sorted(dates, key=dates.__getitem__, reverse=True)):
+            if place >= most or (place >= kept and dates[folder] < time.time() - IN_USE_SECONDS):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
