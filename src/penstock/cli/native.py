@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
             print(library)
         return 0
     found = {name: find(name) for name in (CLIENT, POSIX)}
-    of_mpis = {f"{MPI} ({family})": path for family, path in mpi_libraries().items()}
+    of_mpis: dict[str, Path | None] = {f"{MPI} ({family})": path for family, path in mpi_libraries().items()}
     found |= of_mpis or {MPI: None}
     print_table({"library": list(found), "where": [str(path or "not built") for path in found.values()]}, wide=("where",))
     return 0
