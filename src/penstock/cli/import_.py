@@ -105,6 +105,8 @@ def _add_slurm(kinds: Any) -> None:
     kind.add_argument("--io-most", type=float, default=0.9, metavar="F", help="the largest drawn part")
     kind.add_argument("--seed", type=seed, default=1, help="of what is drawn")
     add_machine(kind)
+    add_darshan(kind)
+    _add_workers(kind)
     add_common(kind)
     kind.set_defaults(run=_run_slurm)
 
@@ -123,11 +125,12 @@ def add_machine(kind: argparse.ArgumentParser) -> None:
 def _run_slurm(options: argparse.Namespace) -> int:
     from penstock.api.accounts import import_slurm
 
-    words = (
+    own = (
         "darshan time_zone unfinished cores_per_node release without_log iterations io_fraction io_sigma io_most seed "
-        "bandwidth node_bandwidth machine_nodes platform alone anonymize key"
+        "workers dask"
     )
-    return finish(options, lambda: import_slurm(options.path, **{word: getattr(options, word) for word in words.split()}))
+    words = {word: getattr(options, word) for word in own.split()}
+    return finish(options, lambda: import_slurm(options.path, **words, **darshan_choice(options), **machine(options)))
 
 
 def _add_swf(kinds: Any) -> None:
@@ -194,13 +197,18 @@ def _add_darshan(kinds: Any) -> None:
     kind.add_argument("logs", metavar="LOG|DIR", nargs="+", help="logs, and folders that hold logs at any depth")
     add_darshan(kind)
     add_machine(kind)
+    _add_workers(kind)
+    add_common(kind)
+    kind.set_defaults(run=_run_darshan)
+
+
+def _add_workers(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say who reads the logs to the parser of a `kind`."""
     where = kind.add_mutually_exclusive_group()
     where.add_argument(
         "--dask", metavar="ADDRESS", help="read on a Dask cluster or in Slurm jobs, as penstock campaign does"
     )
     where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
-    add_common(kind)
-    kind.set_defaults(run=_run_darshan)
 
 
 def _run_darshan(options: argparse.Namespace) -> int:
