@@ -109,7 +109,7 @@ void ps_files_add(MPI_File handle, MPI_Comm comm, MPI_Info info) {
     mpi->Comm_rank(comm, &file->rank);
     mpi->Comm_size(comm, &file->size);
     int64_t nodes = count_nodes(file);
-    ps_layer()->is_rank(nodes);
+    ps_layer()->is_rank(nodes, file->rank == 0);
     file->rounds = hint(info, "penstock_rounds");
     file->round_bytes = hint(info, "penstock_round_bytes");
     if (file->round_bytes == 0)
