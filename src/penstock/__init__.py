@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.logs import import_darshan
     from penstock.api.observing import observed
     from penstock.api.operating import machine
     from penstock.api.packing import pack
@@ -47,6 +48,7 @@ _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.logs": ("import_darshan",),
     "penstock.api.observing": ("observed",),
     "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
@@ -86,6 +88,7 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "import_darshan",
     "import_slurm",
     "import_swf",
     "machine",

@@ -61,16 +61,23 @@ class ImportResult(Tables):
         yield from self.notes
 
     def _bytes(self) -> Iterator[str]:
-        """How many bytes are in the phases, and how that compares with their sources and, by layer, with the counters."""
+        """How many bytes are in the phases, and how that compares with their sources and with the jobs' counters."""
         phases = _sum(record.phases.total() for record in self.jobs)
         told = _apart(phases, _sum(record.source_bytes for record in self.jobs))
         yield f"in the phases: {_both(phases)}; in their sources: {told}"
+        counted = [record for record in self.jobs if record.counted is not None]
+        if counted:
+            known = _sum(record.counted or (0.0, 0.0) for record in counted)
+            yield f"  their counters: {_both(known)}: {_apart(_sum(record.phases.total() for record in counted), known)}"
         for layer in sorted({layer for record in self.jobs for layer in record.volumes}):
-            known = [record for record in self.jobs if layer in record.volumes]
-            counted = _sum(record.volumes[layer] for record in known)
-            told = _apart(_sum(record.phases.total() for record in known), counted)
-            some = "" if len(known) == len(self.jobs) else f" (of {len(known):,} jobs)"
-            yield f"  counters of {layer}{some}: {_both(counted)}: {told}"
+            known_jobs = [record for record in self.jobs if layer in record.volumes]
+            volumes = _sum(record.volumes[layer] for record in known_jobs)
+            some = "" if len(known_jobs) == len(self.jobs) else f" (of {len(known_jobs):,} jobs)"
+            if any(record.counted is not None for record in known_jobs):
+                yield f"  layer {layer}{some}: {_both(volumes)}"
+            else:
+                told = _apart(_sum(record.phases.total() for record in known_jobs), volumes)
+                yield f"  counters of {layer}{some}: {_both(volumes)}: {told}"
 
     def _rows(self) -> list[Row]:
         return [_row(record) for record in self.jobs]
@@ -94,6 +101,7 @@ def _apart(phases: tuple[float, float], counted: tuple[float, float]) -> str:
 
 def _row(record: JobRecord) -> dict[str, Any]:
     read, written = record.phases.total()
+    compared = record.volumes if record.counted is None else {"counted": record.counted}
     return {
         "job": record.job_id,
         "name": record.name,
@@ -110,8 +118,9 @@ def _row(record: JobRecord) -> dict[str, Any]:
         "written": written,
         "source_read": record.source_bytes[0],
         "source_written": record.source_bytes[1],
+        "counted": None if record.counted is None else list(record.counted),
         "counters": {layer: list(both) for layer, both in record.volumes.items()},
-        "difference": {layer: [read - both[0], written - both[1]] for layer, both in record.volumes.items()},
+        "difference": {name: [read - both[0], written - both[1]] for name, both in compared.items()},
         "files": list(record.files),
         "notes": list(record.notes),
     }

@@ -54,11 +54,11 @@ def finish(options: argparse.Namespace, make: Callable[[], ImportResult]) -> int
     """
     from penstock.api.paths import check_output
     from penstock.model import InputError
-    from penstock.model.files import write
+    from penstock.model.files import SUFFIXES, write
 
     if options.json and options.output == "-":
         raise InputError("json", "the workload goes to standard output; expected a file for -o beside --json")
-    check_output(options.output)
+    check_output(options.output, SUFFIXES)
     result = make()
     write(result.workload, options.output)
     if options.json:
@@ -149,5 +149,65 @@ def _run_swf(options: argparse.Namespace) -> int:
     return finish(options, lambda: import_swf(**words))
 
 
-KINDS: tuple[Callable[[Any], None], ...] = (_add_slurm, _add_swf)
+def machine(options: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_machine` and `add_common` say, as arguments of the functions of `penstock.api.importing`."""
+    names = ("platform", "bandwidth", "node_bandwidth", "machine_nodes", "alone", "anonymize", "key")
+    return {name: getattr(options, name) for name in names}
+
+
+def add_darshan(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say what is taken from Darshan logs to the parser of a `kind`."""
+    kind.add_argument("--layer", default="posix", help="posix (what the storage sees), mpiio or stdio")
+    kind.add_argument("--source", metavar="S", help="dxt, heatmap or counters (default: the first that a log holds)")
+    kind.add_argument("--mount", metavar="DIR", action="append", default=[], help="only files below DIR; may be repeated")
+    kind.add_argument(
+        "--gap", metavar="TIME", help="operations at most so far apart are one phase (default: found from the data)"
+    )
+    kind.add_argument(
+        "--period", action="store_true", help="cut I/O that no gaps separate into phases of its dominant period"
+    )
+    kind.add_argument("--by-file", action="store_true", help="counters make a phase of each file, not one of all")
+    kind.add_argument("--ranks-per-node", metavar="N", type=int, help="processes on a node, where no hosts are named")
+
+
+def darshan_choice(options: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_darshan` say, as arguments of `penstock.import_darshan`."""
+    from penstock.model import parse_units
+
+    names = ("layer", "source", "mount", "period", "by_file", "ranks_per_node")
+    gap = None if options.gap is None else parse_units.seconds(options.gap, "gap")
+    return {**{name: getattr(options, name) for name in names}, "gap": gap}
+
+
+def _add_darshan(kinds: Any) -> None:
+    kind = kinds.add_parser(
+        "darshan",
+        help="the jobs of Darshan logs",
+        description="One workload of the jobs of Darshan logs: each job is released when it started and has the phases of "
+        "I/O that its log shows, from single operations (DXT), the heatmap or the counters.",
+    )
+    kind.add_argument("logs", metavar="LOG|DIR", nargs="+", help="logs, and folders that hold logs at any depth")
+    add_darshan(kind)
+    add_machine(kind)
+    where = kind.add_mutually_exclusive_group()
+    where.add_argument(
+        "--dask", metavar="ADDRESS", help="read on a Dask cluster or in Slurm jobs, as penstock campaign does"
+    )
+    where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
+    add_common(kind)
+    kind.set_defaults(run=_run_darshan)
+
+
+def _run_darshan(options: argparse.Namespace) -> int:
+    from penstock.api.logs import import_darshan
+
+    return finish(
+        options,
+        lambda: import_darshan(
+            options.logs, workers=options.workers, dask=options.dask, **darshan_choice(options), **machine(options)
+        ),
+    )
+
+
+KINDS: tuple[Callable[[Any], None], ...] = (_add_darshan, _add_slurm, _add_swf)
 """What adds the parser of each kind."""
