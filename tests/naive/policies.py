@@ -261,7 +261,9 @@ def by_owner(members: list[Active], amount: float, owner: str, within: str, scen
     theirs = [[a for a in members if getattr(a, owner) == one] for one in owners]
     weights = [max(a.weight for a in each) for each in theirs]
     parts = by_weight(amount, [sum(a.cap for a in each) for each in theirs], weights)
-    return {i: rate for each, part in zip(theirs, parts, strict=True) for i, rate in among(each, part, within, scene).items()}
+    return {
+        i: rate for each, part in zip(theirs, parts, strict=True) for i, rate in among(each, part, within, scene).items()
+    }
 
 
 FAIR = {"user-fair": 5, "group-fair": 6}
@@ -418,6 +420,10 @@ def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | 
     return []
 
 
+UNTIMED = ("fair-share", "best-effort", "interfering", "job-fair", "size-fair", "lowest-id", *STATIC)
+"""Policies for which posting dates mean nothing."""
+
+
 def doubtful(name: str, scene: Scene) -> bool:
     """Whether a rounding error in the last bits can decide here.
 
@@ -425,9 +431,7 @@ def doubtful(name: str, scene: Scene) -> bool:
     precision can avoid (a posting date of 2⁻¹⁰ s is exactly half a nanosecond off). Comparisons leave such cases out.
     """
     active = scene.active
-    if name not in ("fair-share", "best-effort", "interfering", "job-fair", "size-fair", "lowest-id", *STATIC) and _falls_either_way(
-        [a.posted for a in active], 1e-9, 1e-12
-    ):
+    if name not in UNTIMED and _falls_either_way([a.posted for a in active], 1e-9, 1e-12):
         return True
     if any(_falls_either_way(values, grain, noise) for values, grain, noise in compared(name, scene)):
         return True

@@ -64,7 +64,9 @@ def test_an_order_within_a_user():
 @examples(40)
 @given(scenes())
 def test_for_one_user_it_is_the_policy_itself(policy, scene):
-    one = dataclasses.replace(scene, active=[dataclasses.replace(a, user=1, weight=1.0) for a in scene.active], parameter=2.0)
+    one = dataclasses.replace(
+        scene, active=[dataclasses.replace(a, user=1, weight=1.0) for a in scene.active], parameter=2.0
+    )
     assume(not doubtful(policy, one))
     place = ("jobs", "sizes", "fcfs", "greedy-yield", "greedy-com", "due-yield").index(policy)
     fair = rates_of(find("user-fair"), dataclasses.replace(one, parameter=float(place)))
@@ -102,7 +104,7 @@ def test_the_division_is_max_min(policy, owner, scene, within):
 
 
 def test_users_of_a_workload():
-    """One unit for each second. User u has two operations of 6, user v one: 3 + 3 and 6 at first, so v ends at 1 and u at 2."""
+    """12 units/s: user u has two operations of 6, user v one. They have 3, 3 and 6, and u has all from 1 s on."""
     jobs = [Application.of(name, [("io", 6.0)], user=user) for name, user in (("a", "u"), ("b", "u"), ("c", "v"))]
     ends = penstock.simulate(Workload(Platform(12.0), tuple(jobs)), "user-fair").to_dict()["applications"]
     assert [row["end"] for row in ends] == pytest.approx([1.5, 1.5, 1.0])
@@ -114,3 +116,18 @@ def test_jobs_without_a_user_are_users_of_their_own():
     jobs = [Application.of(name, [("io", 6.0)], user=user) for name, user in (("a", None), ("b", None), ("c", "v"))]
     ends = penstock.simulate(Workload(Platform(12.0), tuple(jobs)), "user-fair").to_dict()["applications"]
     assert [row["end"] for row in ends] == pytest.approx([1.5, 1.5, 1.5])
+
+
+def test_yields_and_node_hours_by_user():
+    """Two nodes of 3,600 units each at 1 unit/s, and one node of user v with 1,800: alone 1 h and 0.5 h, on a link of 1."""
+    jobs = [
+        Application.of("a", [("work", 3600.0), ("io", 3600.0)], nodes=2, user="u"),
+        Application.of("b", [("work", 3600.0), ("io", 1800.0)], user="v"),
+    ]
+    result = penstock.simulate(Workload(Platform(1.0), tuple(jobs)), "fcfs")
+    first, second = result.by_owner("user")
+    # a goes first: it loses nothing, and b waits for an hour.
+    assert first == {"user": "u", "applications": 1, "min_yield": 1.0, "computing": 2.0, "transferring": 2.0, "delayed": 0.0}
+    assert (second["computing"], second["transferring"], second["delayed"]) == pytest.approx((1.0, 0.5, 1.0))
+    assert result.by_owner("group") == []
+    assert "groups" not in result.to_dict()

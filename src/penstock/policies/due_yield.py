@@ -21,7 +21,6 @@ from penstock.policies.order import fill
 from penstock.policies.policy import FILL, Need, Order, Parameter, Policy
 from penstock.policies.view import View
 
-
 USUAL_C = 2.0
 """The default of c."""
 

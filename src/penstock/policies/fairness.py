@@ -87,7 +87,7 @@ def _divide(view: View, members: Ints, amount: float, within: int, rates: Floats
 
 @subroutine
 def _together(owners: Ints, members: Ints) -> tuple[Ints, Ints]:
-    """The `members` of each owner side by side, in unchanged order, and where each owner's begin, with the end of the last."""
+    """The `members` of each owner side by side, in unchanged order, and where each owner's begin; last, the end."""
     members = members[np.argsort(owners[members], kind="mergesort")]
     begins = np.zeros(len(members) + 1, np.int64)
     count = 1
@@ -134,13 +134,13 @@ def size_fair(view: View, rates: Floats) -> None:
 
 
 def user_fair(view: View, rates: Floats) -> None:
-    """Divide the link among the users of `view`, and within each as the parameter says, as `rates` in bytes/s. Time n log n."""
+    """Divide the link among the users of `view`, within each as the parameter says: `rates` in bytes/s. Time n log n."""
     within = min(int(view.parameter), DUE_YIELD)
     _divide_by_user(view, _in_order(view, within), view.bandwidth, within, rates)
 
 
 def group_fair(view: View, rates: Floats) -> None:
-    """Divide the link among the groups of `view`, and within each as the parameter says, as `rates` in bytes/s. Time n log n."""
+    """Divide the link among the groups of `view`, within each as the parameter says: `rates` in bytes/s. Time n log n."""
     within = min(int(view.parameter), USERS)
     members, begins = _together(view.group, _in_order(view, within))
     parts = _parts(view, members, begins, view.bandwidth)
