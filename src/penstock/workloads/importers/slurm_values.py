@@ -83,6 +83,7 @@ def dates_of(text: str, zone: tzinfo | None) -> tuple[float, ...]:
         Unreadable: if it is no date.
 
     Example:
+        >>> from zoneinfo import ZoneInfo
         >>> dates_of("2026-10-25T02:30:00", ZoneInfo("Europe/Berlin")), dates_of("Unknown", None)
         ((1792888200.0, 1792891800.0), ())
     """
