@@ -175,6 +175,9 @@ def _own(
     own["history"] = own["done"] = [e if g is None else g for e, g in zip(elapsed.tolist(), given, strict=True)]
     own["work_begin"] = start
     own["work_length"] = of(a.lead for a in applications)
+    pasts = [a.past or (0, 0.0) for a in applications]
+    own["past_iterations"] = [count for count, _ in pasts]
+    own["past_seconds"] = [count * seconds for count, seconds in pasts]
     own["nodes"] = of(a.nodes for a in applications)
     own["rounds"] = of(a.rounds or 0 for a in applications)
     own["first"] = own["cursor"] = chains.first[:-1]

@@ -30,7 +30,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.chain import compiled_mean_iteration, compiled_progress_during
+from penstock.engine.chain import compiled_known_iteration, compiled_progress_during
 from penstock.engine.state import (
     ASIDE,
     BEGAN,
@@ -156,7 +156,7 @@ def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> No
     floats[PROGRESS, slot] = own.done
     floats[RELEASE, slot] = own.release
     floats[NODES, slot] = own.nodes
-    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[MEAN_ITERATION, slot] = compiled_known_iteration(own)
     floats[WHOLE, slot] = own.whole
     floats[RANK, slot] = own.rank
     floats[RATE, slot] = 0.0
