@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
     from penstock.api.logs import import_darshan
+    from penstock.api.measuring import import_ior
     from penstock.api.observing import observed
     from penstock.api.operating import machine
     from penstock.api.packing import pack
@@ -49,6 +50,7 @@ _HOMES = {
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
     "penstock.api.logs": ("import_darshan",),
+    "penstock.api.measuring": ("import_ior",),
     "penstock.api.observing": ("observed",),
     "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
@@ -89,6 +91,7 @@ __all__ = [
     "delta",
     "generate",
     "import_darshan",
+    "import_ior",
     "import_slurm",
     "import_swf",
     "machine",

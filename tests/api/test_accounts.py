@@ -9,6 +9,7 @@ import pytest
 import penstock
 from penstock.model import InputError, Platform
 from penstock.workloads.importers.anonymize import Anonymizer
+from tests.workloads.importers.logs import Log
 from tests.workloads.importers.outputs import row, step, write
 from tests.workloads.traces import line
 from tests.workloads.traces import write as write_trace
@@ -53,6 +54,10 @@ def test_the_machine_that_is_given(sacct: str, tmp_path: Path) -> None:
     assert made.workload.platform == Platform(1e9, 1e7, 3)
     assert made.counts["left out, larger than the machine of 3 nodes"] == 1
     assert not [note for note in made.notes if note.startswith("platform")]
+    assert [note for note in penstock.import_slurm(sacct).notes if note.startswith("platform")] == [
+        "platform: 44.4 kB/s is the most that the jobs reached together, a lower bound; --bandwidth sets it",
+        "platform: 6 nodes, the most that the jobs had at one time; --machine-nodes",
+    ]
     # Two nodes at 10 MB/s: the 10 MB of the first job take half a second of its hour.
     assert made.jobs[0].phases.seconds.sum() == pytest.approx(0.5)
     file = tmp_path / "machine.json"
@@ -60,6 +65,38 @@ def test_the_machine_that_is_given(sacct: str, tmp_path: Path) -> None:
     same = penstock.import_slurm(sacct, platform=file)
     assert same.workload.platform == made.workload.platform
     assert [one.phases for one in same.workload.applications] == [one.phases for one in made.workload.applications]
+
+
+def test_logs_give_their_jobs_their_io(sacct: str, tmp_path: Path) -> None:
+    """Job 1 has a log of single operations, which began 5 s after it; a log has no job, another cannot be read."""
+    start = 1_772_445_600.0  # 10 o'clock UTC on the second of March
+    writes = [(10.0, 20.0, 4_000_000), (1000.0, 1010.0, 4_000_000)]
+    dxt = [("DXT_POSIX", "/scratch/a", 0, "n1", writes, [(0.0, 2.0, 1_000_000)])]
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    Log(job_id=1, start=start + 5.0, seconds=2000.0, dxt=dxt).write(folder / "one.darshan")
+    Log(job_id=77, start=start, seconds=100.0, dxt=dxt).write(folder / "other.darshan")
+    (folder / "wrong.darshan").write_text("no log")
+    made = penstock.import_slurm(sacct, darshan=folder, time_zone="UTC", gap=10.0, progress=False)
+    assert made.counts["logs joined with their jobs"] == 1
+    assert made.counts["left out, logs of jobs that are not listed"] == 1
+    assert [Path(file).name for file, _ in made.failures] == ["wrong.darshan"]
+    assert [record.source for record in made.jobs] == ["dxt", "accounting", "model"]
+    assert list(made.jobs[0].phases) == [
+        (5.0, 7.0, 1_000_000.0, "read"),
+        (15.0, 25.0, 4_000_000.0, "write"),
+        (1005.0, 1015.0, 4_000_000.0, "write"),
+    ]
+    # Job 3 is like job 1, which has a log, and as large and long; 9 MB each of 24 MB.
+    assert list(made.jobs[2].phases) == list(made.jobs[0].phases)
+    assert f"{9 / 24:.1%} of the I/O rests on a model" in made.notes
+    application = made.workload.applications[0]
+    assert list(application.phases)[:4] == [("work", 5.0), ("read", 1e6), ("work", 8.0), ("write", 4e6)]
+    assert (application.user, application.requested, application.source) == ("ann", 7200.0, "dxt")
+    # A clock that is read an hour off is noticed, and put right.
+    moved = penstock.import_slurm(sacct, darshan=folder, time_zone="Asia/Tokyo", gap=10.0, progress=False)
+    assert any("is the time zone right?" in note for note in moved.notes)
+    assert list(moved.jobs[0].phases) == list(made.jobs[0].phases)
 
 
 def test_released_when_submitted(sacct: str) -> None:
@@ -77,8 +114,9 @@ def test_alone_a_job_is_faster(sacct: str) -> None:
     ("options", "error"),
     [
         ({"bandwidth": "fast"}, "bandwidth: 'fast' is not an amount"),
-        ({"machine_nodes": 0}, "machine_nodes: 0 is not a number of nodes"),
-        ({"platform": Platform(1.0), "bandwidth": 2.0}, "platform: is given beside bandwidth; expected one of them"),
+        ({"machine_nodes": 0}, "nodes: 0 is not a number of nodes"),
+        ({"platform": "no.json"}, "no.json: cannot be read"),
+        ({"darshan": "no/logs"}, "no/logs: does not exist; expected a Darshan log or a folder of logs"),
         ({"release": "later"}, "release: 'later' is unknown; expected one of start, submit"),
         ({"alone": "slow"}, "alone: 'slow' is no factor; expected a number above 0, or largest"),
         ({"without_log": "guess"}, "without_log: 'guess' is out of range; expected model or none or leave-out"),

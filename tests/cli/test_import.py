@@ -46,12 +46,23 @@ OPTIONS = {
     "node_bandwidth": "100 MB/s",
     "machine_nodes": 3,
     "alone": "2",
+    "layer": "mpiio",
+    "source": "counters",
+    "mount": ["/scratch"],
+    "gap": 3.0,
+    "by_file": True,
+    "period": True,
+    "ranks_per_node": 8,
+    "workers": 1,
 }
 
 
 def test_every_option_of_slurm(sacct: str, tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "w.parquet"
-    words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words = []
+    for name, value in OPTIONS.items():
+        words.append(f"--{name.replace('_', '-')}")
+        words += [] if value is True else value if isinstance(value, list) else [str(value)]
     assert main(["import", "slurm", sacct, "-o", str(out), "--time-zone", "UTC", "--json", *words]) == 0
     made = penstock.import_slurm(sacct, time_zone="UTC", **OPTIONS)  # type: ignore[arg-type]
     assert penstock.read(out) == made.workload

@@ -278,8 +278,10 @@ class Member:
 
     @property
     def omega(self) -> Fraction:
-        """Mean of the completed iterations."""
-        return sum(self.iterations, ZERO) / len(self.iterations) if self.iterations else ZERO
+        """Mean of the completed iterations, with those before the chain."""
+        number, seconds = self.application.past or (0, 0.0)
+        ended = number + len(self.iterations)
+        return (number * exact(seconds) + sum(self.iterations, ZERO)) / ended if ended else ZERO
 
     @property
     def does_io(self) -> bool:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock.api.generating import parsed
 from penstock.api.importing import ImportResult
-from penstock.model import InputError, Platform, Workload, parse_units
-from penstock.model.files import read
-from penstock.report.format_units import rate
+from penstock.api.logs import MachineChoice, darshan_records
 from penstock.workloads.generators import GENERATORS, SwfFromPath, measures
 from penstock.workloads.importers.accounting import named_after_programs, read_accounting
 from penstock.workloads.importers.anonymize import Anonymizer
+from penstock.workloads.importers.darshan import DarshanChoice
 from penstock.workloads.importers.job_io import IoModel, with_io
-from penstock.workloads.importers.job_records import Bandwidths, JobRecord, workload_of
+from penstock.workloads.importers.job_records import Bandwidths, JobRecord
 from penstock.workloads.importers.slurm_formats import AccountingChoice
 from penstock.workloads.parameters import require_seed
 from penstock.workloads.swf import stream
 
 Path = str | os.PathLike[str]
-Failures = tuple[tuple[str, str], ...]
 
 
 def import_slurm(
@@ -42,8 +40,18 @@ def import_slurm(
     bandwidth: float | str | None = None,
     node_bandwidth: float | str | None = None,
     machine_nodes: int | None = None,
-    platform: Path | Platform | None = None,
+    platform: Path | None = None,
     alone: float | str = 1.0,
+    layer: str = "posix",
+    source: str | None = None,
+    mount: Sequence[str] = (),
+    gap: float | None = None,
+    period: bool = False,
+    by_file: bool = False,
+    ranks_per_node: int | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: bool | None = None,
     anonymize: bool = False,
     key: Path | None = None,
 ) -> ImportResult:
@@ -68,8 +76,18 @@ def import_slurm(
         bandwidth: of the I/O system in bytes/s, or a text with a unit; by default the most that the jobs moved together.
         node_bandwidth: of one node, likewise; by default not limited.
         machine_nodes: nodes of the machine; by default the most that the jobs had at one time.
-        platform: a platform, or a workload file that has the platform, in place of these three.
+        platform: a workload file whose platform is taken.
         alone: by which factor a job's I/O is faster when it has the machine for itself, or ``largest``.
+        layer: what is taken from the logs, as for `penstock.import_darshan`.
+        source: likewise.
+        mount: likewise.
+        gap: likewise.
+        period: likewise.
+        by_file: likewise.
+        ranks_per_node: likewise.
+        workers: how the logs are read, as for `penstock.import_darshan`.
+        dask: likewise.
+        progress: likewise.
         anonymize: whether to hash users, groups, names and paths.
         key: the file of the key of the hashes.
 
@@ -90,24 +108,42 @@ def import_slurm(
         >>> made.workload.applications[0].nodes, made.jobs[0].phases.total()
         (4, (1000000.0, 9000000.0))
     """
-    machine = _machine(platform, bandwidth, node_bandwidth, machine_nodes)
-    model = IoModel(
-        iterations, io_fraction, io_sigma, io_most, without_log, *_sizes(machine), seed=require_seed(seed, "seed")
-    )
+    machine = MachineChoice(platform, bandwidth, node_bandwidth, machine_nodes)
+    sizes = machine.sizes
+    model = IoModel(iterations, io_fraction, io_sigma, io_most, without_log, *sizes, seed=require_seed(seed, "seed"))
     bandwidths = Bandwidths.of(alone)
+    hide = Anonymizer.from_file(key) if anonymize else None
+    choice = DarshanChoice(layer, tuple(mount), gap, source, ranks_per_node, by_file, period)
     accounting = read_accounting(os.fspath(path), AccountingChoice(time_zone, unfinished, cores_per_node))
-    records, counts = _fitting(accounting.records, machine)
-    made = with_io(records, _logs(darshan), model)
-    jobs = _hidden(made.records, Anonymizer.from_file(key) if anonymize else None)
-    workload, notes = _on_machine(workload_of(jobs, made.platform, bandwidths, release), machine, made.platform)
+    records, counts = _fitting(accounting.records, sizes[2])
+    logs, failures = _logs(darshan, choice, workers, dask, progress)
+    made = with_io(records, logs, model)
+    jobs = _hidden(made.records, hide)
+    workload, notes = machine.workload(jobs, bandwidths, release, made.platform)
+    if sizes[2] is None:
+        notes.append(f"platform: {workload.platform.nodes:,} nodes, the most that the jobs had at one time; --machine-nodes")
     return ImportResult(
         "slurm",
         workload,
         tuple(jobs),
         {**accounting.counts, **counts, **made.counts},
-        _unnamed(accounting.failures) if anonymize else accounting.failures,
+        _failures([*accounting.failures, *failures], hide),
         (*made.notes, *notes),
     )
+
+
+def _logs(
+    darshan: Path | Sequence[Path] | None,
+    choice: DarshanChoice,
+    workers: int | None,
+    dask: str | None,
+    progress: bool | None,
+) -> tuple[list[JobRecord], list[tuple[str, str]]]:
+    """The jobs of Darshan logs, and the logs that cannot be read; none if no logs are given."""
+    if darshan is None:
+        return [], []
+    records, failures, _ = darshan_records(darshan, choice, workers=workers, dask=dask, progress=progress)
+    return records, failures
 
 
 def import_swf(
@@ -161,40 +197,8 @@ def import_swf(
     return ImportResult("swf", workload, (), counts, (), (measures(workload), "100 % of the I/O is drawn"))
 
 
-def _logs(_: object) -> Sequence[JobRecord]:
-    return ()
-
-
-def _machine(
-    platform: Path | Platform | None,
-    bandwidth: float | str | None,
-    node_bandwidth: float | str | None,
-    machine_nodes: int | None,
-) -> Platform | dict[str, Any]:
-    """The platform that is given, or the fields of it that are given."""
-    given = {
-        "bandwidth": None if bandwidth is None else parse_units.bandwidth(bandwidth, "bandwidth"),
-        "node_bandwidth": None if node_bandwidth is None else parse_units.bandwidth(node_bandwidth, "node_bandwidth"),
-        "nodes": None if machine_nodes is None else parse_units.count(machine_nodes, "machine_nodes", "nodes"),
-    }
-    fields = {name: value for name, value in given.items() if value is not None}
-    if platform is None:
-        return fields
-    if fields:
-        raise InputError("platform", f"is given beside {', '.join(fields)}; expected one of them")
-    return platform if isinstance(platform, Platform) else read(platform).platform
-
-
-def _sizes(machine: Platform | Mapping[str, Any]) -> tuple[float | None, float | None, int | None]:
-    """Bandwidth, bandwidth of a node and nodes, each None if it is not given."""
-    if isinstance(machine, Platform):
-        return machine.bandwidth, machine.node_bandwidth, machine.nodes
-    return machine.get("bandwidth"), machine.get("node_bandwidth"), machine.get("nodes")
-
-
-def _fitting(records: Sequence[JobRecord], machine: Platform | Mapping[str, Any]) -> tuple[list[JobRecord], dict[str, int]]:
-    """The jobs that fit on the machine, and how many do not."""
-    nodes = _sizes(machine)[2]
+def _fitting(records: Sequence[JobRecord], nodes: int | None) -> tuple[list[JobRecord], dict[str, int]]:
+    """The jobs that fit on a machine of so many `nodes`, and how many do not."""
     kept = [record for record in records if nodes is None or (record.nodes or 1) <= nodes]
     left_out = len(records) - len(kept)
     return kept, {f"left out, larger than the machine of {nodes:,} nodes": left_out} if left_out else {}
@@ -206,23 +210,12 @@ def _hidden(records: Sequence[JobRecord], anonymizer: Anonymizer | None) -> list
     return list(named_after_programs(shown))
 
 
-def _unnamed(failures: Failures) -> Failures:
-    """The failures without the values in them."""
-    return tuple((place, "cannot be read") for place, _ in failures)
-
-
-def _on_machine(
-    workload: Workload, machine: Platform | Mapping[str, Any], drawn: Platform | None
-) -> tuple[Workload, list[str]]:
-    """The workload on the machine that is given, and what was assumed about it."""
-    if isinstance(machine, Platform):
-        return replace(workload, platform=machine), []
-    own = workload.platform
-    notes = []
-    if drawn is None and "bandwidth" not in machine:
-        most = "the most that the jobs moved together; it may carry more (--bandwidth)"
-        notes.append(f"platform: {rate(own.bandwidth)}, {most}")
-    if "nodes" not in machine:
-        notes.append(f"platform: {own.nodes:,} nodes, the most that the jobs had at one time (--machine-nodes)")
-    fields = {"bandwidth": own.bandwidth, "node_bandwidth": own.node_bandwidth, "nodes": own.nodes, **machine}
-    return replace(workload, platform=Platform(**fields)), notes
+def _failures(failures: Sequence[tuple[str, str]], anonymizer: Anonymizer | None) -> tuple[tuple[str, str], ...]:
+    """The failures; with an `anonymizer` without paths and without the values that cannot be read."""
+    if anonymizer is None:
+        return tuple(failures)
+    lines = ("line ", "jobs[")
+    return tuple(
+        (place if place.startswith(lines) else str(anonymizer.hide("path", place)), "cannot be read")
+        for place, _ in failures
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.api.results import Row, Tables
 from penstock.model import Workload
+from penstock.model.files import header
 from penstock.report.format_units import volume
 from penstock.workloads.importers.job_records import JobRecord
 
@@ -37,6 +38,7 @@ class ImportResult(Tables):
         return {
             "kind": self.kind,
             "applications": len(self.workload.applications),
+            "platform": header(self.workload)["platform"],
             "counts": dict(self.counts),
             "failures": [{"file": file, "error": error} for file, error in self.failures],
             "notes": list(self.notes),

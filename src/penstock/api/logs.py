@@ -47,11 +47,36 @@ class MachineChoice:
         given = {"bandwidth": self.bandwidth, "node_bandwidth": self.node_bandwidth, "nodes": self.machine_nodes}
         return {name: value for name, value in given.items() if value is not None}
 
-    def workload(self, records: Sequence[JobRecord], bandwidths: Bandwidths) -> tuple[Workload, list[str]]:
-        """The workload of the `records` on this machine, with `bandwidths` of jobs alone; and notes about the machine."""
-        workload = workload_of(records, self.base, bandwidths)
+    @property
+    def sizes(self) -> tuple[float | None, float | None, int | None]:
+        """B and b in bytes/s and the nodes of the machine, as far as they are given."""
+        known = Platform(**{"bandwidth": 1.0, **self._known()})  # which reads texts with units
+        base = self.base
+        bandwidth = known.bandwidth if self.bandwidth is not None else None if base is None else base.bandwidth
+        others = [getattr(known, name) or getattr(base, name, None) for name in ("node_bandwidth", "nodes")]
+        return bandwidth, others[0], others[1]
+
+    def workload(
+        self,
+        records: Sequence[JobRecord],
+        bandwidths: Bandwidths,
+        release: str = "start",
+        drawn: Platform | None = None,
+    ) -> tuple[Workload, list[str]]:
+        """The workload of jobs on this machine.
+
+        Args:
+            records: the jobs.
+            bandwidths: how fast the I/O of a job is when it is alone.
+            release: whether a job is released at its ``start`` or at its ``submit``.
+            drawn: the platform for which I/O was drawn, if it was.
+
+        Returns:
+            The workload, and notes about the machine.
+        """
+        workload = workload_of(records, self.base or drawn, bandwidths, release)
         notes = []
-        if self.base is None and self.bandwidth is None:
+        if self.base is None and drawn is None and self.bandwidth is None:
             most = rate(workload.platform.bandwidth)
             notes.append(f"platform: {most} is the most that the jobs reached together, a lower bound; --bandwidth sets it")
         if known := self._known():

@@ -41,6 +41,11 @@ def add_common(kind: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the secret key of the hashes (default: penstock/anonymize.key in ~/.config, made once)",
     )
+    add_outputs(kind)
+
+
+def add_outputs(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say where the workload and the summary go to the parser of a `kind`."""
     kind.add_argument("--json", action="store_true", help="print what was read as JSON instead of a summary")
     kind.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="ends in .json, .yaml or .parquet; - for standard output"
@@ -100,6 +105,8 @@ def _add_slurm(kinds: Any) -> None:
     kind.add_argument("--io-most", type=float, default=0.9, metavar="F", help="the largest drawn part")
     kind.add_argument("--seed", type=seed, default=1, help="of what is drawn")
     add_machine(kind)
+    add_darshan(kind)
+    _add_workers(kind)
     add_common(kind)
     kind.set_defaults(run=_run_slurm)
 
@@ -118,11 +125,12 @@ def add_machine(kind: argparse.ArgumentParser) -> None:
 def _run_slurm(options: argparse.Namespace) -> int:
     from penstock.api.accounts import import_slurm
 
-    words = (
+    own = (
         "darshan time_zone unfinished cores_per_node release without_log iterations io_fraction io_sigma io_most seed "
-        "bandwidth node_bandwidth machine_nodes platform alone anonymize key"
+        "workers dask"
     )
-    return finish(options, lambda: import_slurm(options.path, **{word: getattr(options, word) for word in words.split()}))
+    words = {word: getattr(options, word) for word in own.split()}
+    return finish(options, lambda: import_slurm(options.path, **words, **darshan_choice(options), **machine(options)))
 
 
 def _add_swf(kinds: Any) -> None:
@@ -189,13 +197,18 @@ def _add_darshan(kinds: Any) -> None:
     kind.add_argument("logs", metavar="LOG|DIR", nargs="+", help="logs, and folders that hold logs at any depth")
     add_darshan(kind)
     add_machine(kind)
+    _add_workers(kind)
+    add_common(kind)
+    kind.set_defaults(run=_run_darshan)
+
+
+def _add_workers(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say who reads the logs to the parser of a `kind`."""
     where = kind.add_mutually_exclusive_group()
     where.add_argument(
         "--dask", metavar="ADDRESS", help="read on a Dask cluster or in Slurm jobs, as penstock campaign does"
     )
     where.add_argument("--workers", metavar="N", type=int, help="how many local processes (default: one a core)")
-    add_common(kind)
-    kind.set_defaults(run=_run_darshan)
 
 
 def _run_darshan(options: argparse.Namespace) -> int:
@@ -209,5 +222,30 @@ def _run_darshan(options: argparse.Namespace) -> int:
     )
 
 
-KINDS: tuple[Callable[[Any], None], ...] = (_add_darshan, _add_slurm, _add_swf)
+def _add_ior(kinds: Any) -> None:
+    kind = kinds.add_parser(
+        "ior",
+        help="the machine that IOR or another benchmark measured",
+        description="A platform with the bandwidths, curves and degradation that were measured: by IOR (text, JSON or CSV), "
+        "or in a table with a column such as MB/s beside nodes, processes, osts, operation, applications and seconds.",
+    )
+    kind.add_argument("files", metavar="FILE", nargs="+", help="output of IOR, or a table")
+    kind.add_argument("--statistic", metavar="S", default="mean", help="of runs that were repeated: mean, median or best")
+    kind.add_argument("--ranks-per-node", metavar="N", type=int, help="processes on a node, where only processes are known")
+    kind.add_argument(
+        "--nodes-per-transfer", metavar="N", type=int, help="what many nodes lose is the loss of so many transfers"
+    )
+    kind.add_argument("--machine-nodes", metavar="N", type=int, help="nodes of the machine (default: not said)")
+    add_outputs(kind)
+    kind.set_defaults(run=_run_ior)
+
+
+def _run_ior(options: argparse.Namespace) -> int:
+    from penstock.api.measuring import import_ior
+
+    words = ("statistic", "ranks_per_node", "nodes_per_transfer", "machine_nodes")
+    return finish(options, lambda: import_ior(options.files, **{word: getattr(options, word) for word in words}))
+
+
+KINDS: tuple[Callable[[Any], None], ...] = (_add_darshan, _add_slurm, _add_swf, _add_ior)
 """What adds the parser of each kind."""

@@ -70,6 +70,13 @@ class Case:
 
         return any(Need.NOMINAL in policy.needs for policy in self.policies)
 
+    @property
+    def iterations(self) -> bool:
+        """Whether one of the policies uses the lengths of iterations."""
+        from penstock.policies import Need
+
+        return any(Need.ITERATION in policy.needs for policy in self.policies)
+
 
 Rule = Callable[[Case], bool]
 
@@ -109,6 +116,10 @@ def _whole_plain(case: Case) -> bool:
 
 def _nominal(case: Case) -> bool:
     return case.nominal
+
+
+def _iterations(case: Case) -> bool:
+    return case.iterations
 
 
 def _own_placement(case: Case) -> bool:
@@ -161,6 +172,7 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].submit": (_no, _no, _no, _no, _no),
     "applications[].requested": (_no, _no, _no, _no, _no),
     "applications[].weight": (_no, _no, _no, _no, _no),
+    "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and case.iterations, _iterations),
 }
 
 

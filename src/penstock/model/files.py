@@ -66,6 +66,7 @@ APPLICATION_KEYS: Final = (
     "submit",
     "requested",
     "weight",
+    "past",
     "source",
 )
 """Fields of an application in a file, its phases apart."""

@@ -57,6 +57,19 @@ def test_the_log_of_a_requeued_job_is_divided_among_its_runs() -> None:
     assert [record.source_bytes for record in made.records] == [(1e9, 0.0), (0.0, 1e10)]
 
 
+def test_a_log_far_from_its_job_is_that_of_another_one() -> None:
+    far = join([job(7)], [log(7, *WRITES, start=200_000.0)])
+    assert far.records[0].source == "none"
+    assert far.counts == {"left out, logs more than a day away from the job with their id": 1}
+
+
+def test_several_logs_of_a_job_are_one() -> None:
+    """One for each program that it ran."""
+    made = join([job(7)], [log(7, *WRITES), log(7, (0.0, 5.0, 1e9, "read"), start=700.0)])
+    assert [phase[0] for phase in made.records[0].phases] == [100.0, 500.0, 700.0]
+    assert made.records[0].phases.total() == made.records[0].source_bytes == (1e9, 1e10)
+
+
 def test_a_log_that_ends_after_its_job_is_moved_and_else_counted() -> None:
     """The clocks of two machines differ by seconds; the bytes stay."""
     made = join([job(7), job(8)], [log(7, *WRITES, start=495.0, seconds=511.0), log(8, (0.0, 1500.0, 3e9, "read"))])
@@ -259,3 +272,46 @@ def test_the_bytes_of_the_phases_are_those_of_the_source(jobs: list[tuple[int, f
     workload = workload_of(made.records, made.platform)
     total = sum(float(one.phases.amounts[one.phases.kinds != 0].sum()) for one in workload.applications)
     assert total == pytest.approx(sum(sum(record.source_bytes) for record in made.records))
+
+
+@examples(100)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from("pq"), st.integers(1, 4096), st.floats(1.0, 1e6)
+        ),
+        min_size=3,
+        max_size=30,
+    ),
+    st.data(),
+)
+def test_the_nearest_job_is_found_without_looking_at_all(
+    jobs: list[tuple[str, str, str, int, float]], data: st.DataObject
+) -> None:
+    """Against a search through all jobs with the distance as the documentation has it."""
+    records = [
+        job(number, 5e5 * number, seconds, user=user, program=program, group=group, nodes=nodes)
+        for number, (user, program, group, nodes, seconds) in enumerate(jobs)
+    ]
+    known = data.draw(st.sets(st.integers(0, len(jobs) - 2), min_size=1))
+    logs = [log(number, (0.0, 1e-3, 1e9, "write"), start=records[number].start, seconds=1.0) for number in known]
+    made = with_io(records, logs, IoModel())
+    for number in set(range(len(jobs))) - known:
+        apart = {other: distance(records[number], records[other]) for other in known}
+        least = min(apart.values())
+        said = made.records[number].notes[0]
+        like = int(said.split("job-")[1].split()[0])
+        assert apart[like] == pytest.approx(least, abs=1e-9)
+        assert said.endswith(f"(distance {apart[like]:.1f})")
+
+
+def distance(one: JobRecord, two: JobRecord) -> float:
+    lengths = [record.end - record.start for record in (one, two)]
+    return (
+        4 * (one.user != two.user)
+        + 4 * (one.program != two.program)
+        + (one.group != two.group)
+        + abs(math.log2((one.nodes or 1) / (two.nodes or 1)))
+        + abs(math.log2(lengths[0] / lengths[1]))
+        + min(1.0, abs(one.start - two.start) / 86_400 / 30)
+    )

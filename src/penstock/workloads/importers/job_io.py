@@ -31,7 +31,7 @@ import numpy as np
 
 from penstock.model import InputError, Platform
 from penstock.model.application import MODELLED
-from penstock.workloads.importers.job_records import NO_PHASES, IoPhases, JobRecord, most_nodes
+from penstock.workloads.importers.job_records import ANOTHER_JOB, NO_PHASES, IoPhases, JobRecord, most_nodes
 from penstock.workloads.parameters import Floats, Integers, require, truncated_normal
 from penstock.workloads.swf import SATURATING
 
@@ -39,8 +39,8 @@ WITHOUT_LOG: Final = ("model", "none", "leave-out")
 """What becomes of jobs of whose I/O nothing is known: likened to others, without I/O, or left out."""
 _ZONES: Final = 900.0
 """Time zones differ by multiples of a quarter of an hour."""
-_CHUNK: Final = 256
-"""Jobs that are compared with all others in one go."""
+_FURTHEST: Final = 26.0 * 3600.0
+"""The most that two time zones are apart, in seconds."""
 _MOST_TRIED: Final = 3000
 """Jobs with known I/O that the model is tried on; of more a regular part is taken."""
 
@@ -173,16 +173,24 @@ def join(records: Sequence[JobRecord], logs: Sequence[JobRecord]) -> JobIo:
     if offset:
         hours = f"{abs(offset) / 3600.0:g} h {'after' if offset > 0.0 else 'before'}"
         made.notes.append(f"most logs begin {hours} their jobs; they were moved: is the time zone right?")
-    longer = 0
+    parts: dict[int, list[tuple[JobRecord, IoPhases]]] = {}
+    far = 0
     for log, at in matched:
-        for index, part in zip(at, _divided(log, [records[index].start for index in at], offset), strict=True):
-            made.records[index] = joined = _joined(records[index], part, log)
-            longer += bool(len(joined.phases) and joined.phases.ends.max() > joined.end - joined.start + 1.0)
-    made.counts["logs joined with their jobs"] = len(matched)
-    if len(matched) < len(logs):
-        made.counts["left out, logs of jobs that are not listed"] = len(logs) - len(matched)
-    if longer:
-        made.counts["logs that last longer than their job says"] = longer
+        divided = list(_divided(log, [records[index] for index in at], offset))
+        far += not divided
+        for run, phases in divided:
+            parts.setdefault(at[run], []).append((log, phases))
+    longer = 0
+    for index, held in parts.items():
+        made.records[index] = joined = _joined(records[index], held)
+        longer += bool(len(joined.phases) and joined.phases.ends.max() > joined.end - joined.start + 1.0)
+    counts = {
+        "logs joined with their jobs": len(matched) - far,
+        "left out, logs of jobs that are not listed": len(logs) - len(matched),
+        "left out, logs more than a day away from the job with their id": far,
+        "logs that last longer than their job says": longer,
+    }
+    made.counts.update({what: count for what, count in counts.items() if count})
     return made
 
 
@@ -191,37 +199,58 @@ def _offset(pairs: Sequence[tuple[JobRecord, JobRecord]]) -> float:
     outside = [log.start < record.start - 60.0 or log.end > record.end + 60.0 for log, record in pairs]
     if 2 * sum(outside) <= len(pairs) or not pairs:
         return 0.0
-    return round(median(log.start - record.start for log, record in pairs) / _ZONES) * _ZONES
+    offset = round(median(log.start - record.start for log, record in pairs) / _ZONES) * _ZONES
+    return offset if abs(offset) <= _FURTHEST else 0.0
 
 
-def _divided(log: JobRecord, starts: Sequence[float], offset: float) -> Iterator[IoPhases]:
-    """The phases of a log by run, in seconds after the start of each run."""
-    dates = log.start - offset + log.phases.starts
-    owner = np.clip(np.searchsorted(np.array(starts), dates, side="right") - 1, 0, None)
-    for run, start in enumerate(starts):
+def _divided(log: JobRecord, runs: Sequence[JobRecord], offset: float) -> Iterator[tuple[int, IoPhases]]:
+    """The runs that a log says something of, by number, and its phases in each, in seconds after the start of the run.
+
+    None if the log lies more than a day away from all runs: then the id is that of another job.
+    """
+    begin, end = log.start - offset, log.end - offset
+    if not any(run.start - ANOTHER_JOB <= end and begin <= run.end + ANOTHER_JOB for run in runs):
+        return
+    starts = np.array([run.start for run in runs])
+    owner = np.clip(np.searchsorted(starts, begin + log.phases.starts, side="right") - 1, 0, None)
+    if not len(owner):
+        yield max(int(np.searchsorted(starts, begin, side="right")) - 1, 0), NO_PHASES
+    for run in np.unique(owner).tolist():
         chosen = owner == run
-        moved = (log.start - offset - start) + np.stack((log.phases.starts[chosen], log.phases.ends[chosen]))
-        moved -= min(moved.min(initial=0.0), 0.0)
-        yield IoPhases(moved[0], moved[1], log.phases.volumes[chosen], log.phases.writes[chosen], log.phases.seconds[chosen])
+        moved = (begin - runs[run].start) + np.stack((log.phases.starts[chosen], log.phases.ends[chosen]))
+        moved -= min(moved.min(), 0.0)
+        phases = IoPhases(
+            moved[0], moved[1], log.phases.volumes[chosen], log.phases.writes[chosen], log.phases.seconds[chosen]
+        )
+        yield run, phases
 
 
-def _joined(record: JobRecord, phases: IoPhases, log: JobRecord) -> JobRecord:
-    """The job with phases of its log; a log that ends after the job is moved towards the start of it as far as possible."""
+def _joined(record: JobRecord, held: Sequence[tuple[JobRecord, IoPhases]]) -> JobRecord:
+    """The job with the phases of its logs. What ends after the job is moved towards its start as far as possible."""
+    phases = IoPhases(
+        *(
+            np.concatenate([getattr(part, name) for _, part in held])
+            for name in ("starts", "ends", "volumes", "writes", "busy")
+        )
+    )
     if len(phases):
         late = phases.ends.max() - (record.end - record.start)
         earlier = min(max(late, 0.0), float(phases.starts.min()))
         phases = IoPhases(phases.starts - earlier, phases.ends - earlier, phases.volumes, phases.writes, phases.seconds)
-    whole = len(phases) == len(log.phases)
+    logs = [log for log, _ in held]
+    first = max(logs, key=lambda log: sum(log.source_bytes))
+    one = len(logs) == 1 and len(phases) == len(first.phases)  # else counters of the whole cannot be told apart
     return replace(
         record,
         phases=phases,
-        source=log.source,
-        source_bytes=log.source_bytes if whole else phases.total(),
-        volumes={**record.volumes, **(log.volumes if whole else {})},
-        nodes=record.nodes or log.nodes,
-        ranks=record.ranks or log.ranks,
-        files=log.files,
-        notes=(*record.notes, *log.notes),
+        source=first.source,
+        source_bytes=first.source_bytes if one else phases.total(),
+        volumes={**record.volumes, **(first.volumes if one else {})},
+        counted=first.counted if one else None,
+        nodes=record.nodes or first.nodes,
+        ranks=record.ranks or first.ranks,
+        files=tuple(file for log in logs for file in log.files),
+        notes=tuple(dict.fromkeys((*record.notes, *(note for log in logs for note in log.notes)))),
     )
 
 
@@ -301,16 +330,15 @@ class _Features:
             np.array([record.start for record in records]),
         )
 
-    def distances(self, some: Integers, others: Integers) -> Floats:
-        """The distances of `some` jobs, by row, from `others`, by column."""
-        rows, columns = some[:, None], others[None, :]
-        days = np.abs(self.starts[rows] - self.starts[columns]) / 86_400.0
+    def distances(self, job: int, others: Integers) -> Floats:
+        """The distances of a job from `others`."""
+        days = np.abs(self.starts[job] - self.starts[others]) / 86_400.0
         distances: Floats = (
-            4.0 * (self.users[rows] != self.users[columns])
-            + 4.0 * (self.programs[rows] != self.programs[columns])
-            + 1.0 * (self.groups[rows] != self.groups[columns])
-            + np.abs(self.nodes[rows] - self.nodes[columns])
-            + np.abs(self.seconds[rows] - self.seconds[columns])
+            4.0 * (self.users[job] != self.users[others])
+            + 4.0 * (self.programs[job] != self.programs[others])
+            + 1.0 * (self.groups[job] != self.groups[others])
+            + np.abs(self.nodes[job] - self.nodes[others])
+            + np.abs(self.seconds[job] - self.seconds[others])
             + np.minimum(days / 30.0, 1.0)
         )
         return distances
@@ -336,7 +364,9 @@ def _assume(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
         return
     features = _Features.of(records)
     of_whom = "a log" if logged else "counters"
-    for index, (donor, apart) in zip(unknown, _nearest(features, np.array(unknown, np.int64), donors), strict=True):
+    neighbours = _Neighbours(features, donors)
+    for index in unknown:
+        donor, apart = neighbours.nearest(index)
         record = likened(records[index], records[donor])
         note = f"I/O like that of {records[donor].name} (distance {apart:.1f})"
         made.records[index] = replace(record, notes=(*record.notes, note))
@@ -344,18 +374,46 @@ def _assume(made: JobIo, unknown: Sequence[int], model: IoModel) -> None:
     made.notes.append(
         f"model: {len(unknown):,} jobs have the I/O of the nearest of {len(donors):,} jobs with {of_whom}, per node-second"
     )
-    made.notes += _trial(records, features, donors, of_whom)
+    made.notes += _trial(records, neighbours, donors, of_whom)
 
 
-def _nearest(features: _Features, some: Integers, others: Integers, *, apart: bool = False) -> Iterator[tuple[int, float]]:
-    """The nearest of the others for each job, the first of equal ones, and its distance; with `apart` not itself."""
-    for first in range(0, len(some), _CHUNK):
-        chunk = some[first : first + _CHUNK]
-        distances = features.distances(chunk, others)
-        if apart:
-            distances[chunk[:, None] == others[None, :]] = np.inf
-        best = np.argmin(distances, axis=1)
-        yield from zip(others[best].tolist(), distances[np.arange(len(chunk)), best].tolist(), strict=True)
+class _Neighbours:
+    """Finds the nearest of the `donors`, without looking at those that are too far off by their user or name alone."""
+
+    def __init__(self, features: _Features, donors: Integers) -> None:
+        self._features = features
+        self._donors = donors
+        self._of_user = _grouped(features.users[donors], donors)
+        self._of_program = _grouped(features.programs[donors], donors)
+        many = int(features.programs.max()) + 1
+        self._pairs = features.users * many + features.programs
+        self._of_both = _grouped(self._pairs[donors], donors)
+
+    def nearest(self, job: int, *, apart: bool = False) -> tuple[int, float]:
+        """The nearest donor of a job, the first of equal ones, and its distance; with `apart` not the job itself."""
+        for beyond, candidates in self._candidates(job):
+            distances = self._features.distances(job, candidates)
+            if apart:
+                distances[candidates == job] = np.inf
+            least = float(distances.min(initial=np.inf))
+            if least < beyond:
+                break
+        return int(candidates[distances == least].min()), least
+
+    def _candidates(self, job: int) -> Iterator[tuple[float, Integers]]:
+        """Donors with the same user and name, with one of them, and all; with the least distance of all others."""
+        none = np.empty(0, np.int64)
+        yield 4.0, self._of_both.get(int(self._pairs[job]), none)
+        same_user = self._of_user.get(int(self._features.users[job]), none)
+        yield 8.0, np.concatenate((same_user, self._of_program.get(int(self._features.programs[job]), none)))
+        yield np.inf, self._donors
+
+
+def _grouped(codes: Integers, members: Integers) -> dict[int, Integers]:
+    """The members by code."""
+    order = np.argsort(codes, kind="stable")
+    values, begins = np.unique(codes[order], return_index=True)
+    return dict(zip(values.tolist(), np.split(members[order], begins[1:]), strict=True))
 
 
 def likened(record: JobRecord, other: JobRecord) -> JobRecord:
@@ -367,13 +425,14 @@ def likened(record: JobRecord, other: JobRecord) -> JobRecord:
     return replace(record, phases=phases, source="model", source_bytes=phases.total())
 
 
-def _trial(records: Sequence[JobRecord], features: _Features, donors: Integers, of_whom: str) -> Iterator[str]:
+def _trial(records: Sequence[JobRecord], neighbours: _Neighbours, donors: Integers, of_whom: str) -> Iterator[str]:
     """How far off the model is for jobs of which the I/O is known, each predicted from the others; for three or more."""
     if len(donors) < 3:
         return
     tried = donors[:: math.ceil(len(donors) / _MOST_TRIED)]
     true, predicted = [], []
-    for index, (other, _) in zip(tried.tolist(), _nearest(features, tried, donors, apart=True), strict=True):
+    for index in tried.tolist():
+        other, _ = neighbours.nearest(index, apart=True)
         true.append(sum(records[index].phases.total()))
         predicted.append(sum(likened(records[index], records[other]).phases.total()))
     both = [(one, two) for one, two in zip(true, predicted, strict=True) if one > 0.0 and two > 0.0]
