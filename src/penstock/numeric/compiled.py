@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 import numba
 import numpy as np
@@ -98,7 +98,7 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
     """
     if not JIT:
         return function
-    with announcing(what), _cache_in(cache_folder()) as cached:
+    with announcing(what), _cache_in(cache_folder()) as cached, _compiling_alone(function, signature):
         return numba.njit(signature, cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
 
 
@@ -129,8 +129,9 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], signature: Any, what: str, *, cached: bool) -> None:
         self._signature = signature
-        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk:
-            flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
+        flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
+        alone = _compiling_alone(function, signature) if cached else contextlib.nullcontext()
+        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk, alone:
             self._function = numba.cfunc(signature, cache=on_disk, **flags)(function)
 
     def __wrapper_address__(self) -> int:
@@ -313,6 +314,45 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
         yield folder is not None and JIT
     finally:
         numba.config.CACHE_DIR = before
+
+
+MOST_WAITING_SECONDS: Final = 60.0
+"""How long a process waits for another one that compiles the same function, which may be stopped."""
+
+
+@contextlib.contextmanager
+def _compiling_alone(function: Callable[..., Any], signature: Any) -> Iterator[None]:
+    """Let one process at a time compile a function that is cached; those that wait find it in the cache.
+
+    A mark says that it is there for this signature, so that loading needs no lock.
+    """
+    folder = cache_folder()
+    if folder is None or not JIT:
+        yield
+        return
+    name = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode()).hexdigest()[:16]
+    mark = folder / f"{name}.{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.done"
+    if mark.exists():
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # where files cannot be locked each process compiles for itself
+            _lock(stack.enter_context((folder / f"{name}.lock").open("w")))
+        yield
+        with contextlib.suppress(OSError):
+            mark.touch()
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file until it is closed; wait for others at most `MOST_WAITING_SECONDS`."""
+    import fcntl
+
+    latest = time.monotonic() + MOST_WAITING_SECONDS
+    while time.monotonic() < latest:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
