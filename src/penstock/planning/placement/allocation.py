@@ -20,7 +20,7 @@ I/O-Stress is n · T_io(n) / (T_cpu + T_io(n)), the number of resources that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import Final
@@ -92,6 +92,19 @@ class Characteristics:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def some(self, members: Sequence[int]) -> Characteristics:
+        """The same of only these `members`, in this order."""
+        chosen = np.array(members, np.int64)
+        return replace(
+            self,
+            nodes=self.nodes[chosen],
+            work=self.work[chosen],
+            volume=self.volume[chosen],
+            measured=tuple(self.measured[member] for member in members),
+            curves=None if self.curves is None else self.curves[chosen],
+            best=None if self.best is None else self.best[chosen],
+        )
 
     @property
     def level(self) -> Information:
