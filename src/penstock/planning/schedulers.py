@@ -293,6 +293,8 @@ class _Packs:
         self._end = self._seconds = self._occupation = 0.0
 
     def __call__(self, moment: Moment) -> Sequence[int]:
+        if not len(moment.queue):
+            return []
         started = [] if len(moment.running) else self._next_pack(moment)
         return started + (self._joining(moment, started) if self._backfills else [])
 
