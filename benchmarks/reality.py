@@ -10,10 +10,10 @@ The prediction is a run of `penstock machine` with the recorded starts: a read a
 - `node and system`: and the I/O system B in all (two numbers);
 - `process`: each process reads at r and writes at w bytes/s (two numbers).
 
-The numbers are those with the least mean |log predicted/measured| over one half of the jobs; the other half is the test. Many
-jobs are runs of one program, so that a half knows the other; therefore a second table keeps jobs of one kind (the same nodes
-and processes, and about the same bytes) in one half. At most 4 of these jobs ran at once, so that this tests the bandwidth
-of single jobs and not how they share it.
+The numbers are those with the least mean |log predicted/measured| over one half of the jobs; the other half is the test.
+Many jobs are runs of one program, so that a half knows the other; therefore a second table keeps jobs of one kind (the same
+nodes and processes, and about the same bytes) in one half. At most 4 of these jobs ran at once, so that this tests the
+bandwidth of single jobs and not how they share it.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from penstock.planning.machine_run import MachineRun, RunOfJobs
 from penstock.planning.placement.allocation import Characteristics, find_allocation, tcpu
 from penstock.planning.schedulers import (
     RECORDED,
+    SCHEDULERS,
     KnownJobs,
     Moment,
     SchedulerLike,
@@ -84,12 +85,28 @@ class MachineSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if isinstance(self.allocation, str) and self.allocation.isdecimal():
+            object.__setattr__(self, "allocation", int(self.allocation))
         if self.placement not in PLACEMENTS:
             raise InputError("placement", f"{self.placement!r} is unknown; expected one of {', '.join(PLACEMENTS)}")
         if not self.limit > 0.0:
             raise InputError("limit", f"{self.limit!r} is no limit of the I/O load; expected a number above 0")
         if self.depth is not None and self.depth < 1:
             raise InputError("depth", f"{self.depth!r} is no depth of backfilling; expected 1 or more jobs")
+        self._refuse_unused()
+
+    def _refuse_unused(self) -> None:
+        """Refuse settings that the scheduler does not use."""
+        kind = SCHEDULERS.get(self.scheduler) if isinstance(self.scheduler, str) else None
+        if kind is None:
+            return
+        place = f"scheduler {kind.name}"
+        if self.depth is not None and not kind.backfills:
+            raise InputError(place, f"does not backfill jobs one by one; expected no depth ({self.depth})")
+        if self.limit != 1.0 and not kind.limited:
+            raise InputError(place, f"does not look at the I/O load; expected no limit ({self.limit:g})")
+        if self.order != "max" and not kind.name.startswith("packs"):
+            raise InputError("order", f"{self.order} is for packs; expected the scheduler packs or packs-backfill")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -191,7 +208,7 @@ class _Operation:
         self._name, self._scheduler = scheduler_of(settings.scheduler, chosen)
         size = len(self._given)
         self._workload = Workload(workload.platform, tuple(map(_as_submitted, self._given)))
-        counts = _counts(workload, settings) if workload.platform.resources is not None else None
+        counts = _counts(workload, settings)
         compiled_choose()
         prepare(self._policy, size)
         self._run = Run(
@@ -463,8 +480,13 @@ def _part(part: Floats, whole: Floats) -> Floats:
     return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
 
 
-def _counts(workload: Workload, settings: MachineSettings) -> Ints:
-    """How many I/O resources each job is allotted."""
+def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:
+    """How many I/O resources each job is allotted; None on one link."""
+    if workload.platform.resources is None:
+        for name in ("allocation", "placement"):
+            if name in settings.given:
+                raise InputError(name, f"{settings.given[name]}, but all share one link; expected platform.resources")
+        return None
     size, members = workload.platform.resources or 1, workload.applications
     if settings.placement == "file":
         missing = next((index for index, one in enumerate(members) if one.placement is None), None)
@@ -473,8 +495,8 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints:
         return np.array([len(one.placement or ()) for one in members], np.int64)
     if settings.allocation == "all":
         return np.full(len(members), size, np.int64)
-    if isinstance(settings.allocation, int) or settings.allocation.isdecimal():
-        count = int(settings.allocation)
+    if isinstance(settings.allocation, int):
+        count = settings.allocation
         if not 1 <= count <= size:
             raise InputError("allocation", f"{count} I/O resources of {size}; expected 1 to {size}")
         return np.full(len(members), count, np.int64)
