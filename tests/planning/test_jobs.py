@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.model.workload import io_load
 from penstock.planning.jobs import Jobs, Machine
-from penstock.workloads.load import io_load
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import batch, batches, work

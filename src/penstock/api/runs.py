@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
+from penstock.model.errors import expected
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
@@ -35,6 +37,10 @@ class ListedPlacement(ChosenPlacement):
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON has it."""
         return {**super().to_dict(), "source": "given"}
+
+
+RUN_OPTIONS: Final = ("policy", "allocation", "placement", "watch", *list(signature(Run).parameters)[3:])
+"""The arguments by name that `simulate` takes: its own, and those of `penstock.Run`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +242,9 @@ def watched_run(
         InputError: for options that do not fit the workload.
         PolicyFault: for a policy that breaks its contract.
     """
+    for name in options:
+        if name not in RUN_OPTIONS:
+            raise InputError(name, f"is no argument; {expected(name, RUN_OPTIONS)}")
     watcher.begin(policy.name)
     given: dict[str, Any] = {"progress": lambda _: watcher.at(part_done(run)), **options}
     run: Run = Run(source.workload, policy, placement=resources_of(where), **given)

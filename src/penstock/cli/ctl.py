@@ -50,7 +50,7 @@ def query_coordinator(options: argparse.Namespace, command: str, argument: str =
 
 
 def told_apart(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The jobs of these applications; those of one name with their numbers."""
+    """The jobs of the applications in `rows`; those of one name with their numbers."""
     counts = Counter(row["job"] for row in rows)
     is_plain = [counts[row["job"]] == 1 or row["application"] is None for row in rows]
     return [

@@ -10,7 +10,7 @@ from penstock.cli.output import print_table
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "native",
         help="build the C libraries, or say where they are",
@@ -25,7 +25,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command with the `options` of the command line; returns the exit code."""
     from penstock.native.libraries import CLIENT, POSIX, build, find
 
     if options.order == "build":

@@ -195,6 +195,17 @@ def note_overcommitted(results: Sequence[Result]) -> None:
         )
 
 
+def note_crowded(results: Sequence[Result]) -> None:
+    """Say on standard error if more nodes are in use at one time in some of the `results` than the machine has."""
+    most = max((result.most_nodes for result in results), default=0)
+    nodes = results[0].machine_nodes if results else None
+    if nodes is not None and most > nodes:
+        sys.stderr.write(
+            f"note: up to {most:,} nodes are in use at one time where the machine has {nodes:,}: every application starts "
+            "at its release, and none waits for nodes; penstock machine queues them\n"
+        )
+
+
 def print_applications(result: Result) -> None:
     """Print the table of the applications of a `result`, and an empty line."""
     from penstock.report.fitting import print_fitting

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "run",
         help="coordinate an unchanged program",
@@ -41,7 +41,7 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code is that of the program."""
+    """Run the command with these `options`; the exit code is that of the program."""
     from tempfile import TemporaryDirectory
 
     from penstock.api.paths import check_output

@@ -12,6 +12,7 @@ from penstock.cli.output import (
     add_outputs,
     add_placement,
     emit_json,
+    note_crowded,
     note_overcommitted,
     print_applications,
     print_comparison,
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         watch=watch,
     )
     note_overcommitted([result])
+    note_crowded([result])
     note_unused("simulate", Case.of(result.workload, [result.policy_object], result.placed))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)

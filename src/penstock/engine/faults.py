@@ -28,8 +28,7 @@ from penstock.engine.transfers import CAP, PROGRESS, RELEASE, REMAINING, VOLUME
 from penstock.model import PolicyFault, Workload
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import COMPLETE, INVARIANT, TWO_ROUNDINGS
-from penstock.policies.guard import failure
-from penstock.policies.policy import Policy
+from penstock.policies.policy import Policy, failure
 from penstock.policies.view import view_at
 
 

@@ -35,7 +35,6 @@ from penstock.engine.faults import broken, broken_buffered
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rates import decide
-from penstock.engine.rounds import end_rounds
 from penstock.engine.state import (
     DONE,
     ENDS,
@@ -79,6 +78,7 @@ from penstock.engine.transfers import (
     TRANSFERRING,
     VOLUME,
     count_parts,
+    end_rounds,
     enter,
     first_store,
     leave,

@@ -50,7 +50,7 @@ class Layout:
     best: Floats
     """Bytes/s of each application with its best number of stores."""
     later: int | None = None
-    """Where applications are placed when they start: for how many of them a store has room at the begin."""
+    """Where applications are placed when they start: for how many of them a store has room at the start."""
 
     @property
     def has_direction_limits(self) -> bool:
@@ -155,7 +155,7 @@ def _resources(workload: Workload, placement: Placement) -> Layout:
 
 
 BERTHS: Final = 16
-"""Applications for which a store has room at the begin, where they are placed later; the room is doubled as needed."""
+"""Applications for which a store has room at the start, where they are placed later; the room is doubled as needed."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Use:
         return cls(unit, write, read, min(write, limits[0]), min(read, limits[1]), max(unit, application.cap(platform)))
 
     def behind(self, buffering: Buffering | None) -> Use:
-        """The same behind a buffer, or without one, as a run has it: with the speeds where nothing holds it up."""
+        """The same behind a buffer, or without one, as `buffering` has it: with the speeds where nothing holds it up."""
         if buffering is None:
             return replace(self, write_speed=self.write_cap, read_speed=self.read_cap)
         write, read = min(self.write_cap, self.write_speed), min(self.read_cap, self.read_speed)

@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock.engine.berths import berths_in_use, compiled_withdraw, leave_heap, place_now, widened
 from penstock.engine.buffer_result import carried_beside
-from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
 from penstock.engine.machine import (
@@ -28,7 +27,7 @@ from penstock.engine.machine import (
 )
 from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Result, RunMeasures, accounts
-from penstock.engine.setup import chains_of, enter_heap, new_state, wait_for_start
+from penstock.engine.setup import chains_of, dedicated_on, enter_heap, new_state, wait_for_start
 from penstock.engine.state import (
     ACTIVE,
     COMING,

@@ -127,6 +127,8 @@ _OWN: Final = np.dtype(
         ("pending", np.int64),  # strands of the operation under way that are not over
         ("first_use", np.int64),  # its strands: first_use … first_use + uses − 1
         ("uses", np.int64),
+        ("past_iterations", np.int64),  # iterations that ended before the chain, and their seconds
+        ("past_seconds", np.float64),
         ("write_speed", np.float64),  # how fast a strand writes and reads where nothing holds it up
         ("read_speed", np.float64),
         ("rounds", np.float64),  # rounds of an operation; 0 for one that can be interrupted anywhere

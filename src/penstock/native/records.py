@@ -58,7 +58,10 @@ class ProcessRecord:
 
 
 def read_records(folder: Path) -> list[ProcessRecord]:
-    """The processes that touched a watched file, in the order in which they began; unreadable files are left out."""
+    """The processes that touched a watched file, from the records in `folder`, in the order in which they began.
+
+    Unreadable files are left out.
+    """
     found = (_process(path) for path in sorted(folder.glob("*.counters")))
     return sorted((record for record in found if record is not None), key=lambda record: record.begin)
 
@@ -149,7 +152,7 @@ def _application(record: ProcessRecord, name: str, start: float, nodes: int) -> 
 
 
 def largest_rate(records: Iterable[ProcessRecord]) -> float:
-    """The largest mean rate of a phase, in bytes/s; 0 if there is none."""
+    """The largest mean rate of a phase of the `records`, in bytes/s; 0 if there is none."""
     rates = [
         (phase.read + phase.written) / max(phase.end - phase.begin, SHORTEST_SECONDS)
         for record in records
@@ -159,7 +162,7 @@ def largest_rate(records: Iterable[ProcessRecord]) -> float:
 
 
 def summary(records: list[ProcessRecord]) -> dict[str, Any]:
-    """Totals over all processes, and one entry for each that moved bytes: what ``penstock run --json`` prints."""
+    """Totals over all `records`, and one entry for each process that moved bytes, as ``penstock run --json`` prints them."""
     return {
         "processes": len(records),
         "coordinated": sum(record.coordinated for record in records),

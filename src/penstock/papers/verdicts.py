@@ -111,6 +111,10 @@ class Estimate:
         error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(mean, error)
 
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference to another estimate that is independent of it."""
+        return Estimate(self.value - other.value, math.hypot(self.error, other.error))
+
     @property
     def margin(self) -> float:
         """Half the width of the 95 % confidence interval: 1.96 standard errors."""

@@ -27,9 +27,9 @@ import numpy as np
 
 from penstock.engine import Run
 from penstock.model import Application, InputError, Platform, Workload, parse_units
+from penstock.model.workload import volume
 from penstock.numeric.arrays import Floats, Ints
 from penstock.renamed import old_names
-from penstock.workloads.load import volume
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ class MachineSettings:
         scheduler: a name of `penstock.planning.schedulers.SCHEDULERS`, or a function of a `Moment`.
         policy: shares the bandwidth, by name or as an object.
         allocation: how many I/O resources a job gets: a name of `penstock place` that decides for each job by itself
-            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", or ``tcpu``, which finds it anew for the
-            running jobs and each job that starts.
+            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", a number for each job, or ``tcpu``, which
+            finds it anew for the running jobs and each job that starts.
         placement: which ones: the ``least-loaded``, ``in-turn``, ``random``, or as the ``file`` says.
         buffer: the burst buffer; the platform's by default, False for none.
         limit: the I/O load that I/O-aware schedulers keep to.
@@ -75,7 +75,7 @@ class MachineSettings:
 
     scheduler: SchedulerLike = DEFAULT_SCHEDULER
     policy: Policy | str = DEFAULT_SHARING
-    allocation: str | int = DEFAULT_ALLOCATION
+    allocation: str | int | tuple[int, ...] = DEFAULT_ALLOCATION
     placement: str = "least-loaded"
     buffer: Buffering | Literal[False] | None = None
     limit: float = 1.0
@@ -495,12 +495,16 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:
         return np.array([len(one.placement or ()) for one in members], np.int64)
     if settings.allocation == "all":
         return np.full(len(members), size, np.int64)
-    if isinstance(settings.allocation, int):
-        count = settings.allocation
-        if not 1 <= count <= size:
-            raise InputError("allocation", f"{count} I/O resources of {size}; expected 1 to {size}")
-        return np.full(len(members), count, np.int64)
-    chosen = find_allocation(settings.allocation)
+    given = settings.allocation
+    if not isinstance(given, str):
+        counts = np.array(given if isinstance(given, tuple) else [given] * len(members), np.int64)
+        if len(counts) != len(members):
+            raise InputError("allocation", f"{len(counts)} numbers for {len(members)} jobs; expected one for each")
+        wrong = counts[(counts < 1) | (counts > size)]
+        if len(wrong):
+            raise InputError("allocation", f"{wrong[0]} I/O resources of {size}; expected 1 to {size}")
+        return counts
+    chosen = find_allocation(given)
     if chosen.name == TOGETHER:
         return np.full(len(members), size, np.int64)
     return chosen.counts(_characteristics(workload), np.random.default_rng(settings.seed))
@@ -508,11 +512,11 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:
 
 def _characteristics(workload: Workload) -> Characteristics:
     """The jobs as allocations know them, with a curve for each."""
-    return Characteristics.of(workload, [_curve(one, workload) for one in workload.applications])
+    return Characteristics.of(workload, [curve_on(one, workload) for one in workload.applications])
 
 
-def _curve(application: Application, workload: Workload) -> Curve:
-    """The curve of an application; without one, each resource carries B/N up to its own bandwidth."""
+def curve_on(application: Application, workload: Workload) -> Curve:
+    """The curve of an `application` of the `workload`; without one, each resource carries B/N up to its own bandwidth."""
     if application.curve is not None:
         return application.curve
     platform = workload.platform

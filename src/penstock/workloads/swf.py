@@ -447,6 +447,7 @@ def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iteratio
             requested=requested if requested > 0.0 else None,
             user=f"user-{user}" if user >= 0 else None,
             group=f"group-{group}" if group >= 0 else None,
+            source="drawn",
         )
         for name, row, size, release, submit, requested, user, group in rows
     )

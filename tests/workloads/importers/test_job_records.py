@@ -30,6 +30,16 @@ def test_a_job_is_a_chain_of_work_and_io() -> None:
     assert (application.release, application.read_bandwidth, application.write_bandwidth) == (100.0, 5e8, 4e8)
 
 
+def test_a_long_phase_with_little_io_does_not_move_the_others() -> None:
+    # 3 kB of log lines written from 0 to 100 s take 1 ms; the checkpoints stay at 20 s and 60 s.
+    starts, ends, busy = np.array([0.0, 20.0, 60.0]), np.array([100.0, 30.0, 70.0]), np.array([0.001, 10.0, 10.0])
+    phases = IoPhases(starts, ends, np.array([3e3, 1e9, 1e9]), np.array([True, True, True]), busy)
+    chain = list(application_of(JobRecord("7", 0.0, 100.0, phases=phases), 0.0).phases)
+    assert chain == [
+        ("write", 3e3), ("work", pytest.approx(19.999)), ("write", 1e9), ("work", 30.0), ("write", 1e9), ("work", 30.0),
+    ]  # fmt: skip
+
+
 def test_overlapping_reads_and_writes_share_the_seconds_of_both() -> None:
     # From 0 to 10 and from 5 to 15: 15 s of I/O for 20 s of phases, so each counts three quarters of its time.
     application = application_of(job((0.0, 10.0, 3e9, "read"), (5.0, 15.0, 6e9, "write"), seconds=15.0), 1000.0)

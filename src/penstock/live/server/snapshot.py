@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from penstock.engine.books import mean_iteration
+from penstock.engine.chain import mean_iteration
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 
@@ -74,7 +74,7 @@ class Snapshot:
     """One entry a client (`describe`)."""
 
     def of_user(self, uid: int) -> Snapshot:
-        """The snapshot as a user may see it: all totals, and of applications only its own."""
+        """The snapshot as the user `uid` may see it: all totals, and of applications only its own."""
         own = [one for one in self.applications if one["uid"] == uid]
         numbers = {one["application"] for one in own}
         recent = tuple(grant for grant in self.traffic.recent if grant.application in numbers)
@@ -164,7 +164,7 @@ def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
 
 
 def describe(core: Core, client: Client) -> dict[str, Any]:
-    """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
+    """A `client` of the `core` as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
 
     `transferred` is what its ended operations have moved. In `pending`, `moved` is what it has reported of the operation
     under way, and `estimated` what it has moved by now if it uses its grants.

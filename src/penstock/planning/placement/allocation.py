@@ -90,6 +90,18 @@ class Characteristics:
             best=_best(workload, curves, size),
         )
 
+    def chosen(self, which: Ints) -> Characteristics:
+        """Those of some of the applications, by their positions."""
+        return replace(
+            self,
+            nodes=self.nodes[which],
+            work=self.work[which],
+            volume=self.volume[which],
+            measured=tuple(self.measured[index] for index in which.tolist()),
+            curves=None if self.curves is None else np.ascontiguousarray(self.curves[which]),
+            best=None if self.best is None else self.best[which],
+        )
+
     def __len__(self) -> int:
         return len(self.nodes)
 
