@@ -48,4 +48,14 @@ enum ps_scheme {
     PS_ENDS_OF(X, read, PS_READ)                                                                                       \
     PS_ENDS_OF(X, write, PS_WRITE)
 
+/* Calls that move no data of the program, but may write to files of their own, such as one with the shared pointer. */
+#define PS_QUIET(X)                                                                                                    \
+    X(get_position_shared)                                                                                             \
+    X(get_size)                                                                                                        \
+    X(preallocate)                                                                                                     \
+    X(seek_shared)                                                                                                     \
+    X(set_atomicity)                                                                                                   \
+    X(set_size)                                                                                                        \
+    X(sync)
+
 #endif

@@ -40,10 +40,17 @@ static const char *without_kind(const char *name) {
     return at > name + 1 && *at == ':' ? at + 1 : name;
 }
 
+/* Open MPI's launcher gives no variables to other nodes unless told, so ranks there may lack this library and never answer.
+ * Whoever tells it to says so. */
+static bool may_be_missing(void) {
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *all = getenv("OMPI_COMM_WORLD_SIZE");
+    return here != NULL && all != NULL && strcmp(here, all) != 0 && getenv("PENSTOCK_ALL_RANKS") == NULL;
+}
+
 bool ps_files_agree(MPI_Comm theirs, const char *name, MPI_Comm *ours) {
     const struct ps_mpi *mpi = ps_mpi();
     int inter = 1, rank = 0;
-    if (theirs == mpi->no_comm || mpi->Comm_test_inter(theirs, &inter) != MPI_SUCCESS || inter ||
+    if (may_be_missing() || theirs == mpi->no_comm || mpi->Comm_test_inter(theirs, &inter) != MPI_SUCCESS || inter ||
         mpi->Comm_rank(theirs, &rank) != MPI_SUCCESS)
         return false;
     bool watched = ps_layer() != NULL && (rank != 0 || (name != NULL && ps_layer()->watches(without_kind(name))));

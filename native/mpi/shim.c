@@ -110,10 +110,13 @@ static int open_file(ps_call call, WORDS) {
 
 static int close_file(ps_call call, WORDS) {
     struct ps_file *file = depth == 0 && ps_mpi() != NULL && a != 0 ? ps_files_find(*(MPI_File *)a) : NULL;
+    if (file == NULL)
+        return call ALL;
     depth++;
-    if (file != NULL)
-        ps_files_remove(file);
+    ps_files_remove(file);
+    ps_layer()->hide(1);
     int code = call ALL;
+    ps_layer()->hide(0);
     depth--;
     return code;
 }
@@ -131,6 +134,18 @@ static int set_view(ps_call call, WORDS) {
     return code;
 }
 
+static int make_quietly(ps_call call, WORDS) {
+    bool ours = depth == 0 && ps_mpi() != NULL && ps_files_find((MPI_File)a) != NULL;
+    depth++;
+    if (ours)
+        ps_layer()->hide(1);
+    int code = call ALL;
+    if (ours)
+        ps_layer()->hide(0);
+    depth--;
+    return code;
+}
+
 #define FILE_CALL(symbol, by)                                                                                          \
     EXPORT(symbol) {                                                                                                   \
         static _Atomic(ps_call) kept;                                                                                  \
@@ -144,3 +159,9 @@ FILE_CALL(MPI_File_close, close_file)
 FILE_CALL(PMPI_File_close, close_file)
 FILE_CALL(MPI_File_set_view, set_view)
 FILE_CALL(PMPI_File_set_view, set_view)
+
+#define QUIET(name)                                                                                                    \
+    FILE_CALL(MPI_File_##name, make_quietly)                                                                           \
+    FILE_CALL(PMPI_File_##name, make_quietly)
+
+PS_QUIET(QUIET)

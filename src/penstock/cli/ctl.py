@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.cli.output import add_json, console, emit_json, print_table
+from penstock.cli.output import add_json, console, emit_json, print_owners, print_table
 from penstock.report.format_units import rate, volume
 
 PATIENCE_SECONDS = 120.0
@@ -165,6 +165,7 @@ def _show_state(answer: dict[str, Any]) -> None:
         "overruns": [str(one["overruns"]) for one in applications],
     }
     print_table(columns, optional=("overruns", "nodes", "under way", "moved"), wide=("job", "state"))
+    print_owners(answer["users"])
 
 
 def _under_way(pending: dict[str, Any] | None) -> str:

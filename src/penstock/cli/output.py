@@ -222,6 +222,20 @@ def print_measures(result: Result) -> None:
     console().print("", measures_table(result), sep="\n")
 
 
+def print_owners(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print yields and node-hours by user, from the `rows` of `SimulationResult.by_owner`; nothing for a single user."""
+    if len(rows) < 2:
+        return
+    hours = {name: [f"{row[name]:,.3f}" for row in rows] for name in ("computing", "transferring", "delayed")}
+    columns = {
+        "user": [row["user"] or "–" for row in rows],
+        "applications": [f"{row['applications']:,}" for row in rows],
+        "min-yield": [f"{row['min_yield']:.4f}" for row in rows],
+        **{f"node-hours {name}": cells for name, cells in hours.items()},
+    }
+    print_table(columns, ("applications", "node-hours transferring"))
+
+
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:
     """Print the table of the policies: one row for each of the `results`, and one for the `bounds` if they are given."""
     from penstock.report.fitting import print_fitting

@@ -18,6 +18,7 @@ from penstock.cli.output import (
     print_comparison,
     print_measures,
     print_notes,
+    print_owners,
     print_placement,
     watch,
 )
@@ -76,5 +77,6 @@ def _print(result: SimulationResult) -> None:
     print_applications(result)
     print_comparison([result])
     print_measures(result)
+    print_owners(result.by_owner("user"))
     print_placement(result.placed)
     print_notes([result])

@@ -180,6 +180,9 @@ def _own(
     own["past_seconds"] = [count * seconds for count, seconds in pasts]
     own["nodes"] = of(a.nodes for a in applications)
     own["rounds"] = of(a.rounds or 0 for a in applications)
+    own["weight"] = of(1.0 if a.weight is None else a.weight for a in applications)
+    own["user"] = _numbers([a.user for a in applications])
+    own["group"] = _numbers([a.group for a in applications])
     own["first"] = own["cursor"] = chains.first[:-1]
     own["last"] = chains.first[1:]
     own["upcoming"] = chains.amounts[chains.first[:-1]]
@@ -193,6 +196,12 @@ def _own(
     own["rank"] = 0.0 if plan.rank is None else plan.rank
     own["end"] = np.nan
     return own
+
+
+def _numbers(names: list[str | None]) -> Ints:
+    """A number for each name; those without a name have numbers of their own."""
+    number: dict[object, int] = {}
+    return np.array([number.setdefault(place if name is None else name, len(number)) for place, name in enumerate(names)])
 
 
 def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers: Records) -> Records:

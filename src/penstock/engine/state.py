@@ -122,6 +122,9 @@ _OWN: Final = np.dtype(
         ("nodes", np.float64),
         ("whole", np.float64),  # progress at its end
         ("rank", np.float64),  # place in the order that the policy has planned
+        ("weight", np.float64),
+        ("user", np.int64),  # its number, and that of the group
+        ("group", np.int64),
         ("first", np.int64),  # its chain: phases first … last − 1
         ("laps", np.int64),  # how often the chain has been repeated
         ("pending", np.int64),  # strands of the operation under way that are not over

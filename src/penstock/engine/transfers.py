@@ -67,8 +67,11 @@ TRANSFERRING: Final = ROW["transferring"]
 WHOLE: Final = ROW["whole"]
 RANK: Final = ROW["rank"]
 ROUNDS: Final = ROW["rounds"]
+WEIGHT: Final = ROW["weight"]
 APPLICATION: Final = ROW["application"]
 TURN: Final = ROW["turn"]
+USER: Final = ROW["user"]
+GROUP: Final = ROW["group"]
 SCRATCH: Final = ROW["scratch"]
 """From here to before GIVEN the rows are room for the policy, and mean nothing when it is not asked."""
 
@@ -163,6 +166,9 @@ def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> No
     floats[HOLDING, slot] = 0.0
     floats[ASIDE, slot] = 0.0
     floats[ROUNDS, slot] = own.rounds
+    floats[WEIGHT, slot] = own.weight
+    state.integers[USER, slot] = own.user
+    state.integers[GROUP, slot] = own.group
     floats[TRANSFERRING, slot] = own.transfer_seconds
     floats[SEGMENT_BEGIN, slot] = now
     floats[SEGMENT_RATE, slot] = 0.0

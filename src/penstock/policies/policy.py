@@ -110,6 +110,9 @@ class Need(StrEnum):
     COUNTS = "all operations ahead"
     ITERATION = "iteration length"
     WINDOW_END = "window end"
+    USER = "user"
+    GROUP = "group"
+    WEIGHT = "weight"
 
 
 NEEDED_COLUMNS: Mapping[Need, tuple[str, ...]] = {
@@ -128,6 +131,9 @@ NEEDED_COLUMNS: Mapping[Need, tuple[str, ...]] = {
     Need.COUNTS: ("turn", "completed"),
     Need.ITERATION: ("mean_iteration",),
     Need.WINDOW_END: ("window_end",),
+    Need.USER: ("user",),
+    Need.GROUP: ("group",),
+    Need.WEIGHT: ("weight",),
 }
 """The columns of the view that a need gives access to; ties may always be broken by posting time and index."""
 

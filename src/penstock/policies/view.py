@@ -100,8 +100,14 @@ class View(NamedTuple):
     """Equal rounds of the pending operation; it can be paused only between two of them. 0 if it can be paused anywhere."""
     reach: Annotated[Floats, Column("bytes/s", MOVING)]
     """What it is known to reach however much it is granted, below `cap`; 0 where nothing below `cap` is known."""
+    weight: Annotated[Floats, Column("", POSTING)]
+    """Its weight where applications, users or groups share by weights; 1 unless something else is said."""
     turn: Annotated[Ints, Column("place", POSTING)]
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
+    user: Annotated[Ints, Column("number", POSTING)]
+    """The number of its user; a number of its own if it has none."""
+    group: Annotated[Ints, Column("number", POSTING)]
+    """The number of its group or project; a number of its own if it has none."""
     degradation: Annotated[Floats, Column("part", ASKING)]
     """Parts of `bandwidth` that 1, 2, … n transfers get together; the policy gives rates as if all were 1."""
     scratch: Annotated[Floats, Column("", POLICY)]

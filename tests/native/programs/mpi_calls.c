@@ -1,10 +1,9 @@
-/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KIND ELEMENTS.
- * What it prints and writes does not depend on how the calls are carried out. */
+/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KINDS ELEMENTS.
+ * What it prints and writes does not depend on how the calls are carried out. KINDS has a letter for each kind below. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int rank, size;
 static MPI_File file;
@@ -13,19 +12,20 @@ static size_t end, room;
 static MPI_Offset header;
 
 static void note(const char *call, int code, MPI_Status *status, MPI_Datatype type) {
-    int count = -1, elements = -1, class = 0;
+    int count = -1, elements = -1, bytes = 0, class = 0;
     MPI_Offset at = -1;
     if (code == MPI_SUCCESS && status != NULL) {
         MPI_Get_count(status, type, &count);
         MPI_Get_elements(status, type, &elements);
+        MPI_Get_elements(status, MPI_BYTE, &bytes);
     }
     if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
     MPI_File_get_position(file, &at);
     if (room - end < 200)
         lines = realloc(lines, room = 2 * room + 1000);
-    end += (size_t)sprintf(lines + end, "%d %s class=%d count=%d elements=%d at=%lld\n", rank, call, class, count, elements,
-                           (long long)at);
+    end += (size_t)sprintf(lines + end, "%d %s class=%d count=%d elements=%d bytes=%d at=%lld\n", rank, call, class, count,
+                           elements, bytes, (long long)at);
 }
 
 #define PLAIN(call, ...)                                                                                               \
@@ -115,7 +115,7 @@ static void alone(int *data, int *back, int elements) {
     PLAIN(read, back, count, MPI_INT);
     check("read", back, data, count);
     PLAIN(read_at, (MPI_Offset)1 << 40, back, 10, MPI_INT);
-    note("ignored", MPI_File_write_at(file, at, data, count, MPI_INT, MPI_STATUS_IGNORE), NULL, MPI_INT);
+    note("ignored", MPI_File_write_at(file, at, data, 0, MPI_INT, MPI_STATUS_IGNORE), NULL, MPI_INT);
 }
 
 static void split(int *data, int *back, int elements) {
@@ -180,8 +180,9 @@ static void apart(int *data, int *back, int elements) {
     for (int other = 1; rank == 0 && other < size; other++)
         MPI_Send(&go, 1, MPI_INT, other, 1, MPI_COMM_WORLD);
     MPI_Wait(&request, &status);
-    note("apart", code, &status, MPI_INT);
-    MPI_File_read_at(file, at, back, count, MPI_INT, &status);
+    note("apart_write", code, &status, MPI_INT);
+    MPI_Datatype type = MPI_INT;
+    PLAIN(read_at, at, back, count, MPI_INT);
     check("apart", back, data, count);
 }
 
@@ -255,10 +256,10 @@ static void views(int *data, int *back, int elements) {
 /* Wrong calls return what the library says. */
 static void wrong(int *data, int elements) {
     MPI_Status status;
-    note("wrong count", MPI_File_write_at(file, 0, data, -1, MPI_INT, &status), NULL, MPI_INT);
-    note("wrong type", MPI_File_write_at(file, 0, data, 1, MPI_DATATYPE_NULL, &status), NULL, MPI_INT);
-    note("wrong offset", MPI_File_write_at(file, -5, data, elements, MPI_INT, &status), NULL, MPI_INT);
-    note("wrong end", MPI_File_write_all_end(file, data, &status), NULL, MPI_INT);
+    note("wrong_count", MPI_File_write_at(file, 0, data, -1, MPI_INT, &status), NULL, MPI_INT);
+    note("wrong_type", MPI_File_write_at(file, 0, data, 1, MPI_DATATYPE_NULL, &status), NULL, MPI_INT);
+    note("wrong_offset", MPI_File_write_at(file, -5, data, elements, MPI_INT, &status), NULL, MPI_INT);
+    note("wrong_end", MPI_File_write_all_end(file, data, &status), NULL, MPI_INT);
 }
 
 #if MPI_VERSION >= 4
@@ -276,6 +277,23 @@ static void large(int *data, int *back, int elements) {
     check("iread_at_all_c", back, data, (int)count);
 }
 #endif
+
+/* Rank 0 prints the lines of all: launchers mix what ranks print. */
+static void print_all(void) {
+    int length = (int)end;
+    if (rank > 0) {
+        MPI_Send(&length, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+        MPI_Send(lines, length, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+        return;
+    }
+    fwrite(lines, 1, end, stdout);
+    for (int other = 1; other < size; other++) {
+        MPI_Recv(&length, 1, MPI_INT, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        lines = realloc(lines, (size_t)length + 1);
+        MPI_Recv(lines, length, MPI_CHAR, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        fwrite(lines, 1, (size_t)length, stdout);
+    }
+}
 
 int main(int count, char **words) {
     MPI_Init(&count, &words);
@@ -313,13 +331,7 @@ int main(int count, char **words) {
     if (strchr(kind, 'p') != NULL)
         shared(data, back, elements);
     MPI_File_close(&file);
-    for (int turn = 0; turn < size; turn++) {
-        if (turn == rank && end > 0) {
-            fputs(lines, stdout);
-            fflush(stdout);
-        }
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
+    print_all();
     free(data);
     free(back);
     MPI_Finalize();

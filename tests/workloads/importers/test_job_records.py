@@ -12,6 +12,7 @@ from penstock.workloads.importers.job_records import (
     IoPhases,
     JobRecord,
     application_of,
+    by_job,
     most_together,
     workload_of,
 )
@@ -115,3 +116,22 @@ def test_alone_a_job_takes_as_long_as_it_did_and_moves_its_bytes(rows: list[tupl
     assert moved == pytest.approx(phases.total())
     assert simulate(workload, "fair-share").makespan == pytest.approx(1000.0, rel=1e-9)
     assert dedicated(workload).end == pytest.approx(1000.0, rel=1e-9)
+
+
+def test_parts_of_a_job_are_one_job_in_time() -> None:
+    first = job((0.0, 10.0, 1e9, "write"), nodes=4, ranks=8, user="7", source="dxt", source_bytes=(0.0, 1e9), files=("a",))
+    second = job((5.0, 6.0, 2e9, "read"), start=1200.0, nodes=2, ranks=16, user="7", source="counters", counted=(2e9, 1.0))
+    (made,) = by_job([second, first])
+    assert list(made.phases) == [(0.0, 10.0, 1e9, "write"), (205.0, 206.0, 2e9, "read")]
+    assert (made.start, made.end, made.nodes, made.ranks) == (1000.0, 1300.0, 4, 16)
+    assert (made.source, made.counted, made.files) == ("dxt", (2e9, 1.0), ("a",))
+
+
+def test_another_user_or_another_day_is_another_job() -> None:
+    first, other = job(user="7"), job(start=1200.0, user="8")
+    later = job(start=1100.0 + 2 * 86_400.0, user="7")  # the id of a process comes again
+    assert [len(by_job(records)) for records in ([first, other], [first, later], [first, job(start=1150.0, user="7")])] == [
+        2,
+        2,
+        1,
+    ]

@@ -10,6 +10,7 @@ so the order of their fields is part of its format.
 from __future__ import annotations
 
 import math
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -55,6 +56,13 @@ class Reduction(NamedTuple):
     number: int
     rate: float
     deadline: float
+
+
+def number_of_name(name: str, own: int) -> int:
+    """A number by which policies know the user or group of this `name`; without a name one that belongs to client `own`."""
+    if not name:
+        return -2 - own
+    return 2**33 + int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
 
 
 class Client(msgspec.Struct, array_like=True, eq=False):
@@ -130,6 +138,11 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         """The most that its pending operation can use, in bytes/s; without one, what the client can use."""
         most = None if self.operation is None else self.operation.most
         return self.cap if most is None else min(self.cap, most)
+
+    @property
+    def user_number(self) -> int:
+        """The number of its user for policies: the uid, where the coordinator knows it, whatever the client claims."""
+        return self.uid if self.uid >= 0 else number_of_name(self.user, self.number)
 
     def progress(self, now: float) -> float:
         """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""

@@ -16,7 +16,7 @@ The policy does not see
 If a sharing policy that does not idle on purpose leaves bandwidth free, and the link does not degrade, that bandwidth goes
 to the operations that the policy did not see, except barred ones.
 
-Rows of the table of pending operations: `user` is the owner's uid; `since` the date at which the operation got its place or
+Rows of the table of pending operations: `uid` is that of the owner; `since` the date at which the operation got its place or
 its last turn ended; `limit` the cap after penalties, in bytes/s, and `together` the cap that the policy sees; `barred` and
 `shown` are 0 or 1; `aside` is the latest date at which the operation comes back, −∞ if it is not set aside; `held` the
 seconds of its turn so far. `checked`, `reported_then` and `allowed_then` are `held`, the bytes reported and the bytes
@@ -48,7 +48,7 @@ from penstock.live.core.pending import (
     SHOWN,
     SINCE,
     TARGET,
-    USER,
+    UID,
     PendingOperations,
 )
 from penstock.numeric.arrays import Floats, Ints
@@ -127,7 +127,7 @@ def _by_user(floats: Floats, integers: Ints, size: int) -> Ints:
     """The places, one user after the other, each user's from the oldest on."""
     order = np.argsort(integers[APPLICATION, :size], kind="mergesort")
     order = order[np.argsort(floats[SINCE, :size][order], kind="mergesort")]
-    return order[np.argsort(floats[USER, :size][order], kind="mergesort")]
+    return order[np.argsort(floats[UID, :size][order], kind="mergesort")]
 
 
 by_user_places: Final = subroutine(_by_user)
@@ -149,7 +149,7 @@ def _elect(floats: Floats, integers: Ints, size: int, by_user: bool, together: b
         first = -1
         for place in by_user_places(floats, integers, size):
             shown = 1.0 if floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0 else 0.0
-            if first >= 0 and floats[USER, first] == floats[USER, place] and shown > 0.0:
+            if first >= 0 and floats[UID, first] == floats[UID, place] and shown > 0.0:
                 floats[TOGETHER, first] += floats[LIMIT, place] if together else 0.0
                 shown = 0.0
             elif shown > 0.0:
@@ -184,9 +184,9 @@ def pass_on(floats: Floats, order: Ints) -> None:
     user, spare = math.nan, 0.0
     for place in order:
         if floats[SHOWN, place] > 0.0:
-            user, spare = floats[USER, place], max(0.0, floats[TARGET, place] - floats[LIMIT, place])
+            user, spare = floats[UID, place], max(0.0, floats[TARGET, place] - floats[LIMIT, place])
             floats[TARGET, place] -= spare
-        elif floats[USER, place] == user and floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0:
+        elif floats[UID, place] == user and floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0:
             floats[TARGET, place] = min(spare, floats[LIMIT, place])
             spare -= floats[TARGET, place]
 

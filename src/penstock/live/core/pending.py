@@ -33,7 +33,7 @@ from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, 
 
 OWN: Final = (
     *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld"),
-    *("user", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
+    *("uid", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
 )
 """The coordinator's own rows, behind those of the view and the row `target` that policies write rates to. Those of the
 second line say which operations the policy is shown; `penstock.live.core.eligible` describes them."""
@@ -42,7 +42,7 @@ FLOATS: Final = (*view.FLOATS, "target", *OWN)
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
 DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD = (ROW[name] for name in OWN[:10])
-USER, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("user", "since", "limit", "aside", "shown", "held"))
+UID, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("uid", "since", "limit", "aside", "shown", "held"))
 POSTED: Final = view.ROW["posted"]
 REACH: Final = view.ROW["reach"]
 SCRATCH: Final = view.ROW["scratch"]
@@ -73,6 +73,9 @@ class Posting(NamedTuple):
     whole: float
     rank: float
     rounds: float
+    weight: float
+    user: int
+    group: int
     transferring: float
     done: float
     """Progress before the operation."""
@@ -334,7 +337,7 @@ class PendingOperations:
         row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
         row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
         row[REPORTED], row[ALLOWED] = moved, here
-        row[USER], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
+        row[UID], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
         self._floats[:, place] = row
         self._integers[:, place] = _integers_of(values)
         self.changed = True

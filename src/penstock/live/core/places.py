@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock.engine.chain import mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
-from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
+from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry, number_of_name
 from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
@@ -208,6 +208,9 @@ class Places:
             whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
             rank=order.rank(name),
             rounds=operation.rounds,
+            weight=1.0,
+            user=client.user_number,
+            group=number_of_name(client.group, client.number),
             transferring=client.transfer_seconds,
         )
 
