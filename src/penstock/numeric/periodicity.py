@@ -86,7 +86,10 @@ def dominant_period(starts: ArrayLike, volumes: ArrayLike, ends: ArrayLike | Non
 
 
 def binned(starts: Floats, ends: Floats, volumes: Floats, width: float, count: int) -> Floats:
-    """Bytes in each of `count` bins of `width` seconds from 0 on; an operation spreads its bytes evenly over its time."""
+    """Bytes in each of `count` bins of `width` seconds from 0 on.
+
+    Each of the `volumes` is spread evenly from its place in `starts` to that in `ends`.
+    """
     total = np.zeros(count)
     first = np.clip((starts / width).astype(np.int64), 0, count - 1)
     last = np.clip((ends / width).astype(np.int64), 0, count - 1)

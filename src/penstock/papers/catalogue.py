@@ -50,17 +50,17 @@ TRACES: Final = "swf"
 
 
 def each(figures: Mapping[str, tuple[str, Callable[..., Any]]]) -> dict[str, list[Drawing]]:
-    """Items that are one figure each, from one source each: the source and what draws it, by item."""
+    """Items that are one of the `figures` each, from one source each: the source and what draws it, by item."""
     return {item: [Drawing(item, draw, (source,))] for item, (source, draw) in figures.items()}
 
 
 def examples(figures: Mapping[str, Callable[[], Any]]) -> dict[str, list[Drawing]]:
-    """Items that are one figure each, of an example: what draws it, by item."""
+    """Items that are one of the `figures` each, of an example: what draws it, by item."""
     return {item: [Drawing(item, draw)] for item, draw in figures.items()}
 
 
 def in_order(figures: Mapping[str, list[Drawing]]) -> dict[str, list[Drawing]]:
-    """Figures in the order of the thesis: by chapter, I to V, and number."""
+    """The `figures` in the order of the thesis: by chapter, I to V, and number."""
 
     def place(item: str) -> tuple[int, int]:
         chapter, number = item.removeprefix("figure").split(".")

@@ -202,12 +202,12 @@ def from_trials(
 
 
 def from_policies(reproduction: Reproduction) -> tuple[str, ...]:
-    """A source: the user's policies."""
+    """A source: the user's policies in a `reproduction`."""
     return tuple(reproduction.policies)
 
 
 def from_scale(field_name: str | None = None) -> Callable[[Reproduction], Any]:
-    """A source: the scale itself, or one of its fields."""
+    """A source: the scale itself, or its field `field_name`."""
     return lambda reproduction: reproduction.size if field_name is None else getattr(reproduction.size, field_name)
 
 

@@ -80,7 +80,11 @@ def relative(results: Results, policy: str, to: str, **parameters: object) -> tu
 
 
 def figure_ii_4(results: Results) -> Figure:
-    """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means."""
+    """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (left, right) = panels(1, 2)
     _relative_to_best_effort(left, results, noise=0.0)
     left.set_title("(a) relative to best-effort")
@@ -94,7 +98,11 @@ def figure_ii_4(results: Results) -> Figure:
 
 
 def figure_ii_5(results: Results) -> Figure:
-    """Figure II.5: the same relative to best-effort with 20 % and 50 % of noise on every phase."""
+    """Figure II.5: the same relative to best-effort with 20 % and 50 % of noise on every phase.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, axes = panels(1, 2, share_y=True)
     for panel, noise in zip(axes, (0.2, 0.5), strict=True):
         _relative_to_best_effort(panel, results, noise=noise)
@@ -111,7 +119,11 @@ def _relative_to_best_effort(panel: Axes, results: Results, noise: float) -> Non
 
 
 def figure_ii_6(results: Results) -> Figure:
-    """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise."""
+    """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, axes = panels(1, 2, share_y=True)
     for panel, noise in zip(axes, ML_NOISES, strict=True):
         for policy in results.compared((BEST_EFFORT, "fifo")):
@@ -134,7 +146,11 @@ def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
 
 
 def figure_iii_4(results: Results) -> Figure:
-    """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy."""
+    """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     policies = results.compared(EIGHT)
     figure, axes = panels(-(-len(policies) // 4), 4, share_y=True)
     for panel, policy in zip(axes, policies, strict=False):
@@ -147,7 +163,11 @@ def figure_iii_4(results: Results) -> Figure:
 
 
 def figure_iii_5(results: Results) -> Figure:
-    """Figure III.5: the largest stretch by the number of iteration batches."""
+    """Figure III.5: the largest stretch by the number of iteration batches.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (panel,) = panels(1, 1)
     for policy in results.compared(EIGHT):
         batches, values = stretches(results, policy)
@@ -158,7 +178,11 @@ def figure_iii_5(results: Results) -> Figure:
 
 
 def figure_iii_6(results: Results) -> Figure:
-    """Figure III.6: makespan over that of fifo by the number of iteration batches."""
+    """Figure III.6: makespan over that of fifo by the number of iteration batches.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (panel,) = panels(1, 1)
     for policy in results.compared(EIGHT):
         ours, fifo = results.where(policy).beside(results.where("fifo"))
@@ -220,22 +244,38 @@ def _relative(rows: Rows, measure: str, label: str) -> Figure:
 
 
 def figure_iii_8(rows: Rows) -> Figure:
-    """Figure III.8: makespan over that of first-fit by I/O load α, one I/O node."""
+    """Figure III.8: makespan over that of first-fit by I/O load α, one I/O node.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "makespan", "makespan")
 
 
 def figure_iii_9(rows: Rows) -> Figure:
-    """Figure III.9: stretch (mean over packs of each pack's largest) over that of first-fit by I/O load α."""
+    """Figure III.9: stretch (mean over packs of each pack's largest) over that of first-fit by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "pack_stretch", "stretch")
 
 
 def figure_iii_10(rows: Rows) -> Figure:
-    """Figure III.10: number of packs over that of first-fit by I/O load α."""
+    """Figure III.10: number of packs over that of first-fit by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "packs_run", "packs")
 
 
 def figure_iii_11(rows: Rows) -> Figure:
-    """Figure III.11: makespan over the one predicted without contention, by I/O load α."""
+    """Figure III.11: makespan over the one predicted without contention, by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
     for name, (strategy, policy, colour) in strategies(rows).items():
         own = chosen(rows, strategy, policy).values()
@@ -265,7 +305,11 @@ def shares(rows: Rows, name: str) -> dict[str, float]:
 
 
 def figure_iii_12(rows: Rows) -> Figure:
-    """Figure III.12: mean node time executing, delayed and idle, over that of first-fit."""
+    """Figure III.12: mean node time executing, delayed and idle, over that of first-fit.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
     names = list(strategies(rows))
     places = [name.replace(", ", ",\n") for name in names]
@@ -280,7 +324,11 @@ def figure_iii_12(rows: Rows) -> Figure:
 
 
 def figure_iii_13(rows: Rows) -> Figure:
-    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α."""
+    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
     for count, colour in ((1, "#0072b2"), (3, "#e69f00"), (5, "#009e73")):
         loads, values = ratios(rows, "S = 1", "makespan", count)

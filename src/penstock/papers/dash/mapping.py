@@ -120,7 +120,7 @@ class MappedBatches:
         return {batch: row for batch, row in rows.items() if low <= batch[0] <= high}
 
     def values(self, family: str, mapping: str, measure: str, low: float = 0.0, high: float = np.inf) -> Floats:
-        """A `measure` of each of these rows; arguments as for `of`."""
+        """A `measure` of each row of the `family` and `mapping` with a load from `low` to `high`; arguments as for `of`."""
         return np.array([measured(row, measure) for row in self.of(family, mapping, low, high).values()])
 
     def gap(self, family: str, pair: tuple[str, str], measure: str, low: float = 0.0, high: float = np.inf) -> Estimate:
@@ -367,7 +367,11 @@ def figure_iv_7(batches: MappedBatches) -> Figure:
 
 
 def figure_iv_8(batches: MappedBatches) -> Figure:
-    """Figure IV.8: mean stretch, likewise."""
+    """Figure IV.8: mean stretch, likewise.
+
+    Args:
+        batches: the rows of all batches.
+    """
     return _stretch(batches, "mean_stretch")
 
 

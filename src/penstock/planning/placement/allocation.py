@@ -91,7 +91,7 @@ class Characteristics:
         )
 
     def chosen(self, which: Ints) -> Characteristics:
-        """Those of some of the applications, by their positions."""
+        """Those of the applications at the positions `which`."""
         return replace(
             self,
             nodes=self.nodes[which],

@@ -120,7 +120,7 @@ def read_log(path: str, choice: DarshanChoice) -> JobRecord:
 
 
 def record_or_reason(path: str, choice: DarshanChoice) -> JobRecord | str:
-    """The job of the log in the file `path` as `read_log` reads it, or why it cannot be read: for a worker process."""
+    """The job of the log `path` as `read_log` reads it by `choice`, or why it cannot be read: for a worker process."""
     try:
         return read_log(path, choice)
     except InputError as error:

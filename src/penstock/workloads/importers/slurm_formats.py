@@ -118,7 +118,7 @@ class Reading:
     """The latest date that the file shows to have passed."""
 
     def add(self, place: str, make: Iterator[Entry]) -> None:
-        """Take the entries of a line, or note why it cannot be read."""
+        """Take the entries that `make` finds in the line at `place`, or note why it cannot be read."""
         try:
             self.entries += list(make)
         except Unreadable as wrong:
@@ -132,7 +132,7 @@ class Reading:
 
 
 def read_entries(file: TextIO, reading: Reading) -> str:
-    """Read all entries; returns what the file is."""
+    """Read all entries into `reading`; returns what the file is."""
     lines = enumerate(file, start=1)
     first = next(((number, line) for number, line in lines if line.strip("\ufeff \t\r\n")), None)
     if first is None:
@@ -152,7 +152,10 @@ def read_entries(file: TextIO, reading: Reading) -> str:
 
 
 def set_times(entry: Entry, submit: Sequence[float], start: Sequence[float], end: Sequence[float]) -> None:
-    """Choose among dates that the clock shows twice: those that fit the elapsed time, in order, and the earliest of them."""
+    """Choose among dates that the clock shows twice.
+
+    Those of `submit`, `start` and `end` are chosen that fit the elapsed time of the `entry`, in order, and the earliest.
+    """
 
     def misfit(dates: tuple[float | None, ...]) -> tuple[float, float]:
         submitted, started, ended = dates

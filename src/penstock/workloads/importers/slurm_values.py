@@ -28,7 +28,7 @@ MOST_SECONDS: Final = 1e10
 
 
 def seconds_of(text: str) -> float | None:
-    """A time of Slurm, such as ``1-02:03:04``, in seconds; None for UNLIMITED, Partition_Limit and the like.
+    """A time of Slurm, the `text` ``1-02:03:04`` for one, in seconds; None for UNLIMITED, Partition_Limit and the like.
 
     Raises:
         Unreadable: if it is neither.
@@ -47,7 +47,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def bytes_of(text: str) -> float:
-    """An amount of Slurm, such as ``4000Mn`` or ``20.02M``, in whole bytes; prefixes are powers of 1024.
+    """An amount of Slurm, the `text` ``4000Mn`` or ``20.02M``, in whole bytes; prefixes are powers of 1024.
 
     Raises:
         Unreadable: if it is none.
@@ -104,7 +104,7 @@ def dates_of(text: str, zone: tzinfo | None) -> tuple[float, ...]:
 
 
 def job_and_step(text: str) -> tuple[str, str]:
-    """The id of a job and of a step from ``123_4.batch``."""
+    """The id of a job and of a step from a `text` such as ``123_4.batch``."""
     found = _JOB.fullmatch(text.strip())
     if found is None:
         raise Unreadable(f"{short(text)} is no job; expected an id such as 123, 123_4 or 123.batch")
@@ -112,7 +112,7 @@ def job_and_step(text: str) -> tuple[str, str]:
 
 
 def count_of(text: str) -> int | None:
-    """A count of nodes or tasks; None where there is none or 0."""
+    """A count of nodes or tasks in a `text`; None where there is none or 0."""
     word = text.strip()
     if word.lower() in _NONE:
         return None
@@ -123,7 +123,7 @@ def count_of(text: str) -> int | None:
 
 
 def tres_of(text: str) -> dict[str, str]:
-    """``cpu=2,node=1`` by name."""
+    """The amounts of a `text` such as ``cpu=2,node=1``, by name."""
     return {name: value for name, _, value in (each.partition("=") for each in text.split(","))}
 
 
@@ -138,7 +138,7 @@ def file_system(amounts: Mapping[str, str]) -> float | None:
 
 
 def nodes_in(text: str) -> int | None:
-    """How many nodes a list such as ``n[1-4,7],login1`` names; None for none.
+    """How many nodes a `text` such as ``n[1-4,7],login1`` names; None for none.
 
     Example:
         >>> nodes_in("n[1-4,7],login1"), nodes_in("None assigned")
