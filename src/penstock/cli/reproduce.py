@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from penstock.papers.verdicts import Verdict
 
 ITEMS_OF = {
-    "revisiting": "table2, figure2 … figure10, claims",
-    "dash": "figureII.4 … II.6, III.4 … III.6, III.8 … III.13, IV.3 … IV.10, V.3, claims",
-    "distributed": "figure1, figure2, figure5 … figure13, oracle, claims",
-    "calciom": "figure1, figure2, figure4 … figure12, live, claims",
-    "buffers": "table2, figure4 … figure8, claims",
+    "revisiting": "table2, figure1 … figure10, figureB.1, claims",
+    "dash": "figureI.2, II.2 … II.6, III.3 … III.6, III.8 … III.13, IV.1 … IV.10, V.1 … V.3, claims",
+    "distributed": "figure1, figure2, figure5 … figure13, sizes, oracle, claims",
+    "calciom": "figure1 … figure12, live, claims",
+    "buffers": "table2, figure1 … figure8, claims",
     "beyond": "numbers, fronts, other-fronts, apex-fronts, claims",
 }
 """The items of each paper; ``beyond`` compares our own policies with theirs."""
