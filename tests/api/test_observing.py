@@ -10,8 +10,7 @@ import pytest
 import penstock
 from penstock.cli.main import main
 from penstock.live.core.recording import CompletedOperation
-from penstock.live.server.clock import Clock
-from penstock.live.server.journal import Journal, JournalEntry, Present
+from penstock.live.server.journal import Clock, Journal, JournalEntry, Present
 from penstock.model import InputError
 
 

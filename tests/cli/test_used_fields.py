@@ -152,7 +152,8 @@ SHOWN = (("buffer", "applications[].nodes"),)
 def test_the_table_has_every_field_of_the_format() -> None:
     buffer = {"platform.buffer.size", "platform.buffer.bandwidth", "platform.buffer.resources"}
     known = {f"platform.{key}" for key in PLATFORM_KEYS} | {f"applications[].{key}" for key in APPLICATION_KEYS}
-    assert set(_FIELDS) == (known | buffer | {"window", "window[1]"}) - {"applications[].name"}
+    marks = {"applications[].name", "applications[].source"}
+    assert set(_FIELDS) == (known | buffer | {"window", "window[1]"}) - marks
     assert set(CHANGES) == set(_FIELDS)
 
 
@@ -244,6 +245,16 @@ def test_a_field_that_some_files_make_use_of_is_named_with_the_others(capsys: Ca
     assert f"platform.node_bandwidth {where}" in capsys.readouterr().err
     note_unused("campaign", *others)
     assert capsys.readouterr().err == "note: campaign does not use platform.bandwidth, platform.node_bandwidth\n"
+
+
+def test_what_part_of_the_io_rests_on_a_model(capsys: Capture) -> None:
+    sources = {"a": "dxt", "b": "model", "c": None, "d": "drawn"}
+    made = tuple(Application.of(name, [("work", 1.0), ("io", 4.0)], source=source) for name, source in sources.items())
+    note_unused("campaign", Case(Workload(Platform(1.0), made), file="w.json"))
+    remark = "50% of the I/O rests on a model, that of 2 of 4 applications; no log or counter has shown it"
+    assert capsys.readouterr().err == f"note: w.json: {remark}\n"
+    note_unused("campaign", Case(Workload(Platform(1.0), made[:1])))
+    assert capsys.readouterr().err == ""
 
 
 def test_every_command_that_reads_a_workload_has_its_column() -> None:

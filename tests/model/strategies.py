@@ -39,6 +39,7 @@ def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, 
         submit=draw(st.none() | dates),
         requested=draw(st.none() | positive),
         weight=draw(st.none() | positive),
+        source=draw(st.none() | names),
     )
 
 

@@ -184,6 +184,7 @@ WRONG = [
     ),
     (changed(("applications", 0, "user"), 7), "applications[0].user: 7 is not a user; expected a name as a string"),
     (changed(("applications", 0, "group"), ""), "applications[0].group: '' is not a group; expected a name"),
+    (changed(("applications", 0, "source"), 3), "applications[0].source: 3 is not a source; expected a name as a string"),
     (changed(("applications", 0, "submit"), "soon"), "applications[0].submit: 'soon' is not an amount"),
     (changed(("applications", 0, "requested"), 0), "applications[0].requested: 0 s of wall time; expected seconds above 0"),
     (changed(("applications", 0, "weight"), 0), "applications[0].weight: 0 is no weight; expected a number above 0"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.native.programs import unseen_because
+from penstock.native.launch import unseen_because
 
 HELLO = "int main(void) { return 0; }\n"
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

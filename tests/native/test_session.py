@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.live.client.registration import Identity
+from penstock.live.client.environment import Identity
 from penstock.live.client.session import Session
 from penstock.live.client.transfer import Gate, Operation
 from penstock.live.protocol import Yielded, decode_reply, decode_request

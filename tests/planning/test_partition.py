@@ -140,11 +140,12 @@ def test_bandwidths_by_hand():
 
 
 def test_shared_and_exclusive():
-    assert all_shared(COUNTER_EXAMPLE).value == near(32.0)
-    assert [part.members for part in all_shared(COUNTER_EXAMPLE).parts] == [(0, 1, 2, 3, 4)]
+    # Members of a part have exclusive access in turn: one part for all is all-exclusive, a part for each is all-shared.
+    assert all_exclusive(COUNTER_EXAMPLE).value == near(32.0)
+    assert [part.members for part in all_exclusive(COUNTER_EXAMPLE).parts] == [(0, 1, 2, 3, 4)]
     # 40/64 and 16/64 are held by their loads, and 8/64 are left for three.
-    assert all_exclusive(COUNTER_EXAMPLE).value == near(24.0)
-    assert len(all_exclusive(COUNTER_EXAMPLE).parts) == 5
+    assert all_shared(COUNTER_EXAMPLE).value == near(24.0)
+    assert len(all_shared(COUNTER_EXAMPLE).parts) == 5
 
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[0, 1, 2], [2, 3, 4]], [[0, 1, 2, 3, 4], []], []])
@@ -250,7 +251,7 @@ def test_loads_that_fill_the_link():
     # Thirds add up to B but for a rounding error.
     applications = Applications((1.0, 10.0, 100.0), (3.0, 30.0, 300.0), 1.0)
     assert best_partition(applications).value == contiguous_partition(applications).value == near(3.0)
-    assert all_shared(applications).value == near(100.0)
+    assert all_exclusive(applications).value == near(100.0)
     assert math.fsum([0.1, 0.2]) > 0.3
     applications = Applications((1.0, 10.0), (10.0, 50.0), 0.3)
     assert_feasible(applications, best_partition(applications))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.engine import simulate
@@ -19,7 +21,8 @@ def test_means_over_the_chain_and_the_nominal_couple():
     silent = Application.of("c", [("work", 6.0)])
     found = nominal(Workload(LINK, (plain, known, silent)))
     assert found.operations.tolist() == [2, 2, 0]
-    assert found.work.tolist() == [3.0, 7.0, 6.0]
+    # The lead of 5 s is work of two iterations (readings: it counts in the total).
+    assert found.work.tolist() == [5.5, 9.5, 6.0]
     assert found.io.tolist() == [3.0, 0.5, 0.0]
     assert found.first_work.tolist() == [9.0, 12.0, 6.0]
 
@@ -33,11 +36,35 @@ def test_reads_and_writes_have_bandwidths_of_their_own():
 
 
 def test_periodic_fifo_goes_by_the_first_request_and_johnson_by_the_couple():
-    first = Application.of("late", [("work", 5.0), ("io", 2.0), ("work", 0.1), ("io", 2.0)])
+    first = Application.of("late", [("work", 5.0), ("io", 2.0), ("work", 0.1), ("io", 3.0)])
     second = Application.of("early", [("work", 1.0), ("io", 2.0), ("work", 9.0), ("io", 2.0)])
     workload = Workload(LINK, (first, second))
     assert find("periodic-fifo").plan(workload).turns.tolist() == [-1, 1, -1, 3, -1, 0, -1, 2]
     assert find("johnson").plan(workload).rank.tolist() == [0.0, 1.0]
+
+
+def test_the_lead_is_work_of_the_nominal_values():
+    """The couples are (2, 4) and, with the lead, (7, 2): A comes first. A: 2 to 6 and 9 to 13, L in between."""
+    chain = Application.of("A", [("work", 2.0), ("io", 4.0)] * 2)
+    late = Application.of("L", [("work", 1.0), ("io", 2.0)], lead=6.0)
+    assert simulate(Workload(Platform(1.0), (chain, late)), "periodic-johnson").makespan == 13.0
+    # Totals: 2 · (2 + 4) = 12 and 6 + 1 + 2 = 9; with the lead of 10 they are 12 and 13, and L comes first: 11 to 13.
+    later = replace(late, lead=10.0)
+    turns = find("periodic-most-remain").plan(Workload(Platform(1.0), (chain, late))).turns
+    assert turns.tolist() == [-1, 0, -1, 2, -1, 1]
+    turns = find("periodic-most-remain").plan(Workload(Platform(1.0), (chain, later))).turns
+    assert turns.tolist() == [-1, 1, -1, 2, -1, 0]
+    # Of the longest jobs, that with the most work is the last of its block: work 2 and, with the lead, 1 + 6 / 1.
+    pair = Workload(Platform(1.0), (late, Application.of("M", [("work", 2.0), ("io", 1.0)])))
+    assert find("hierarchical-round-robin").plan(pair).turns.tolist() == [-1, 1, -1, 0]
+
+
+def test_equal_ranks_of_johnson_go_by_the_earlier_posting():
+    """All couples are (1, 1). A posts at 1 and moves till 2, B till 3; then C, waiting since 1, and not A."""
+    chain = [("work", 1.0), ("io", 1.0)]
+    trio = [Application.of(name, chain * count) for name, count in (("A", 2), ("B", 1), ("C", 1))]
+    found = simulate(Workload(Platform(1.0), tuple(trio)), "johnson", check=True)
+    assert [one.end for one in found.applications] == [5.0, 3.0, 4.0]
 
 
 def test_a_sequence_gives_every_operation_its_turn():

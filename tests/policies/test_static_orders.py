@@ -148,6 +148,6 @@ def flow_shop(order, work, io):
 def test_johnson_is_best_for_the_flow_shop_of_two_machines(drawn):
     work, io = ([couple[k] for couple in drawn] for k in (0, 1))
     rank = johnson_rank(work, io).tolist()
-    order = sorted(range(len(work)), key=lambda i: rank[i])
+    order = sorted(range(len(work)), key=lambda i: (rank[i], i))
     assert order == slow_johnson(work, io)
     assert flow_shop(order, work, io) == min(flow_shop(other, work, io) for other in permutations(range(len(work))))

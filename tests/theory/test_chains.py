@@ -118,7 +118,7 @@ def slow_list_schedule(jobs, name):
     """The state second by second; all durations are whole."""
     known = [[list(couple) for couple in zip(c.work, c.io, strict=True)] + [[c.tail, 0]] for c in chains(jobs)]
     means = numbers(jobs)
-    in_johnson = [(a > b, -b if a > b else a, i) for i, (a, b) in enumerate(zip(means.work, means.io, strict=True))]
+    in_johnson = [(a > b, -b if a > b else a) for a, b in zip(means.work, means.io, strict=True)]
     posted = {}
     now, holder, order = 0, None, []
     while any(known) or holder is not None:

@@ -39,12 +39,12 @@ def query_coordinator(options: argparse.Namespace, command: str, argument: str =
         InputError: `--socket` names no Unix socket.
         ClientError: No coordinator answers there.
     """
-    from penstock.live.client import address
-    from penstock.live.client.query import ask
+    from penstock.live.client import environment
+    from penstock.live.client.link import ask_coordinator as ask
     from penstock.model import InputError
 
-    where = address.find(options.socket)
-    if not isinstance(where, address.Unix):
+    where = environment.find_address(options.socket)
+    if not isinstance(where, environment.Unix):
         raise InputError("socket", f"{where} is not a Unix socket; expected its path, as orders are taken only there")
     return ask(where.path, command, argument, PATIENCE_SECONDS)
 

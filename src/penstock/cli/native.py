@@ -26,8 +26,7 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    from penstock.native.build import build
-    from penstock.native.libraries import CLIENT, POSIX, find
+    from penstock.native.libraries import CLIENT, POSIX, build, find
 
     if options.order == "build":
         for library in build(options.output, compiler=options.cc):

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     from penstock.api.paths import check_output
     from penstock.native import launch
-    from penstock.native.programs import unseen_because
+    from penstock.native.launch import unseen_because
     from penstock.native.records import read_records
 
     told = _options(options)

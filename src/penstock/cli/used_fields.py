@@ -178,8 +178,8 @@ def note_unused(command: str, *cases: Case) -> None:
 
     A field is named with its files where the command uses it in other files.
     """
-    for question in dict.fromkeys(filter(None, map(_question, cases))):
-        sys.stderr.write(f"note: {question}\n")
+    for remark in dict.fromkeys(filter(None, (*map(_question, cases), *map(_modelled, cases)))):
+        sys.stderr.write(f"note: {remark}\n")
     files: dict[str, list[str]] = {}
     for case in cases:
         for name in unused(command, case):
@@ -202,6 +202,21 @@ def _question(case: Case) -> str | None:
     meant = f"did you mean {shown(found.value * found.factor)}?" if found.factor else "are the units right?"
     file = f"{case.file}: " if case.file else ""
     return f"{file}{found.place}: an operation of {volume(found.volume)} takes {time} at {rate(found.bandwidth)}; {meant}"
+
+
+def _modelled(case: Case) -> str | None:
+    """What part of the I/O no log or counter has shown, in one line; None if that is nothing."""
+    from penstock.model.application import MODELLED
+    from penstock.workloads.load import volume
+
+    applications = case.workload.applications
+    assumed = [application for application in applications if application.source in MODELLED]
+    if not assumed:
+        return None
+    part = sum(map(volume, assumed)) / (sum(map(volume, applications)) or 1.0)
+    file = f"{case.file}: " if case.file else ""
+    count = f"{len(assumed):,} of {len(applications):,} applications"
+    return f"{file}{part:.0%} of the I/O rests on a model, that of {count}; no log or counter has shown it"
 
 
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:

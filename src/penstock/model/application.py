@@ -24,6 +24,8 @@ READ: Final = 2
 WRITE: Final = 3
 KINDS: Final = ("work", "io", "read", "write")
 MOST_PHASES: Final = 200_000_000
+MODELLED: Final = ("model", "drawn")
+"""Sources of I/O that nothing has measured: likened to other jobs, or drawn at random."""
 _CODES: Final = {name: code for code, name in enumerate(KINDS)}
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -186,6 +188,7 @@ class Application:
         submit: the date in seconds at which it is handed in to the batch scheduler; its release if not given.
         requested: the wall time in seconds that its user asked for.
         weight: its weight where applications, users or groups share by weights, above 0.
+        source: what its I/O was taken from, such as ``dxt``, ``accounting``, ``model`` or ``drawn``; a mark for people.
 
     Raises:
         InputError: for a value that has no meaning; the text names the field.
@@ -212,6 +215,7 @@ class Application:
     submit: float | None = None
     requested: float | None = None
     weight: float | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -239,7 +243,7 @@ class Application:
 
     def _check_batch(self) -> None:
         """Check the fields that a batch system knows of a job."""
-        for name in ("user", "group"):
+        for name in ("user", "group", "source"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or not value):
                 raise InputError(name, f"{value!r} is not a {name}; expected a name as a string that is not empty")

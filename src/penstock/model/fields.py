@@ -10,7 +10,9 @@ from penstock.model.workload import Workload
 
 _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
 _PLATFORM = tuple(name for name in PLATFORM_KEYS if name not in ("bandwidth", "buffer"))
-_APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in ("name", *_DEFAULTS))
+_MARKS = ("name", "source")
+"""Fields that tell people what they see, and no program what to do."""
+_APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in (*_MARKS, *_DEFAULTS))
 
 
 def fields(workload: Workload) -> list[str]:

@@ -64,6 +64,7 @@ APPLICATION_KEYS: Final = (
     "submit",
     "requested",
     "weight",
+    "source",
 )
 """Fields of an application in a file, its phases apart."""
 

@@ -1,4 +1,6 @@
-"""Where the C libraries are: inside the installed package, or in the build folder of a source tree.
+"""Where the C libraries are, and how to build them.
+
+They are inside the installed package, or in the build folder of a source tree.
 
 The package works without them; whoever needs one is told in one line how to get it.
 """
@@ -6,6 +8,8 @@ The package works without them; whoever needs one is told in one line how to get
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -48,3 +52,32 @@ def require(name: str) -> Path:
     if library is None:
         raise InputError(name, "was not built; expected `penstock native build`, which needs a C compiler")
     return library
+
+
+def build(output: Path | None = None, *, compiler: str = "cc") -> list[Path]:
+    """Build the libraries.
+
+    Args:
+        output: The folder to put them in; None for the one in which they are looked for.
+        compiler: The C compiler.
+
+    Returns:
+        The libraries that were built.
+
+    Raises:
+        InputError: If there are no sources, or a compiler is missing or fails; the text ends with its last line.
+    """
+    folder = sources()
+    if folder is None:
+        raise InputError("native", "this installation has no C sources; expected one from a source tree or a wheel of ours")
+    for one in (compiler, "make"):
+        if shutil.which(one) is None:
+            raise InputError("native", f"there is no program {one!r}; expected a C compiler such as gcc, and make")
+    target = (output or folder / "build").absolute()
+    target.mkdir(parents=True, exist_ok=True)
+    command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", "all"]
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise InputError("native", f"the compiler failed: {last}")
+    return sorted(target.glob("libpenstock*.so"))

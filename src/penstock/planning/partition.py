@@ -120,13 +120,13 @@ def allot_bandwidth(applications: Applications, groups: Sequence[Sequence[int]])
     return Partition(tuple(parts))
 
 
-def all_shared(applications: Applications) -> Partition:
-    """Put all `applications` into one part with all of B: its value is max v / min v."""
+def all_exclusive(applications: Applications) -> Partition:
+    """Let all `applications` take turns with all of B, which is one part: its value is max v / min v."""
     return allot_bandwidth(applications, [range(len(applications.volume))])
 
 
-def all_exclusive(applications: Applications) -> Partition:
-    """Give each of the `applications` a part of its own: the value is at least their number."""
+def all_shared(applications: Applications) -> Partition:
+    """Let all `applications` share B, each in a part of its own: the value is at least their number."""
     return allot_bandwidth(applications, [[i] for i in range(len(applications.volume))])
 
 
@@ -207,7 +207,7 @@ def contiguous_partition(applications: Applications) -> Partition:
     volume, shares = np.array(applications.volume), _shares(applications)
     values, which = np.unique(volume, return_inverse=True)
     loads = np.concatenate([[0.0], np.cumsum(np.bincount(which, weights=shares))])
-    best = all_shared(applications)
+    best = all_exclusive(applications)
     low, high = 1.0, best.value
     while high - low > PARTITION_PRECISION * high:
         middle = 0.5 * (low + high)

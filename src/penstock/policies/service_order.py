@@ -1,10 +1,10 @@
 """What a policy plans before a run: an order of applications, or of all their operations.
 
 A planner gets the workload and returns a `ServiceOrder`. It knows of an application i only its nominal values (`Nominal`):
-the number of operations n_i and, for one iteration, the work a_i and the I/O at full bandwidth b_i, in seconds. An
-application may carry its nominal couple (work, volume). Otherwise the couple is the mean over its chain,
-(total work / n_i, total I/O / n_i). An operation of volume 0 is no iteration. Johnson's order and static orders use
-nominal values, whatever the phases really last.
+the number of operations n_i and, for one iteration, the work a_i and the I/O at full bandwidth b_i, in seconds. These are
+means over its chain, (total work / n_i, total I/O / n_i), where the lead is work, too. An application may carry a nominal
+couple (work, volume) of an iteration in place of what is in its chain. An operation of volume 0 is no iteration. Johnson's
+order and static orders use nominal values, whatever the phases really last.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Nominal:
 
     Args:
         operations: n_i, operations that ask for the link.
-        work: a_i, seconds of work of an iteration.
+        work: a_i, seconds of work of an iteration, with its part of the lead.
         io: b_i, seconds of its I/O at full bandwidth.
         first_work: seconds of work before the first operation.
     """
@@ -84,13 +84,14 @@ def _couple(application: Application, platform: Platform) -> tuple[float, float]
     """Seconds of work and of I/O alone of an iteration; reads and writes may have different bandwidths."""
     write = min(application.write_speed(platform), platform.write_limit)
     read = min(application.read_speed(platform), platform.read_limit)
+    iterations = max(1, application.phases.operations)
     if application.nominal is not None:
         work, volume = application.nominal
-        return work, volume / write
+        return work + application.lead / iterations, volume / write
     kinds, amounts = application.phases.kinds, application.phases.amounts
-    iterations = max(1, application.phases.operations)
     volumes = (float(amounts[(kinds != WORK) & (kinds != READ)].sum()), float(amounts[kinds == READ].sum()))
-    return float(amounts[kinds == WORK].sum()) / iterations, (volumes[0] / write + volumes[1] / read) / iterations
+    work = application.lead + float(amounts[kinds == WORK].sum())
+    return work / iterations, (volumes[0] / write + volumes[1] / read) / iterations
 
 
 def _first_work(application: Application) -> float:

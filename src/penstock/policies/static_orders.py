@@ -99,9 +99,10 @@ def periodic(
 
 
 def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
-    """The place of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
+    """The rank of each job, from 0, in Johnson's order of the couples (a_i, b_i) (001 Definition 9).
 
-    First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending.
+    First come the couples with a_i ≤ b_i, a_i ascending; then those with a_i > b_i, b_i descending. Jobs that the order does
+    not tell apart have the same rank.
 
     Args:
         work: a_i, seconds of work of each job.
@@ -112,7 +113,9 @@ def johnson_rank(work: ArrayLike, io: ArrayLike) -> Ints:
         [2, 0, 1]
     """
     a, b = _grains(work), _grains(io)
-    return _rank(np.where(a <= b, a, -b), a > b)
+    couples = np.column_stack([a > b, np.where(a <= b, a, -b)])
+    rank: Ints = np.unique(couples, axis=0, return_inverse=True)[1].reshape(len(couples))
+    return rank
 
 
 def _grains(seconds: ArrayLike) -> Floats:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 from penstock.live.client.transfer import PAGE
 from penstock.model import InputError
 from penstock.model.errors import short

@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.live.client import Job
-from penstock.live.client.place import disabled
+from penstock.live.client.environment import disabled
 from penstock.live.client.transfer import PAGE, Pacer
 from penstock.renamed import old_names
 

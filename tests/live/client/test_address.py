@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.client import AddressError, address
-from penstock.live.client.address import Tcp, Unix, check_owner, default_socket, find, find_token, parse, read_token
+from penstock.live.client import AddressError, environment
+from penstock.live.client.environment import Tcp, Unix, check_owner, default_socket, find_token, read_token
+from penstock.live.client.environment import find_address as find
+from penstock.live.client.environment import parse_address as parse
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_what_is_no_address_is_refused_in_one_line(text: str, says: str) -> None
 
 
 def test_argument_over_environment_over_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(address, "MACHINE_SOCKET", tmp_path / "machine.sock")
+    monkeypatch.setattr(environment, "MACHINE_SOCKET", tmp_path / "machine.sock")
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.delenv("PENSTOCK_SOCKET", raising=False)
     assert default_socket() == Path(f"/tmp/penstock-{os.getuid()}/penstock.sock")
@@ -54,7 +56,7 @@ def test_argument_over_environment_over_default(monkeypatch: pytest.MonkeyPatch,
     assert find() == Unix(tmp_path / "machine.sock")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert find() == Unix(tmp_path / "machine.sock")  # the user runs none
-    assert address.own_socket() == tmp_path / "penstock.sock"
+    assert environment.own_socket() == tmp_path / "penstock.sock"
     (tmp_path / "penstock.sock").touch()
     assert find() == Unix(tmp_path / "penstock.sock")
     (tmp_path / "penstock.sock").unlink()
@@ -66,7 +68,7 @@ def test_argument_over_environment_over_default(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_folder_of_ones_own_must_be_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(address, "own_folder", lambda: tmp_path)
+    monkeypatch.setattr(environment, "own_folder", lambda: tmp_path)
     check_owner(Unix(tmp_path / "penstock.sock"))
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.raises(PermissionError, match="belongs to another user"):
@@ -78,13 +80,13 @@ def test_a_folder_of_ones_own_must_be_ones_own(monkeypatch: pytest.MonkeyPatch, 
 def test_a_folder_that_another_user_made_keeps_nobody_from_the_machines_coordinator(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(address, "MACHINE_SOCKET", tmp_path / "machine.sock")
+    monkeypatch.setattr(environment, "MACHINE_SOCKET", tmp_path / "machine.sock")
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.delenv("PENSTOCK_SOCKET", raising=False)
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "penstock.sock").touch()
-    monkeypatch.setattr(address, "own_folder", lambda: taken)
+    monkeypatch.setattr(environment, "own_folder", lambda: taken)
     assert find() == Unix(taken / "penstock.sock")
     assert caplog.text == ""
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
@@ -95,7 +97,7 @@ def test_a_folder_that_another_user_made_keeps_nobody_from_the_machines_coordina
 
 def test_a_link_in_place_of_ones_folder_is_not_followed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
-    monkeypatch.setattr(address, "own_folder", lambda: tmp_path / "link")
+    monkeypatch.setattr(environment, "own_folder", lambda: tmp_path / "link")
     with pytest.raises(PermissionError, match="belongs to another user"):
         check_owner(Unix(tmp_path / "link" / "penstock.sock"))
 
@@ -105,8 +107,8 @@ def test_a_socket_that_is_not_ones_own_leaves_the_machines(monkeypatch: pytest.M
     folder.mkdir()
     (folder / "penstock.sock").touch()
     machine.touch()
-    monkeypatch.setattr(address, "MACHINE_SOCKET", machine)
-    monkeypatch.setattr(address, "own_folder", lambda: folder)
+    monkeypatch.setattr(environment, "MACHINE_SOCKET", machine)
+    monkeypatch.setattr(environment, "own_folder", lambda: folder)
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     assert default_socket() == folder / "penstock.sock"
     with monkeypatch.context() as other:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.live.client import AddressError, AsyncJob, Job, UsageError
-from penstock.live.client.place import find_place
+from penstock.live.client.environment import find_place
 from penstock.live.protocol import Register
 from tests.live.client.scripted import Scripted
 from tests.live.client.test_job import Recorder

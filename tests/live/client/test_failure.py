@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.client import Job, address
+from penstock.live.client import Job, environment
 from penstock.live.protocol import Beat, Error, Forgotten, Inform, Join, Leave, Register, Release, Report
 from tests.live.client.scripted import SOON, Scripted, until
 from tests.live.client.test_job import Recorder, started
@@ -45,7 +45,7 @@ def test_nobody_there(place: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_the_machines_coordinator_is_found_when_it_appears(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address, "MACHINE_SOCKET", place)
+    monkeypatch.setattr(environment, "MACHINE_SOCKET", place)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place.parent / "own"))
     with Job("a", patience=3600.0) as job:
         with job.io(100) as io:
@@ -295,7 +295,7 @@ def test_a_forked_child_leaves_the_connection_alone(server: Scripted) -> None:
 
 PROGRAM = """
 import sys
-from penstock.live.client import Job, address
+from penstock.live.client import Job, environment
 job = Job("a", address=sys.argv[1], patience=float(sys.argv[2]))
 io = job.io(100, rounds=2)
 io.write(open("/dev/null", "wb"), bytes(50))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.live.client import UsageError
-from penstock.live.client.levels import Announcement, Levels
+from penstock.live.client.access import Announcement, Levels
 from penstock.live.protocol import MOST_ROUNDS
 
 

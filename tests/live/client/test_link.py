@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.live.client import link as links
-from penstock.live.client.address import Unix
+from penstock.live.client.environment import Unix
 from penstock.live.client.link import Link
 from penstock.live.protocol import Lines, Release, Report, Request, decode_request, encode
 from tests.live.client.test_session import moving

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.live.client.errors import CoordinatorError
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 
 
 def test_a_coordinator_that_dies_while_it_answers_is_none(place: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.live.client import UsageError
-from penstock.live.client.registration import MOST_RATE, MOST_SECONDS, identify
+from penstock.live.client.environment import MOST_RATE, MOST_SECONDS, identify
 from penstock.live.protocol import MOST_NODES, decode_request, encode
 
 

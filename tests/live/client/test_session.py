@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.live.client.registration import Identity
+from penstock.live.client.environment import Identity
 from penstock.live.client.session import Session
 from penstock.live.protocol import (
     Beat,

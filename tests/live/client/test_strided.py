@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.live.client import AsyncJob, Job, UsageError
-from penstock.live.client.file_calls import data_of
+from penstock.live.client.job import data_of
 from penstock.live.protocol import Release
 from tests.live.client.scripted import Scripted
 from tests.live.client.test_job import Recorder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.live.client import AsyncJob, Job, Outlook, UsageError, outage
+from penstock.live.client import AsyncJob, Job, Outlook, UsageError, outstanding
 from penstock.live.client.transfer import PAGE, Gate
 from penstock.live.protocol import (
     Ask,
@@ -233,7 +233,7 @@ def test_further_addresses_are_tried_in_order_and_the_first_again(place: Path, c
 
 
 def test_a_further_address_is_tried_when_the_first_falls_silent(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage, "DEAD_SECONDS", 0.1)
+    monkeypatch.setattr(outstanding, "DEAD_SECONDS", 0.1)
     second = place.with_name("second")
     with Scripted(place) as first, Scripted(second) as other:
         registering(first, addresses=(str(second),))

@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
@@ -43,7 +44,6 @@ from penstock.live.core.events import (
 )
 from penstock.live.core.limits import Limits
 from penstock.live.core.recording import as_workload
-from penstock.live.core.registry import NO_PLACE, Client
 from penstock.policies import REGISTRY
 
 B = 1000.0

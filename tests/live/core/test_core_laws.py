@@ -17,6 +17,7 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
@@ -34,7 +35,6 @@ from penstock.live.core.events import (
     YieldEvent,
 )
 from penstock.live.core.pending import FLOATS
-from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.live.server.journal import JournalEntry, Present, fold
 from penstock.model import InputError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.live.core.clients import NO_PLACE
 from penstock.live.core.core import Core
 from penstock.live.core.events import DisconnectEvent, InformEvent, RegisterEvent, ReleaseEvent, YieldEvent
 from penstock.live.core.explaining import explain, outlook
-from penstock.live.core.registry import NO_PLACE
 
 
 def core_of(policy, *volumes, bandwidth=10.0):

@@ -2,8 +2,8 @@
 
 import math
 
+from penstock.live.core.clients import Client, Reduction
 from penstock.live.core.grants import Leases
-from penstock.live.core.registry import Client, Reduction
 
 
 def client(number: int) -> Client:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, JoinEvent, RegisterEvent, ReportEvent, YieldEvent
 from penstock.live.core.explaining import explain
 from penstock.live.core.limits import Limits
-from penstock.live.core.registry import Client
 
 LIMITS = Limits(lowered_after=2, barred_after=3, penalty=60.0)
 

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, ReportEvent, YieldEvent
-from penstock.live.core.reached import ROOM
+from penstock.live.core.measuring import ROOM
 
 MB = 1e6
 

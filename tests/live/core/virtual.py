@@ -6,10 +6,10 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, RegisterEvent, ReleaseEvent, ReportEvent, YieldEvent
 from penstock.live.core.limits import NO_LIMITS, Limits
-from penstock.live.core.registry import Client
 from penstock.model import Workload
 from penstock.model.application import WORK
 from penstock.numeric.tolerances import COMPLETE

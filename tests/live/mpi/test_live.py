@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 from tests.live.mpi.running import until
 
 SHARE, ROUNDS = 4_000_000, 20

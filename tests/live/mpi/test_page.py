@@ -28,6 +28,6 @@ def test_every_module_is_in_the_reference():
 
 
 def test_every_hint_has_its_line():
-    from penstock.live.mpi.jobs import PREFIX, Hints
+    from penstock.live.mpi.job_hints import PREFIX, Hints
 
     assert not [name for name in Hints.__dataclass_fields__ if f"\n| `{PREFIX}{name}` |" not in PAGE]

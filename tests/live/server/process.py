@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 
 ENOUGH = 60.0
 """Seconds after which something that should happen never will."""

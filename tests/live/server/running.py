@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 from penstock.live.server.server import Server
 from penstock.live.server.settings import ServerSettings
 

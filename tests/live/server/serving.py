@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from penstock.live.client.query import ask
-from penstock.live.core.registry import Client
+from penstock.live.client.link import ask_coordinator as ask
+from penstock.live.core.clients import Client
 from penstock.live.server.journal import Present, entries_in, fold
 from tests.live.server.program import Task
 

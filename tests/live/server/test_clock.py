@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from penstock.live.server.clock import Clock, Mark, boot_id
+from penstock.live.server.journal import Clock, Mark, boot_id
 
 
 def test_it_begins_at_zero_and_goes_on():

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
+from penstock.live.core.clients import Client
 from penstock.live.core.recording import CompletedOperation
-from penstock.live.core.registry import Client
 from penstock.live.server import journal
 from penstock.live.server.journal import Journal, JournalEntry, Present, recorded
 from penstock.model import InputError

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from penstock.live.client import address
+from penstock.live.client import environment as client_environment
 from penstock.live.server import journal
 from penstock.live.server.server import Server
 from penstock.model import InputError
@@ -54,8 +54,8 @@ class TestLocks:
             assert first.state()["bandwidth"] == 1e6
 
     def test_a_folder_of_another_user_is_not_used_and_the_way_out_is_said(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(address, "own_folder", lambda: tmp_path)
-        monkeypatch.setattr(address.os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+        monkeypatch.setattr(client_environment, "own_folder", lambda: tmp_path)
+        monkeypatch.setattr(client_environment.os, "getuid", lambda: tmp_path.stat().st_uid + 1)
         with pytest.raises(InputError) as caught, running(tmp_path):
             pass
         expected = "belongs to another user; expected --socket PATH in a folder of yours, and PENSTOCK_SOCKET for clients"

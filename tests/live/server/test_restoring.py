@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.live.core.measuring import UNLIMITED
-from penstock.live.server.clock import Clock
-from penstock.live.server.journal import Journal, JournalEntry, Present
+from penstock.live.server.journal import Clock, Journal, JournalEntry, Present
 from penstock.live.server.restoring import restore
 from penstock.live.server.settings import AUTO
 from tests.live.server.running import settings

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.live.client.query import ask
+from penstock.live.client.link import ask_coordinator as ask
 from penstock.live.server.admission import (
     FORGIVING_SECONDS,
     FREE_GUESSES,

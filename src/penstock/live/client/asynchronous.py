@@ -13,9 +13,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from penstock.live.client import file_calls
 from penstock.live.client.access import Access
 from penstock.live.client.errors import UsageError
+from penstock.live.client.job import buffer_of, data_of, read_from, read_into, writer_to
 from penstock.live.client.link import Link
 from penstock.live.client.member import Member
 from penstock.live.client.transfer import LONGEST_WAIT, check_integer
@@ -173,8 +173,8 @@ class AsyncIO:
 
     async def write(self, file: Any, data: Any) -> int:
         """Write all of the data to a file (an object with `write`, or a file descriptor); returns the number of bytes."""
-        view = file_calls.data_of(data)
-        return await self._move(len(view), file_calls.writer(file, view))
+        view = data_of(data)
+        return await self._move(len(view), writer_to(file, view))
 
     async def read(self, file: Any, size: int) -> bytes:
         """Read `size` bytes from a file, or fewer at its end."""
@@ -182,7 +182,7 @@ class AsyncIO:
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
-            parts.append(file_calls.read(file, size))
+            parts.append(read_from(file, size))
             return len(parts[-1])
 
         await self._move(size, part)
@@ -190,8 +190,8 @@ class AsyncIO:
 
     async def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; returns the number of bytes."""
-        view = file_calls.buffer_of(buffer)
-        return await self._move(len(view), lambda at, size: file_calls.read_into(file, view[at : at + size]))
+        view = buffer_of(buffer)
+        return await self._move(len(view), lambda at, size: read_into(file, view[at : at + size]))
 
     async def _move(self, total: int, call: Callable[[int, int], int]) -> int:
         """Move `total` bytes slice by slice; `call` is given position and size and returns the bytes moved, 0 at the end."""

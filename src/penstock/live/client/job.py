@@ -1,18 +1,105 @@
-"""The client for programs with blocking I/O: `Job` and its operations, `IO`."""
+"""The client for programs with blocking I/O: `Job` and its operations, `IO`.
+
+Data move by calls on a file: any object with `write`, `read` or `readinto`, or a file descriptor.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
-from penstock.live.client import file_calls
 from penstock.live.client.access import Access
 from penstock.live.client.errors import UsageError
 from penstock.live.client.member import Member
 from penstock.live.client.transfer import check_integer
 from penstock.live.protocol import Outlook
+
+_NO_BUFFER: Final = "{}: {} is no {}; expected bytes, or an array"
+
+
+class StridedBytes:
+    """The bytes of an array that is not in one piece, in the order of its elements; a slice of them is a copy."""
+
+    def __init__(self, data: Any, view: memoryview) -> None:
+        while view.ndim > 1 and len(data) == 1:  # a row is copied at a time: take rows that are not everything
+            data, view = data[0], memoryview(data[0])
+        self._data = data
+        self._size = view.nbytes
+        self._row = view.nbytes // len(data)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> memoryview:
+        begin, end, _ = part.indices(self._size)
+        first = begin // self._row
+        rows = self._data[first : -(-end // self._row)]
+        return memoryview(memoryview(rows).tobytes())[begin - first * self._row : end - first * self._row]
+
+
+def data_of(data: Any) -> memoryview | StridedBytes:
+    """The data as bytes: without a copy if they are in one piece, else copied slice by slice."""
+    try:
+        view = memoryview(data)
+    except TypeError:
+        raise TypeError(_NO_BUFFER.format("write", type(data).__name__, "data")) from None
+    if view.c_contiguous and view.nbytes:
+        return view.cast("B")
+    if not view.nbytes:
+        return memoryview(b"")
+    if isinstance(data, memoryview) and view.ndim > 1:  # of which Python takes no slices
+        return memoryview(view.tobytes())
+    return StridedBytes(data, view)
+
+
+def buffer_of(buffer: Any) -> memoryview:
+    """The buffer as bytes, without a copy; UsageError if it is not in one piece."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise TypeError(_NO_BUFFER.format("readinto", type(buffer).__name__, "buffer")) from None
+    if not view.c_contiguous:
+        raise UsageError("readinto: the buffer is not in one piece; expected a contiguous one, to copy from afterwards")
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+def writer_to(file: Any, data: memoryview | StridedBytes) -> Callable[[int, int], int]:
+    """A function that is given position and size, writes, and returns how many bytes it has written, at least one."""
+    put = partial(os.write, file) if isinstance(file, int) else file.write
+
+    def write(at: int, size: int) -> int:
+        count: int | None = put(data[at : at + size])
+        if count:
+            return count
+        if count is None and not isinstance(file, io.RawIOBase):
+            return size
+        raise OSError(errno.EIO, "the file takes no data; expected one that blocks until it does")
+
+    return write
+
+
+def read_from(file: Any, size: int) -> bytes:
+    """Read at most `size` bytes; none only at the end of the file."""
+    data = os.read(file, size) if isinstance(file, int) else file.read(size)
+    if data is None:
+        raise BlockingIOError(errno.EAGAIN, "the file has no data now; expected one that blocks")
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"read: the file gives {type(data).__name__}; expected a file opened in binary mode")
+    return bytes(data)
+
+
+def read_into(file: Any, data: memoryview) -> int:
+    """Read into the buffer; how many bytes, 0 only at the end of the file."""
+    count = os.readv(file, [data]) if isinstance(file, int) else file.readinto(data)
+    if count is None:
+        raise BlockingIOError(errno.EAGAIN, "the file has no data now; expected one that blocks")
+    return int(count)
 
 
 class Job(Member):
@@ -170,8 +257,8 @@ class IO:
 
     def write(self, file: Any, data: Any) -> int:
         """Write all of the data to a file (an object with `write`, or a file descriptor); returns the number of bytes."""
-        view = file_calls.data_of(data)
-        return self.move(len(view), file_calls.writer(file, view))
+        view = data_of(data)
+        return self.move(len(view), writer_to(file, view))
 
     def read(self, file: Any, size: int) -> bytes:
         """Read `size` bytes from a file, or fewer at its end."""
@@ -179,7 +266,7 @@ class IO:
         parts: list[bytes] = []
 
         def part(_at: int, size: int) -> int:
-            parts.append(file_calls.read(file, size))
+            parts.append(read_from(file, size))
             return len(parts[-1])
 
         self.move(size, part)
@@ -187,8 +274,8 @@ class IO:
 
     def readinto(self, file: Any, buffer: Any) -> int:
         """Read into the buffer until it is full or the file ends; returns the number of bytes."""
-        view = file_calls.buffer_of(buffer)
-        return self.move(len(view), lambda at, size: file_calls.read_into(file, view[at : at + size]))
+        view = buffer_of(buffer)
+        return self.move(len(view), lambda at, size: read_into(file, view[at : at + size]))
 
     def move(self, total: int, call: Callable[[int, int], int], *, whole: bool = False) -> int:
         """Move bytes by a function of your own, slice by slice.

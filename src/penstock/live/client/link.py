@@ -1,12 +1,15 @@
-"""The connection of an application to its coordinator: a thread that owns the socket and reconnects when it is lost.
+"""The connections to a coordinator: an application's, and an operator's.
 
-Only this thread reads the socket and watches the time. The application's threads take `lock` to change the session, wait on
-`changed` for the coordinator, and call `send` when there is something to send; what the socket does not take at once, the
-thread sends.
+An application has a `Link`: a thread that owns the socket and reconnects when it is lost. Only this thread reads the socket
+and watches the time. The application's threads take `lock` to change the session, wait on `changed` for the coordinator, and
+call `send` when there is something to send; what the socket does not take at once, the thread sends.
+
+An operator's question or command is one connection of its own (`ask_coordinator`).
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import os
@@ -18,13 +21,13 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from penstock.live.client.address import Address, Unix, check_owner, default_socket, find_token, parse
-from penstock.live.client.errors import AddressError
-from penstock.live.client.registration import printable
+from penstock.live.client.environment import Address, Unix, check_owner, default_socket, find_token, printable
+from penstock.live.client.environment import parse_address as parse
+from penstock.live.client.errors import AddressError, CoordinatorError
 from penstock.live.client.session import Session
-from penstock.live.protocol import Lines, Malformed, Oversized, decode_reply, encode
+from penstock.live.protocol import VERSION, Answer, Control, Error, Lines, Malformed, Oversized, decode_reply, encode
 
 FIRST_RETRY: Final = 0.05
 LAST_RETRY: Final = 1.0
@@ -322,3 +325,43 @@ def _abandon_all() -> None:
 
 
 os.register_at_fork(after_in_child=_abandon_all)
+
+
+TIMEOUT_SECONDS: Final = 10.0
+
+
+def ask_coordinator(path: Path, command: str, argument: str = "", timeout: float = TIMEOUT_SECONDS) -> Any:
+    """Send a command to the coordinator.
+
+    Args:
+        path: Its Unix socket.
+        command: The command, such as ``state`` (`penstock.live.server.control.COMMANDS`).
+        argument: The argument of the command.
+        timeout: Seconds to wait for the answer.
+
+    Returns:
+        The answer, as JSON gives it.
+
+    Raises:
+        CoordinatorError: If no coordinator answers, or it refuses.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(timeout)
+            connection.connect(str(path))
+            connection.sendall(encode(Control(1, VERSION, command, argument)))
+            line = connection.makefile("rb").readline()
+            if not line.endswith(b"\n"):
+                raise ConnectionResetError(errno.ECONNRESET, "it hung up")
+            reply = decode_reply(line)
+    except Malformed as error:
+        raise CoordinatorError(
+            f"what listens at {path} is no coordinator ({error}); expected one of penstock serve"
+        ) from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CoordinatorError(f"no coordinator answers at {path} ({reason}); start one with penstock serve") from None
+    if isinstance(reply, Error):
+        raise CoordinatorError(reply.text)
+    assert isinstance(reply, Answer)
+    return reply.body

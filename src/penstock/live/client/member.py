@@ -11,7 +11,7 @@ The six calls of CALCioM (003 §III.C) for one application:
 | `release` | ends a step and reports progress; a pause starts here |
 | `complete` | pops a level off the stack and ends the operation if it was announced at that level or below |
 
-Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step. `penstock.live.client.levels` says how
+Without `prepare`, `inform(volume=…)` … `release()` is an operation of one step. `penstock.live.client.access` says how
 levels compose.
 """
 
@@ -24,12 +24,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.live.client.access import SIX_CALLS, Access
-from penstock.live.client.address import Address
+from penstock.live.client.environment import Address, Identity, Place, disabled, find_place, identify, printable
 from penstock.live.client.errors import UsageError
 from penstock.live.client.link import Link, log
-from penstock.live.client.outbox import Question
-from penstock.live.client.place import Place, disabled, find_place
-from penstock.live.client.registration import Identity, identify, printable
+from penstock.live.client.outstanding import Question
 from penstock.live.client.session import Session
 from penstock.live.client.transfer import Operation, check_integer, rounds_of
 

@@ -3,7 +3,7 @@
 A `Session` has no socket, no clock and no thread: its holder tells it what happened and when (seconds, never going back)
 and asks it what to send. A grant above 0 takes effect at once. A pause takes effect between two rounds: the current
 round goes on at the rate it had. A lower grant is acknowledged with `Yielded`, once, when it has taken effect. When the
-coordinator is lost, the client keeps its rate until its patience ends (`penstock.live.client.outage`). A pause from a
+coordinator is lost, the client keeps its rate until its patience ends (`penstock.live.client.outstanding`). A pause from a
 live coordinator has no limit.
 """
 
@@ -14,9 +14,8 @@ import math
 from functools import partial
 from typing import Final
 
-from penstock.live.client.outage import OutageTimer
-from penstock.live.client.outbox import Outbox, Question
-from penstock.live.client.registration import Identity
+from penstock.live.client.environment import Identity
+from penstock.live.client.outstanding import OutageTimer, Outbox, Question
 from penstock.live.client.transfer import Operation
 from penstock.live.protocol import (
     DENIED,

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.core.deciding import UNPLANNED, Decider, PlannedOrder, Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import (
@@ -36,15 +37,11 @@ from penstock.live.core.events import (
     WarnInstruction,
     YieldEvent,
 )
-from penstock.live.core.grants import Grants, Leases
-from penstock.live.core.limits import NO_LIMITS, Limits
-from penstock.live.core.measuring import MeasuredBandwidth, ReachMeter
-from penstock.live.core.observing import ObservedOperations, ObservingGrants
-from penstock.live.core.penalties import Penalties
+from penstock.live.core.grants import Grants, Leases, ObservedOperations, ObservingGrants
+from penstock.live.core.limits import NO_LIMITS, Limits, Penalties
+from penstock.live.core.measuring import MeasuredBandwidth, Reached, ReachMeter
 from penstock.live.core.pending import PendingOperations, prepare
 from penstock.live.core.places import Places, check_new_operation, check_pending, check_registration
-from penstock.live.core.reached import Reached
-from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import INVALID
 from penstock.model import Degradation, InputError, Workload
 from penstock.policies.policy import Policy

@@ -16,9 +16,9 @@ import numpy as np
 from penstock.engine.dedicated import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
+from penstock.live.core.clients import NEVER, NO_PLACE, Client, Registry
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.pending import PendingOperations
-from penstock.live.core.registry import NEVER, NO_PLACE, Client, Registry
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
 from penstock.policies.guard import failure

@@ -35,6 +35,7 @@ from numba import types
 
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, RATE
+from penstock.live.core.clients import NEVER, NO_PLACE, Client
 from penstock.live.core.limits import Limits
 from penstock.live.core.pending import (
     ALLOWED,
@@ -50,7 +51,6 @@ from penstock.live.core.pending import (
     USER,
     PendingOperations,
 )
-from penstock.live.core.registry import NEVER, NO_PLACE, Client
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import direct, inlined, subroutine
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.live.core.registry import Client
+from penstock.live.core.clients import Client
 
 
 class Refused(Exception):

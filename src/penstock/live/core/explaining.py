@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from penstock.live.core.clients import NEVER, NO_PLACE, Client, PendingOperation
 from penstock.live.core.core import Core
 from penstock.live.core.pending import PendingOperations
-from penstock.live.core.registry import NEVER, NO_PLACE, Client, PendingOperation
 from penstock.numeric.tolerances import RATE_SLACK
 from penstock.policies.policy import NEEDED_COLUMNS, Need
 from penstock.policies.view import MOMENT, View

@@ -22,7 +22,7 @@ from numba import types
 from penstock.engine.books import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
-from penstock.live.core.registry import NEVER, NO_PLACE, Client
+from penstock.live.core.clients import NEVER, NO_PLACE, Client
 from penstock.model import Degradation
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import address, direct, inlined, inlined_kernel
@@ -269,8 +269,8 @@ class PendingOperations:
     in bytes/s. `done` is its progress before the operation in seconds, `allowed` the bytes that its grants have allowed so
     far, `told` the date of its last grant, `round` the bytes between two chances to be paused, `progressed` the date at
     which it was last known to have moved something, and `reported` the bytes that it has said it has moved. `reached` is the
-    bytes/s that its client reaches, 0 for all that it is granted (`penstock.live.core.reached`). `withheld` is what would
-    have been granted (`penstock.live.core.observing`).
+    bytes/s that its client reaches, 0 for all that it is granted (`penstock.live.core.measuring`). `withheld` is what would
+    have been granted (`penstock.live.core.grants`).
 
     Args:
         degradation: What is left of the link when several operations move; all of it if not given.

@@ -14,13 +14,13 @@ from typing import Final
 
 from penstock.engine.books import mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
+from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
 from penstock.live.core.grants import Grants, Leases
 from penstock.live.core.limits import Limits
 from penstock.live.core.pending import BURST_SECONDS, OVERRUN, PendingOperations, Posting
-from penstock.live.core.registry import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.protocol import DENIED, INVALID, OUT_OF_ORDER, UNEXPECTED
 from penstock.numeric.tolerances import INVARIANT, LEAST_CAP, LEAST_VOLUME_BYTES, SAME_AMOUNT
 

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from penstock.live.client import Job
+from penstock.live.client.environment import disabled
 from penstock.live.client.errors import UsageError
-from penstock.live.client.place import disabled
 from penstock.live.client.transfer import ROUND_BYTES
-from penstock.live.mpi import jobs
-from penstock.live.mpi.jobs import MPI, Hints
+from penstock.live.mpi import job_hints
+from penstock.live.mpi.job_hints import MPI, Hints
 from penstock.live.mpi.ranks import BufferPart, Move, Ranks, Rounds, part_of
 
 Result = TypeVar("Result")
@@ -80,7 +80,7 @@ class File(MPI.File):
         self._etype, self._native = 1, True
         nodes, failure = ranks.nodes(), None
         if ranks.rank == 0 and not disabled():
-            self._job, failure = _tried(lambda: job if job is not None else jobs.of_all(told, nodes))
+            self._job, failure = _tried(lambda: job if job is not None else job_hints.of_all(told, nodes))
         try:
             ranks.agree("Open", failure)
         except BaseException:
@@ -207,7 +207,7 @@ class File(MPI.File):
             return
         part = self._part(name, offset, buf, call)
         if self._job is None:
-            self._job = jobs.of_rank(self._hints, self._name, self._nodes, self._ranks.rank)
+            self._job = job_hints.of_rank(self._hints, self._name, self._nodes, self._ranks.rank)
         move, got, moved = self._mover(offset, call), MPI.Status(), 0
 
         def one(at: int, size: int) -> int:
@@ -286,11 +286,11 @@ def _checked(filename: Any, amode: Any, info: Any, job: Any) -> Hints:
         raise UsageError(f"amode {amode!r} is out of range; expected a sum of MPI.MODE_…") from None
     if not isinstance(job, Job | None):
         raise UsageError(f"job {job!r} is no penstock.client.Job; expected one, or None")
-    return jobs.read(info)
+    return job_hints.read(info)
 
 
 def _opened(cls: type[File], comm: MPI.Intracomm, filename: Any, amode: int, info: MPI.Info | None) -> File:
-    rest = jobs.without(info)
+    rest = job_hints.without(info)
     try:
         return super(File, cls).Open(comm, filename, amode, rest)
     finally:

@@ -28,7 +28,7 @@ from typing import Any, Final, TypeAlias
 
 from penstock.live.client import Job
 from penstock.live.client.errors import UsageError
-from penstock.live.mpi.jobs import MPI
+from penstock.live.mpi.job_hints import MPI
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from penstock.live.server.clock import Clock
+    from penstock.live.server.journal import Clock
     from penstock.live.server.peer import Peer
     from penstock.live.server.settings import ServerSettings
 

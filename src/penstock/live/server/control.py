@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import ForgetEvent, Refused
 from penstock.live.core.explaining import explain
 from penstock.live.core.pending import prepare
-from penstock.live.core.registry import Client
 from penstock.live.protocol import INVALID, Answer, Control, Error, Reply
 from penstock.live.server.journal import Journal
 from penstock.live.server.snapshot import Snapshot

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from penstock.live.client import address
-from penstock.live.server.locking import LockFile
+from penstock.live.client.environment import Tcp, is_foreign, parse_address
 from penstock.live.server.logbook import RareLog
+from penstock.live.server.owned_files import LockFile
 from penstock.live.server.wire import RECEIVE_BYTES
 from penstock.model import InputError
 
@@ -87,7 +87,7 @@ def listen_locally(path: Path, welcome: Welcome, stack: contextlib.AsyncExitStac
     place = f"socket {path}"
     with one_line(place):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if address.is_foreign(path):
+        if is_foreign(path):
             raise InputError(place, FOREIGN.format(path.parent))
         lock = LockFile(f"{path}.lock", place, "listens there; expected one of its own, --socket PATH")
         stack.callback(lock.close)
@@ -128,10 +128,10 @@ def listen_remotely(text: str, welcome: Welcome, stack: contextlib.AsyncExitStac
             stack.callback(Listener(place, listening, greet).close)
 
 
-def tcp(text: str, place: str) -> address.Tcp:
+def tcp(text: str, place: str) -> Tcp:
     """Parse a TCP address, host:port; InputError if it is none."""
-    where = address.parse(text)
-    if not isinstance(where, address.Tcp):
+    where = parse_address(text)
+    if not isinstance(where, Tcp):
         raise InputError(place, f"{text!r} is no TCP address; expected host:port")
     return where
 

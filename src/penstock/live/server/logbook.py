@@ -19,7 +19,7 @@ import msgspec
 from penstock.model import InputError
 
 if TYPE_CHECKING:
-    from penstock.live.core.registry import Client
+    from penstock.live.core.clients import Client
     from penstock.live.protocol import Error
     from penstock.live.server.peer import Peer
 

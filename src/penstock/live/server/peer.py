@@ -36,7 +36,7 @@ from penstock.live.server.admission import Bucket, Key
 from penstock.live.server.wire import Wire
 
 if TYPE_CHECKING:
-    from penstock.live.core.registry import Client
+    from penstock.live.core.clients import Client
     from penstock.live.server.server import Server
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.live.client.transfer import SLICE
+from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.measuring import UNLIMITED, MeasuredBandwidth
-from penstock.live.core.registry import Client
-from penstock.live.server.clock import Clock
-from penstock.live.server.journal import Journal, Present
+from penstock.live.server.journal import Clock, Journal, Present
 from penstock.live.server.settings import AUTO, ServerSettings
 from penstock.model import Degradation, InputError
 from penstock.model.files import read

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from penstock.live import protocol
-from penstock.live.client import address
+from penstock.live.client import environment
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.events import (
     BeatEvent,
     DisconnectEvent,
@@ -37,7 +38,6 @@ from penstock.live.core.events import (
     YieldEvent,
 )
 from penstock.live.core.explaining import outlook
-from penstock.live.core.registry import NO_PLACE, Client
 from penstock.live.protocol import (
     DENIED,
     INVALID,
@@ -109,7 +109,7 @@ class Server:
         if not settings.bandwidth > 0.0:
             raise InputError("bandwidth", 'not given; expected what the I/O system carries, such as --bandwidth "10 GB/s"')
         self.settings = settings
-        self.token = address.read_token(settings.token_file) if settings.token_file else ""
+        self.token = environment.read_token(settings.token_file) if settings.token_file else ""
         if settings.listen and not self.token:
             raise InputError("listen", "over TCP the token says who may come; expected --token-file FILE, of mode 0600")
         with contextlib.ExitStack() as opened:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.live.client import address
+from penstock.live.client.environment import Unix, own_socket, parse_address
 from penstock.live.core.limits import BY_APPLICATION, SHARED_BY, Limits
 from penstock.model import Degradation, InputError, parse_units
 
@@ -36,8 +36,8 @@ def _path(value: object, place: str) -> str:
 
 
 def _socket(value: object, place: str) -> str:
-    where = address.parse(_path(value, place) if "/" in _text(value, place) else _text(value, place))
-    if not isinstance(where, address.Unix):
+    where = parse_address(_path(value, place) if "/" in _text(value, place) else _text(value, place))
+    if not isinstance(where, Unix):
         raise InputError(place, f"{value!r} is no Unix socket; expected its path, and --listen for TCP")
     return str(where)
 
@@ -246,7 +246,7 @@ def load(options: Mapping[str, object], environment: Mapping[str, str], file: st
             place = {"environment": PREFIX + name.upper(), "command line": "--" + name.replace("_", "-")}.get(origin)
             values[name] = READERS[name](value, place or f"{origin}: {name}")
             origins[name] = origin
-    values.setdefault("socket", str(address.own_socket()))
+    values.setdefault("socket", str(own_socket()))
     values.setdefault("journal", str(_state_folder(environment) / "journal.sqlite"))
     return ServerSettings(**values, origins=origins)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from penstock.engine.books import mean_iteration
+from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
-from penstock.live.core.registry import NO_PLACE, Client
 
 WORKING: Final = "working"
 TRANSFERRING: Final = "transferring"

@@ -27,8 +27,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from penstock.live.client import Job
+from penstock.live.client.environment import NAME_CHARACTERS
 from penstock.live.client.errors import UsageError
-from penstock.live.client.registration import NAME_CHARACTERS
 
 try:
     from mpi4py import MPI as MPI

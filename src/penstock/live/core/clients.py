@@ -114,7 +114,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     unseen_since: float | None = None
     """When a client that is not connected was last heard of; None once it has said what it has moved meanwhile."""
     strikes: int = 0
-    """Overruns that count against it now; see `penstock.live.core.penalties`."""
+    """Overruns that count against it now; see `penstock.live.core.limits`."""
     struck: float = NEVER
     """When the latest of them was."""
     lowered_to: float = 1.0

@@ -1,0 +1,1 @@
+"""Importers: logs, accounting and measurements of a real machine become workloads."""

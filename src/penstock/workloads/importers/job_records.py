@@ -1,0 +1,307 @@
+"""What every importer makes: one `JobRecord` for each job, with its phases of I/O, and the workload that they become.
+
+A record has dates in Unix seconds and phases in seconds after the start of the job. Reads and writes are phases apart.
+The law that every importer keeps: the bytes of the phases are the bytes of the source that they were made from,
+`JobRecord.source_bytes`. What the job's counters say is kept beside that in `JobRecord.volumes`; the difference is printed.
+
+A job becomes an application that is released when the job started: work between the phases, a read or a write for each.
+Its own bandwidth is what the phases reached: in each direction bytes over seconds of I/O. Where reads and writes overlap,
+the chain has them one after the other, and the seconds of both are shortened so that they add up to the time in which
+either was under way. So the application alone takes as long as the job did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.model import Application, InputError, Phases, Platform, Workload
+from penstock.model.application import READ, WORK, WRITE
+
+READ_DIRECTION: Final = "read"
+WRITE_DIRECTION: Final = "write"
+
+
+@dataclass(frozen=True, eq=False)
+class IoPhases:
+    """Phases of I/O of a job, in the order of their starts.
+
+    Args:
+        starts: seconds after the start of the job.
+        ends: likewise, not before the starts.
+        volumes: bytes.
+        writes: whether a phase writes; else it reads.
+        busy: seconds of each phase in which an operation was under way; all of it if not given.
+
+    Raises:
+        InputError: if the arrays differ in length, or a phase ends before it starts.
+    """
+
+    starts: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    volumes: NDArray[np.float64]
+    writes: NDArray[np.bool_]
+    busy: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        order = np.argsort(np.asarray(self.starts, np.float64), kind="stable")
+        for name, kind in (("starts", np.float64), ("ends", np.float64), ("volumes", np.float64), ("writes", np.bool_)):
+            values = np.asarray(getattr(self, name), kind)
+            if values.shape != order.shape:
+                raise InputError("phases", f"{values.shape} {name} for {order.shape} starts; expected one for each phase")
+            object.__setattr__(self, name, values[order])
+        spans = self.ends - self.starts
+        if np.any(spans < 0.0) or np.any(self.volumes < 0.0) or not np.all(np.isfinite(spans + self.volumes)):
+            raise InputError("phases", "a phase ends before it starts, or has no bytes; expected start, end and bytes")
+        busy = spans if self.busy is None else np.asarray(self.busy, np.float64)[order]
+        object.__setattr__(self, "busy", np.minimum(busy, spans))
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Seconds of each phase in which an operation was under way."""
+        assert self.busy is not None
+        return self.busy
+
+    @classmethod
+    def of(cls, phases: Iterable[tuple[float, float, float, str]]) -> IoPhases:
+        """Make them from a list.
+
+        Args:
+            phases: (start, end, bytes, "read" or "write") of each.
+
+        Example:
+            >>> IoPhases.of([(10.0, 12.0, 4e9, "write"), (0.0, 1.0, 1e9, "read")]).total()
+            (1000000000.0, 4000000000.0)
+        """
+        rows = list(phases)
+        starts, ends, volumes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
+        return cls(starts, ends, volumes, np.array([row[3] == WRITE_DIRECTION for row in rows], np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[tuple[float, float, float, str]]:
+        rows = zip(self.starts.tolist(), self.ends.tolist(), self.volumes.tolist(), self.writes.tolist(), strict=True)
+        for start, end, volume, write in rows:
+            yield start, end, volume, WRITE_DIRECTION if write else READ_DIRECTION
+
+    def total(self) -> tuple[float, float]:
+        """Bytes read and bytes written."""
+        return float(self.volumes[~self.writes].sum()), float(self.volumes[self.writes].sum())
+
+
+NO_PHASES: Final = IoPhases.of([])
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """What is known of one job.
+
+    Args:
+        job_id: the id that the batch system gave it.
+        name: of the application in the workload, ``job-ID`` by default.
+        start: when it started, in Unix seconds.
+        end: when it ended.
+        nodes: how many nodes it had; None if not known.
+        ranks: how many processes; None if not known.
+        user: who ran it.
+        group: the group or account.
+        program: what it ran.
+        submit: when it was submitted, in Unix seconds.
+        requested: wall time that was asked for, in seconds.
+        phases: its I/O.
+        source: what the phases come from: ``dxt``, ``heatmap``, ``counters``, ``accounting``, ``model`` or ``none``.
+        source_bytes: bytes read and written according to the source; the phases hold the same.
+        volumes: bytes read and written by layer (``POSIX``, ``MPI-IO``, ``STDIO``, ``Slurm`` …), as the job's counters say.
+        files: the files that it was read from.
+        notes: what a reader of the workload must know of it.
+    """
+
+    job_id: str
+    start: float
+    end: float
+    name: str = ""
+    nodes: int | None = None
+    ranks: int | None = None
+    user: str | None = None
+    group: str | None = None
+    program: str | None = None
+    submit: float | None = None
+    requested: float | None = None
+    phases: IoPhases = NO_PHASES
+    source: str = "none"
+    source_bytes: tuple[float, float] = (0.0, 0.0)
+    volumes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", f"job-{self.job_id}")
+        if not self.end >= self.start:
+            raise InputError(
+                self.name, f"it ends at {self.end} s, before its start at {self.start} s; expected an end after it"
+            )
+
+
+@dataclass(frozen=True)
+class Bandwidths:
+    """How fast a job's I/O is taken to be when it has the I/O system for itself.
+
+    A log shows what the job reached while others used the machine too. `factor` multiplies that; with `largest` the fastest
+    phase of each direction stands for all of them.
+
+    Args:
+        factor: 1 takes what was seen.
+        largest: whether to take the largest bandwidth seen in a phase in place of the mean over all phases.
+    """
+
+    factor: float = 1.0
+    largest: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.factor < np.inf:
+            raise InputError("alone", f"{self.factor} is out of range; expected a factor above 0, or largest")
+
+    @classmethod
+    def of(cls, alone: float | str) -> Bandwidths:
+        """The bandwidths that `alone` asks for: a factor, as a number or a text, or ``largest``."""
+        if alone == "largest":
+            return cls(largest=True)
+        try:
+            return cls(float(alone))
+        except ValueError:
+            raise InputError("alone", f"{alone!r} is no factor; expected a number above 0, or largest") from None
+
+
+AS_SEEN: Final = Bandwidths()
+
+
+def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN) -> Application:
+    """The application that a job becomes.
+
+    Args:
+        record: the job.
+        origin: the Unix date at which the clock of the workload starts.
+        bandwidths: how fast its I/O is when it is alone.
+    """
+    phases = record.phases
+    covered = np.maximum.accumulate(np.concatenate(([0.0], phases.ends)))
+    gaps = np.maximum(phases.starts - covered[:-1], 0.0)
+    spans, busy = phases.ends - phases.starts, phases.seconds
+    shrunk = (covered[-1] - gaps.sum()) / spans.sum() if spans.any() else 1.0  # where reads and writes overlap
+    idle = (spans - busy) * shrunk
+    tail = max(record.end - record.start - covered[-1], 0.0)
+    chain = np.stack((gaps, phases.volumes, idle), axis=1).ravel()
+    kinds = np.stack(
+        (np.full(len(phases), WORK), np.where(phases.writes, WRITE, READ), np.full(len(phases), WORK)), axis=1
+    ).ravel()
+    kinds, amounts = _joined(np.append(kinds, WORK), np.append(chain, tail))
+    read, write = (_bandwidth(phases, direction, shrunk, bandwidths) for direction in (False, True))
+    both = read is not None and write is not None and read != write
+    return Application(
+        record.name,
+        Phases(kinds.astype(np.uint8), amounts),
+        nodes=record.nodes or 1,
+        release=record.start - origin,
+        bandwidth=max((one for one in (read, write) if one is not None), default=None),
+        read_bandwidth=read if both else None,
+        write_bandwidth=write if both else None,
+        user=record.user,
+        group=record.group,
+        submit=None if record.submit is None else record.submit - origin,
+        requested=record.requested or None,
+        source=record.source,
+    )
+
+
+def _joined(kinds: NDArray[np.uint8], amounts: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """The chain without empty phases, neighbouring phases of work as one."""
+    kept = amounts > 0.0
+    if not kept.any():
+        return np.array([WORK], np.uint8), np.zeros(1)
+    kinds, amounts = kinds[kept], amounts[kept]
+    begins = np.flatnonzero(np.concatenate(([True], (kinds[1:] != WORK) | (kinds[:-1] != WORK))))
+    return kinds[begins], np.add.reduceat(amounts, begins)
+
+
+def _bandwidth(phases: IoPhases, writes: bool, shrunk: float, bandwidths: Bandwidths) -> float | None:
+    """Bytes/s of one direction; None where nothing is known of it."""
+    chosen = (phases.writes == writes) & (phases.volumes > 0.0)
+    volumes, seconds = phases.volumes[chosen], phases.seconds[chosen] * shrunk
+    if not seconds.any():
+        return None
+    seen = np.max(volumes[seconds > 0.0] / seconds[seconds > 0.0]) if bandwidths.largest else volumes.sum() / seconds.sum()
+    return float(seen) * bandwidths.factor
+
+
+def workload_of(
+    records: Sequence[JobRecord], platform: Platform | None = None, bandwidths: Bandwidths = AS_SEEN
+) -> Workload:
+    """One workload of all jobs, in the order of their starts; the clock starts with the first of them.
+
+    Args:
+        records: the jobs. Names that occur twice get a number.
+        platform: the machine. By default its bandwidth is the most that the jobs reached together, which is a lower bound of
+            what it can do, and it has as many nodes as the jobs had at one time.
+        bandwidths: how fast the I/O of a job is when it is alone.
+
+    Raises:
+        InputError: if there is no job, or one does not fit on the platform.
+    """
+    if not records:
+        raise InputError("", "there is no job; expected one or more")
+    ordered = _named_apart(sorted(records, key=lambda record: (record.start, record.name)))
+    origin = ordered[0].start
+    applications = tuple(application_of(record, origin, bandwidths) for record in ordered)
+    if platform is None:
+        reached = most_together(ordered)
+        most = max((one for each in applications if (one := each.bandwidth) is not None), default=0.0)
+        platform = Platform(max(reached, most) or 1.0, nodes=most_nodes(ordered))
+    return Workload(platform, applications)
+
+
+def most_together(records: Iterable[JobRecord]) -> float:
+    """The most bytes/s that the jobs reached together, each phase at its mean bandwidth."""
+    rows = [
+        (record.start + record.phases.starts, record.start + record.phases.ends, record.phases.volumes) for record in records
+    ]
+    starts, ends, volumes = (np.concatenate([row[column] for row in rows]) for column in range(3))
+    lasting = ends > starts
+    rates = volumes[lasting] / (ends - starts)[lasting]
+    return _most(starts[lasting], ends[lasting], rates)
+
+
+def most_nodes(records: Iterable[JobRecord]) -> int:
+    """The most nodes that the jobs had at one time, 1 for a job of which the nodes are not known."""
+    rows = [(record.start, record.end, record.nodes or 1) for record in records]
+    starts, ends, nodes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
+    return max(int(_most(starts, ends, nodes)), int(nodes.max()))
+
+
+def _most(starts: NDArray[np.float64], ends: NDArray[np.float64], amounts: NDArray[np.float64]) -> float:
+    """The largest sum of the amounts of intervals that hold a moment; an interval that ends there does not."""
+    dates = np.concatenate((ends, starts))
+    order = np.argsort(dates, kind="stable")
+    return float(np.cumsum(np.concatenate((-amounts, amounts))[order]).max(initial=0.0))
+
+
+def _named_apart(records: Sequence[JobRecord]) -> list[JobRecord]:
+    """The same with different names: the second job-7 is job-7-2."""
+    used = {record.name for record in records}
+    seen: set[str] = set()
+    apart = []
+    for record in records:
+        name, number = record.name, 2
+        while name in seen:
+            name = f"{record.name}-{number}"
+            number += 1
+            if name in used:
+                continue
+        seen.add(name)
+        apart.append(record if name == record.name else replace(record, name=name))
+    return apart
