@@ -399,6 +399,10 @@ class PendingOperations:
         self._floats[REACHED, place] = reached
         self._floats[REACH, place] = reach
 
+    def reached(self, place: int) -> float:
+        """The bytes/s that the client is known to reach; 0 for all that it is granted."""
+        return float(self._floats[REACHED, place])
+
     def sent(self, place: int) -> float:
         """The rate that the operation was last granted, in bytes/s."""
         return float(self._floats[SENT, place])
