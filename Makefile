@@ -1,6 +1,6 @@
 # make demo   set up, compare all policies on a built-in workload, write the HTML report
 # make test   set up, run all tests
-# make test-long  the tests that draw random examples or inject faults, with four times as many of them
+# make test-long  the tests that draw many random examples or inject many faults, with all of them
 # make bench  set up, run the benchmarks
 # make lint   ruff, mypy, import-linter
 # make docs   the documentation as HTML, in build/site

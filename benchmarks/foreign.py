@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.instance import Flat
 from benchmarks.report import NotHereError, require
-from penstock.engine.dedicated import dedicated
+from penstock.engine.setup import dedicated
 from penstock.model import Workload
 from penstock.model.application import WORK
 from penstock.policies.registry import REGISTRY

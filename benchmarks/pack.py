@@ -37,7 +37,7 @@ def run(report: Report, *, quick: bool) -> Results:
     for name, (workload, strategies) in workloads.items():
         for strategy in strategies:
             with report.console.status(f"pack: {name}, {strategy.label}"):
-                cells.append(_cell(name, len(workload.applications), schedule(workload, strategy)))
+                cells.append(_cell(name, len(workload.applications), schedule(workload, strategy, policy="fifo")))
     _print(report, cells)
     return {"cells": cells}
 

@@ -42,6 +42,8 @@ SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 ReturnToService=2
 KillWait=2
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/jobcomp.txt
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} RealMemory=8000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
@@ -65,6 +67,18 @@ class Slurm:
     def jobs(self) -> list[str]:
         """The numbers of the jobs that have not ended."""
         return self.call("squeue", "--noheader", "--format=%i").split()
+
+    def wait_until_ended(self, *jobs: str) -> None:
+        """Wait until these jobs have ended and are in the file of completed jobs."""
+        completed = self.folder / "jobcomp.txt"
+        numbers = ",".join(jobs)
+        _wait_until(
+            lambda: (
+                not self.call("squeue", "--noheader", f"--jobs={numbers}", "--format=%i").split()
+                and all(f"JobId={job} " in completed.read_text() for job in jobs)
+            ),
+            lambda: f"jobs {numbers} do not end: " + _said(self.folder),
+        )
 
 
 def missing() -> str | None:

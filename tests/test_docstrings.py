@@ -10,10 +10,12 @@ import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+SOURCE = Path(__file__).parents[1] / "src" / "penstock"
 MODULES = ("penstock", "penstock.client", "penstock.mpi", "penstock.campaign", "penstock.buffers", "penstock.plot")
 
 
@@ -51,6 +53,41 @@ def signature_is_own(kind: type) -> bool:
     """Whether the class, or a base of ours, says how its objects are made: not so an exception without fields."""
     makers = (vars(base) for base in kind.__mro__ if base.__module__.startswith("penstock"))
     return any("__init__" in names or "__new__" in names for names in makers)
+
+
+def public_functions() -> Iterator[tuple[str, str, list[str]]]:
+    """Every public function and method of the package: its name, its docstring (with its class's), its parameters."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        module = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{module}.{node.name}", ast.get_docstring(node) or "", passed(node)
+            elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                of_class = ast.get_docstring(node) or ""
+                for one in node.body:
+                    if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                        text = f"{ast.get_docstring(one) or ''}\n{of_class if one.name == '__init__' else ''}"
+                        yield f"{module}.{node.name}.{one.name}", text, passed(one)
+
+
+def passed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    known = function.args
+    names = [one.arg for one in (*known.posonlyargs, *known.args, *known.kwonlyargs)]
+    names += [one.arg for one in (known.vararg, known.kwarg) if one is not None]
+    return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
+
+
+def test_the_docstrings_of_public_functions_name_their_parameters() -> None:
+    """Nearly all of them, wherever they are in the package: 31 % in 0.1."""
+    known, missing = 0, []
+    for name, text, names in public_functions():
+        last = name.rpartition(".")[2]
+        if last.startswith("_") and last != "__init__":
+            continue
+        known += len(names)
+        missing += [f"{name}({one})" for one in names if not re.search(rf"\b{one}\b", text)]
+    assert known > 3_000
+    assert len(missing) <= 0.02 * known, "\n".join(missing)
 
 
 def described(thing: Any) -> str:

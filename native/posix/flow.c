@@ -37,6 +37,7 @@ static struct {
     _Atomic bool holding; /* an operation is announced */
     _Atomic int busy;     /* calls that have begun and not ended */
     _Atomic uint64_t learned; /* bytes of the phase before; 0: none yet */
+    _Atomic uint64_t others;  /* bytes of this phase that other processes moved in this one's turn */
     _Atomic uint64_t waited;  /* nanoseconds in this phase */
     _Atomic uint64_t offset;  /* nanoseconds from our clock to that of dates */
     bool coordinated;
@@ -63,7 +64,9 @@ void ps_count(enum ps_direction direction, uint64_t bytes, uint64_t calls) {
 
 /* ---- Phases, with the lock ---- */
 
-static uint64_t moved_in_phase(void) { return ps_record->open_read + ps_record->open_written; }
+static uint64_t counted_in_phase(void) { return ps_record->open_read + ps_record->open_written; }
+
+static uint64_t moved_in_phase(void) { return counted_in_phase() + flow.others; }
 
 static void end_operation(void) {
     penstock_job *job = ps_job();
@@ -79,8 +82,9 @@ static void end_phase(void) {
     end_operation();
     atomic_store(&flow.learned, moved_in_phase());
     atomic_store(&flow.open, false);
-    if (moved_in_phase() > 0)
+    if (counted_in_phase() > 0)
         ps_record_phase(atomic_exchange(&flow.waited, 0));
+    flow.others = 0;
     ps_record->open_begin = ps_record->open_read = ps_record->open_written = 0;
 }
 
@@ -159,25 +163,25 @@ static void look_for_coordinator(double now) {
         start_watching();
 }
 
-static void open_phase(double now) {
+static void open_phase(double now, bool speaks) {
     ps_record_open();
     flow.offset = ps_realtime() - nanoseconds(now);
     ps_record->open_begin = ps_record->last = flow.offset + nanoseconds(now);
     add(&ps_record->phases, 1);
     atomic_store(&flow.last, now);
-    if (ps_job() == NULL)
+    if (speaks && ps_job() == NULL)
         look_for_coordinator(now);
     atomic_store(&flow.open, true); /* last: other threads wait for the lock and then find the job */
     ring();
 }
 
-static void look_at_phase(double now) {
+static void look_at_phase(double now, bool speaks) {
     pthread_mutex_lock(&flow.lock);
     if (flow.open && is_quiet(now, ps_settings.gap))
         end_phase();
     if (!flow.open)
-        open_phase(now);
-    else if (ps_job() == NULL && now >= flow.retry)
+        open_phase(now, speaks);
+    else if (speaks && ps_job() == NULL && now >= flow.retry)
         look_for_coordinator(now);
     pthread_mutex_unlock(&flow.lock);
 }
@@ -201,6 +205,21 @@ static void begin_operation(penstock_job *job, uint64_t size) {
     if (known <= moved && volume < size)
         volume = least(size, MOST_FIRST);
     (void)ps_job_begin(job, volume, known > 0 && known == volume ? ps_settings.rounds : 0, PS_EXPLICIT);
+    flow.holding = true;
+    ring();
+}
+
+/* Announce bytes of which a call of several processes has so many left, in rounds that it knows; more if the phase is
+ * known to go on. */
+static void begin_rounds(penstock_job *job, const struct ps_rounds *rounds) {
+    uint64_t moved = moved_in_phase(), known = ps_settings.volume > 0 ? ps_settings.volume : flow.learned;
+    uint64_t volume = rounds->left, count = rounds->count;
+    if (known > moved && known - moved > volume) {
+        uint64_t round = volume / count > 0 ? volume / count : 1;
+        volume = known - moved;
+        count = (volume + round - 1) / round;
+    }
+    (void)ps_job_begin(job, volume, least(count, PS_MOST_ROUNDS), PS_EXPLICIT);
     flow.holding = true;
     ring();
 }
@@ -235,22 +254,27 @@ static void reserve(struct ps_gate *gate, uint64_t bytes, double now) {
 }
 
 /* How many bytes of `size` the open gate lets through: complete pages if not all, as O_DIRECT wants them. */
-static uint64_t let_through(struct ps_gate *gate, uint64_t size) {
+static uint64_t let_through(struct ps_gate *gate, uint64_t size, bool whole) {
     const struct ps_operation *operation = &gate->session->operation;
     if (!gate->session->operating)
         return size;
-    uint64_t open = ps_gate_open(gate, least(size, operation->volume - operation->moved), false);
+    uint64_t left = least(size, operation->volume - operation->moved), open = ps_gate_open(gate, left, whole);
+    if (whole)
+        return left; /* a round that is already begun is not cut */
     if (open < size)
         open = open >= PAGE ? open / PAGE * PAGE : least(size, PAGE);
     return open;
 }
 
-static uint64_t take_turn(penstock_job *job, uint64_t size, double now) {
+/* `rounds` is NULL for a call of this process alone. */
+static uint64_t take_turn(penstock_job *job, uint64_t size, double now, const struct ps_rounds *rounds) {
     struct ps_session *session = &job->link->session;
     for (double start = now;; now = ps_clock()) {
         if (session->operating && session->operation.moved >= session->operation.volume)
             ps_job_end(job);
-        if (!session->operating)
+        if (!session->operating && rounds != NULL)
+            begin_rounds(job, rounds);
+        else if (!session->operating)
             begin_operation(job, size);
         double seconds = delay(job, now);
         if (seconds <= 0.0 || flow.ended) {
@@ -263,8 +287,10 @@ static uint64_t take_turn(penstock_job *job, uint64_t size, double now) {
             return size;
     }
     note_coordinator(session, now);
-    size = let_through(&job->link->gate, size);
+    size = let_through(&job->link->gate, size, rounds != NULL);
     reserve(&job->link->gate, size, now);
+    if (rounds != NULL)
+        session->operation.between_rounds = true; /* a pause begins after this round, whatever rounds were announced */
     begun = now;
     return size;
 }
@@ -285,27 +311,65 @@ static void correct(penstock_job *job, uint64_t taken, uint64_t moved, double no
 
 /* ---- Calls ---- */
 
+static void look(double now, bool speaks) {
+    if (!atomic_load_explicit(&flow.open, memory_order_relaxed) ||
+        now - atomic_load_explicit(&flow.last, memory_order_relaxed) >= ps_settings.gap ||
+        (speaks && now >= atomic_load_explicit(&flow.retry, memory_order_relaxed) && ps_job() == NULL))
+        look_at_phase(now, speaks);
+}
+
 bool ps_enter(void) {
     if (ps_depth > 0)
         return false;
     ps_depth++;
-    double now = ps_clock();
-    begun = now;
-    if (!atomic_load_explicit(&flow.open, memory_order_relaxed) ||
-        now - atomic_load_explicit(&flow.last, memory_order_relaxed) >= ps_settings.gap ||
-        (now >= atomic_load_explicit(&flow.retry, memory_order_relaxed) && ps_job() == NULL))
-        look_at_phase(now);
+    begun = ps_clock();
+    look(begun, true);
     atomic_fetch_add_explicit(&flow.busy, 1, memory_order_relaxed);
     return true;
 }
+
+void ps_enter_together(bool speaks) {
+    ps_depth++;
+    look(ps_clock(), speaks);
+}
+
+void ps_begin_rounds(void) {
+    begun = ps_clock();
+    look(begun, true); /* the others may have come late */
+    atomic_fetch_add_explicit(&flow.busy, 1, memory_order_relaxed);
+}
+
+void ps_end_rounds(void) { atomic_fetch_sub_explicit(&flow.busy, 1, memory_order_relaxed); }
 
 size_t ps_take(size_t size) {
     penstock_job *job = ps_job();
     if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
         return size;
-    size = take_turn(job, size, begun);
+    size = take_turn(job, size, begun, NULL);
     ps_job_unlock(job);
     return size;
+}
+
+bool ps_take_round(uint64_t size, const struct ps_rounds *rounds) {
+    penstock_job *job = ps_job();
+    struct ps_rounds left = *rounds;
+    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+        return false;
+    for (uint64_t taken = 0; taken < size; left.left = rounds->left - taken)
+        taken += take_turn(job, size - taken, ps_clock(), &left);
+    ps_job_unlock(job);
+    return true;
+}
+
+void ps_round_moved(uint64_t taken, uint64_t moved, uint64_t own) {
+    penstock_job *job = ps_job();
+    double now = ps_clock();
+    atomic_store_explicit(&flow.last, now, memory_order_relaxed);
+    atomic_fetch_add(&flow.others, moved > own ? moved - own : 0);
+    if (job != NULL && taken != moved && ps_job_trylock(job)) {
+        correct(job, taken, moved, now);
+        ps_job_unlock(job);
+    }
 }
 
 size_t ps_take_all(size_t size) {
@@ -337,8 +401,12 @@ void ps_moved_besides(enum ps_direction direction, size_t moved) {
 }
 
 void ps_leave(enum ps_direction direction) {
-    add(direction == PS_READ ? &ps_record->read_calls : &ps_record->write_calls, 1);
     atomic_fetch_sub_explicit(&flow.busy, 1, memory_order_relaxed);
+    ps_leave_together(direction);
+}
+
+void ps_leave_together(enum ps_direction direction) {
+    add(direction == PS_READ ? &ps_record->read_calls : &ps_record->write_calls, 1);
     ps_depth--;
 }
 

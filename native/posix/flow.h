@@ -39,6 +39,24 @@ void ps_moved(enum ps_direction direction, size_t taken, size_t moved);
 void ps_moved_besides(enum ps_direction direction, size_t moved);
 /* End a call. */
 void ps_leave(enum ps_direction direction);
+/* A call that several processes make together, for which one of them `speaks`. They wait for each other, so a process has
+ * and keeps no turn inside: another one may need it to come here. Only when all are here the speaker begins rounds. */
+void ps_enter_together(bool speaks);
+void ps_leave_together(enum ps_direction direction);
+void ps_begin_rounds(void);
+void ps_end_rounds(void);
+
+/* What is left of such a call. */
+struct ps_rounds {
+    uint64_t left;  /* bytes of all processes */
+    uint64_t count; /* rounds, 1 or more */
+};
+
+/* Wait until all of a round may move; false if there is nobody to wait for. */
+bool ps_take_round(uint64_t size, const struct ps_rounds *rounds);
+/* Of a round that was taken so much was moved by all processes, and so much of it by this one, which counts it itself. */
+void ps_round_moved(uint64_t taken, uint64_t moved, uint64_t own);
+
 /* Only count. */
 void ps_count(enum ps_direction direction, uint64_t bytes, uint64_t calls);
 /* The program is busy with a watched file without moving bytes that we see, such as fsync. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PS_RECORD_VERSION = 1, PS_COORDINATED = 1 };
+enum { PS_RECORD_VERSION = 1, PS_COORDINATED = 1, PS_RANK = 2 /* of an MPI program */ };
 
 typedef _Atomic uint64_t ps_counter;
 

@@ -54,8 +54,3 @@ void ps_say(const char *text) {
         sigtimedwait(&pipe, NULL, &no_time);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
-
-/* For a layer above that counts the bytes itself, such as MPI-IO: what this thread moves, and the files that it opens,
- * are not counted here until it says 0 again. */
-__attribute__((visibility("default"))) void penstock_posix_hide(int on);
-void penstock_posix_hide(int on) { ps_hidden += on != 0 ? 1 : -1; }

@@ -22,11 +22,15 @@ from penstock import renamed
 
 if TYPE_CHECKING:
     from penstock import plot
+    from penstock.api.accounts import import_slurm, import_swf
     from penstock.api.campaigns import campaign
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.logs import import_darshan
+    from penstock.api.measuring import import_ior
     from penstock.api.observing import observed
+    from penstock.api.operating import machine
     from penstock.api.packing import pack
     from penstock.api.placing import place
     from penstock.api.runs import bounds, simulate
@@ -41,10 +45,14 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "penstock.api.accounts": ("import_slurm", "import_swf"),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.logs": ("import_darshan",),
+    "penstock.api.measuring": ("import_ior",),
     "penstock.api.observing": ("observed",),
+    "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
     "penstock.api.placing": ("place",),
     "penstock.api.runs": ("bounds", "simulate"),
@@ -82,6 +90,11 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "import_darshan",
+    "import_ior",
+    "import_slurm",
+    "import_swf",
+    "machine",
     "observed",
     "pack",
     "place",

@@ -157,8 +157,11 @@ def occupancy(result: PlaceResult, *, ax: Axes | None = None) -> Axes:
         >>> penstock.plot.occupancy(placed).get_xlabel()
         'I/O resource'
     """
+    from penstock.planning.placement.planner import Proposal
     from penstock.report.plot import draw_occupancy
 
+    if not isinstance(result.chosen, Proposal):
+        raise InputError("occupancy", "jobs come and go; expected result.write_plot, which draws the machine over time")
     with _drawing(ax) as axes:
         draw_occupancy(axes, result.chosen, result.plan.workload)
     return axes

@@ -20,8 +20,8 @@ MODULES: Final = {
     "campaign.grid": "campaign.cells",
     "campaign.identity": "campaign.store",
     "campaign.local": "campaign.workers",
-    "campaign.progress": "campaign.execute",
-    "campaign.run": "campaign.execute",
+    "campaign.progress": "campaign.workers",
+    "campaign.run": "campaign.workers",
     "campaign.slurm": "campaign.cluster",
     "campaign.slurm_settings": "campaign.cluster",
     "campaign.summary": "campaign.rows",
@@ -69,12 +69,15 @@ MODULES: Final = {
     "coordinator.server": "live.server.server",
     "coordinator.settings": "live.server.settings",
     "engine.asking": "engine.rates",
+    "engine.books": "engine.chain",
     "engine.buffering": "engine.machine",
     "engine.buffers": "engine.buffer_rates",
+    "engine.dedicated": "engine.setup",
     "engine.fill": "engine.trace",
     "engine.laws": "engine.faults",
     "engine.orders": "engine.kept_orders",
     "engine.replay": "engine.scenarios",
+    "engine.rounds": "engine.transfers",
     "engine.slots": "engine.transfers",
     "engine.steady": "engine.scenarios",
     "engine.stores": "engine.transfers",
@@ -84,7 +87,7 @@ MODULES: Final = {
     "model.phases": "model.application",
     "model.points": "model.platform",
     "model.units": "model.parse_units",
-    "model.usage": "model.fields",
+    "model.usage": "model.files",
     "mpi.file": "live.mpi.file",
     "mpi.hints": "live.mpi.job_hints",
     "mpi.jobs": "live.mpi.job_hints",
@@ -92,14 +95,14 @@ MODULES: Final = {
     "mpi.part": "live.mpi.ranks",
     "mpi.ranks": "live.mpi.ranks",
     "mpi.rounds": "live.mpi.ranks",
-    "papers.beyond.campaigns": "papers.beyond.experiments",
-    "papers.beyond.means": "papers.beyond.experiments",
+    "papers.beyond.campaigns": "papers.beyond",
+    "papers.beyond.means": "papers.beyond",
     "papers.buffers.rows": "papers.buffers.experiments",
     "papers.buffers.theorem_claims": "papers.buffers.claims",
     "papers.calciom.crowds": "papers.calciom.claims",
     "papers.calciom.scenarios": "papers.calciom.experiments",
     "papers.calciom.stores": "papers.calciom.live",
-    "papers.claims": "papers.reproducing",
+    "papers.claims": "papers.verdicts",
     "papers.dash.batch_claims": "papers.dash.claims",
     "papers.dash.batch_experiments": "papers.dash.experiments",
     "papers.dash.batch_figures": "papers.dash.figures",
@@ -153,10 +156,11 @@ MODULES: Final = {
     "planning.reservations": "planning.list_scheduling",
     "planning.world": "planning.jobs",
     "policies.compiled": "numeric.compiled",
+    "policies.guard": "policies.policy",
     "policies.merging": "numeric.inlining",
     "policies.naming": "policies.registry",
-    "policies.nominal": "policies.service_order",
-    "policies.plan": "policies.service_order",
+    "policies.nominal": "policies.order",
+    "policies.plan": "policies.order",
     "policies.roughly": "policies.balance",
     "policies.static": "policies.static_orders",
     "policies.steps": "numeric.compiled",
@@ -168,7 +172,7 @@ MODULES: Final = {
     "testbed.commands": "testbed.system",
     "testbed.kernel": "testbed.system",
     "testbed.live": "testbed.live_pairs",
-    "testbed.state": "testbed.record",
+    "testbed.state": "testbed.system",
     "theory.bicolored": "theory.chains",
     "theory.concurrency": "theory.interference",
     "theory.delta": "theory.interference",
@@ -185,6 +189,7 @@ MODULES: Final = {
     "workloads.demo": "workloads.synthetic",
     "workloads.jacobi": "workloads.bicolored",
     "workloads.laws": "workloads.parameters",
+    "workloads.load": "model.workload",
     "workloads.mira": "workloads.batches",
     "workloads.profiles": "workloads.curves",
     "workloads.swf_jobs": "workloads.swf",
@@ -192,7 +197,7 @@ MODULES: Final = {
     "workloads.uniform": "workloads.batches",
 }
 """Old module to new module, both without `penstock.`."""
-NAMES: Final = {
+NAMES: Final[dict[str, dict[str, str]]] = {
     "campaign.slurm_settings": {"Settings": "SlurmSettings"},
     "cli.asking": {"asked": "query_coordinator"},
     "client.address": {"find": "find_address", "parse": "parse_address"},
@@ -208,6 +213,12 @@ NAMES: Final = {
     "coordinator.recording": {"Passage": "CompletedOperation"},
     "coordinator.roster": {"Roster": "Registry"},
     "coordinator.settings": {"Settings": "ServerSettings"},
+    "engine.books": {
+        "compiled_end_operation": "compiled_book_operation",
+        "compiled_end_work": "compiled_book_work",
+        "end_operation": "book_operation",
+        "end_work": "book_work",
+    },
     "engine.fill": {"joined": "joined_fill"},
     "mpi.part": {"Part": "BufferPart"},
     "papers.beyond.campaigns": {"Scale": "BeyondScale"},
@@ -221,7 +232,6 @@ NAMES: Final = {
     "papers.dash.chain_figures": {"FIGURES": "CHAIN_FIGURES"},
     "papers.dash.theory_claims": {
         "CLOSE": "numeric.tolerances.CLAIM_SAME",
-        "INSTANCES": "papers.dash.experiments.THEOREM_INSTANCES",
         "figure_v_3": "papers.dash.figures.figure_v_3",
     },
     "papers.revisiting.campaigns": {"Scale": "RevisitingScale"},
@@ -257,7 +267,14 @@ NAMES: Final = {
         "MergedLowering": "InlinedLowering",
     },
     "policies.plan": {"Plan": "ServiceOrder"},
-    "testbed.state": {"State": "BedRecord"},
+    "testbed.state": {
+        "State": "BedRecord",
+        "forget": "forget_record",
+        "path_of": "path_of_record",
+        "read": "read_record",
+        "read_all": "read_records",
+        "write": "write_record",
+    },
     "theory.bicolored": {"Schedule": "ChainSchedule"},
     "theory.demand": {"Demand": "LinkDemand", "demand": "link_demand", "demands": "link_demands"},
     "theory.efficiency": {"PRECISION": "EFFICIENCY_PRECISION"},
@@ -277,7 +294,11 @@ def new_place(module: str, name: str) -> str:
 
 
 class OldModule(ModuleType):
-    """Stands for a module of 0.1: every name is looked up in the module that has it now."""
+    """Stands for a module of 0.1: every name is looked up in the module that has it now.
+
+    Args:
+        old: The old name, without ``penstock.``.
+    """
 
     def __init__(self, old: str) -> None:
         super().__init__(f"penstock.{old}", f"Now `penstock.{MODULES[old]}`.")
@@ -295,12 +316,15 @@ class OldModules(MetaPathFinder, Loader):
     """Finds the modules of 0.1 by their old names, after everything else has failed to."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """The old module's specification, if there was one of this name."""
+        """The specification of the old module `fullname`, if there was one of this name.
+
+        `path` and `target` are not used.
+        """
         package, _, old = fullname.partition(".")
         return ModuleSpec(fullname, self, is_package=True) if package == "penstock" and old in MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A stand-in, and the warning."""
+        """A stand-in for the old module that `spec` names, and the warning."""
         old = spec.name.removeprefix("penstock.")
         warnings.warn(
             f"{spec.name} is now penstock.{MODULES[old]}; the old name goes with 0.3", DeprecationWarning, stacklevel=2
@@ -308,7 +332,7 @@ class OldModules(MetaPathFinder, Loader):
         return OldModule(old)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to execute."""
+        """Nothing to execute: `module` looks its names up."""
 
 
 def old_names(module: str, **names: str) -> Callable[[str], Any]:

@@ -58,6 +58,15 @@ def test_the_functions_do_what_the_commands_do(
     assert (bound.min_yield, bound.efficiency) == (said["min_yield"], said["efficiency"])
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("polcy", "policy"), ("policies", "policy"), ("tracing", "trace"), ("chek", "check")]
+)
+def test_a_misspelt_argument_is_refused_with_the_one_that_may_be_meant(given: str, meant: str) -> None:
+    for function in (penstock.simulate, penstock.compare):
+        with pytest.raises(InputError, match=rf"^{given}: is no argument; expected one of .*; did you mean {meant}\?$"):
+            function(NONE, **{given: True})
+
+
 def test_resources_may_be_listed_and_one_link_asked_for() -> None:
     listed = penstock.simulate(NONE, "fcfs", placement=[[0], [0, 1], [0]])
     assert same(listed, penstock.simulate(OWN, "fcfs"))

@@ -87,8 +87,10 @@ def test_one_burst_by_hand() -> None:
     assert given_size.bound == pytest.approx((10.0 + 30.0 / 2.0) / 18.0, rel=1e-6)
     at, more = given_size.fair[STATIC]
     assert at.size == 10.0
-    assert more.size == 10.0 + MORE
-    assert more.stretch == pytest.approx(1.0)
+    # A tenth more: with 11 bytes 29 are written at 2 bytes/s.
+    assert more.size == pytest.approx(10.0 * (1.0 + MORE))
+    assert more.stretch == pytest.approx((10.0 + 11.0 / 3.0 + (40.0 - 5.0 * 11.0 / 3.0) / 2.0) / 18.0)
+    assert more.stretch == pytest.approx((10.0 + 29.0 / 2.0) / 18.0)
 
 
 def test_a_stretch_of_1_is_the_sizing() -> None:

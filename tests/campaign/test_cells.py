@@ -54,7 +54,7 @@ def test_the_command_of_a_synthetic_cell_computes_it(tmp_path: Path) -> None:
 def test_the_command_of_an_apex_cell_names_the_window() -> None:
     cell = Cell("apex", {"workload": "nersc", "machine": "M_0"}, 5, "fcfs")
     assert cell.command(3) == (
-        "penstock generate apex --workload=nersc --machine=cielo --count=20 --seed=5 -o w"
+        "penstock generate apex --workload=nersc --machine=cielo --count=20 --start=lead --seed=5 -o w"
         " && penstock simulate w/window-03.json --policy fcfs"
     )
 

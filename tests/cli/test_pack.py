@@ -78,17 +78,17 @@ def test_pack_prints_the_plan_and_the_measures(jobs: str, capsys: Capture) -> No
     ) == pytest.approx(1.0, abs=1e-3)
     assert "note: 2 of 6 jobs have no I/O\n" in captured.out
     assert "note: 1 of 6 jobs take no time; their stretch is 1\n" in captured.out
-    assert "note: 1 of 6 jobs are released later than the first; a pack waits for the last of its jobs\n" in captured.out
+    assert "note: 1 of 6 jobs are released later than the first; packs are made again as jobs come\n" in captured.out
 
 
 def test_pack_prints_the_jobs_of_a_list(jobs: str, capsys: Capture) -> None:
     assert main(["pack", jobs, "--mapping", "list", "--backfill"]) == 0
     out = capsys.readouterr().out
     head, *rows = cells(out)
-    assert head[:4] == ["job", "nodes", "average I/O", "predicted"]
+    assert head[:4] == ["job", "nodes", "I/O load", "predicted"]
     assert {row[0] for row in rows[:6]} == {name for name, *_ in JOBS}
     assert "list S=1 + backfill" in out
-    assert "a pack waits" not in out
+    assert "packs are made" not in out
 
 
 @pytest.mark.parametrize("options", [["--compare"], ["--backfill"], ["--mapping", "list", "--backfill"]])

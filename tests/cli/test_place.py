@@ -34,15 +34,68 @@ def file(tmp_path: Path) -> str:
     return written(tmp_path / "w.json", directory="/scratch/a")
 
 
+def test_jobs_that_come_and_go(tmp_path: Path, capsys: Capture) -> None:
+    """Three jobs a million seconds apart: nobody contends, the idle part is small, and each gets its best number."""
+    path = written(tmp_path / "w.json", directory="/scratch/a")
+    document = json.loads(Path(path).read_text())
+    for index, one in enumerate(document["applications"]):
+        one["release"] = 1e6 * index
+    Path(path).write_text(json.dumps(document))
+    assert main(["place", path, "--setstripe", "-"]) == 0
+    assert capsys.readouterr().out == "".join(
+        f"lfs setstripe -c {used.count(',') + 1} -o {used} /scratch/a\n" for used in ("0,1,2,3", "0,1", "2")
+    )
+    assert main(["place", path, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["stream"] is True
+    assert found["chosen"]["mean_congestion_slowdown"] == pytest.approx(0.0, abs=1e-9)
+    assert found["chosen"]["lost_node_hours"] == {"mean": pytest.approx(0.0, abs=1e-9), "interval": None}
+    assert all(0.0 <= one["idle_time"] <= 1.0 for one in found["proposals"])
+    drawn = next(one for one in found["proposals"] if one["heuristic"] == "random + random")["lost_node_hours"]
+    assert drawn["interval"][0] < drawn["mean"] < drawn["interval"][1]
+    assert main(["place", path]) == 0
+    captured = capsys.readouterr()
+    assert "static + greedy-non-clairvoyant (baseline)" in captured.out
+    assert "recommendation: placing jobs by best-bdw + greedy-" in captured.out
+    assert captured.err == "note: place does not use platform.bandwidth, applications[].directory\n"
+    # All at once, again and again, they do contend.
+    assert main(["place", path, "--steady", "--json", "--allocation", "best-bdw"]) == 0
+    steady = json.loads(capsys.readouterr().out)
+    assert "stream" not in steady
+    assert steady["chosen"]["result"]["mean_congestion_slowdown"] > 0.0
+    for options, message in (
+        (["--oracle"], "oracle: is for applications that repeat side by side, and these come and go; expected steady too"),
+        (
+            ["--horizon", "9"],
+            "horizon: is for applications that repeat side by side, and these come and go; expected steady too",
+        ),
+        (["--steady", "--scheduler", "easy"], "scheduler: is for jobs that come and go, and steady is given; leave it out"),
+    ):
+        assert main(["place", path, *options]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_no_stripes_where_nothing_says_how_many_suit(tmp_path: Path, capsys: Capture) -> None:
+    path = written(tmp_path / "w.json", curves=None, directory="/scratch/a")
+    assert main(["place", path, "--setstripe", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert "applications[0]: the keys 'curve' and 'best_count' are missing" in captured.err
+    assert not (tmp_path / "out").exists()
+    counted = written(tmp_path / "c.json", curves=None, directory="/scratch/a", best_count=2)
+    assert main(["place", counted, "--setstripe", "-"]) == 0
+    assert capsys.readouterr().out.count("lfs setstripe -c 2 ") == 3
+
+
 def test_the_tables(file: str, capsys: Capture) -> None:
     assert main(["place", file, "--oracle"]) == 0
     text = capsys.readouterr().out
     assert "tcpu + greedy-clairvoyant" in text
     assert "best of all" in text
-    assert "* proposed: the smallest mean-slowdown" in text
+    assert "* proposed: the smallest node-hours" in text
+    assert "recommendation: placing by " in text
     assert "[b]a$x$" in text
     assert "█" in text
-    assert "note: mean-slowdown of the best of all placements: " in text
+    assert "note: node-hours of the best of all placements: " in text
     assert len([line for line in text.splitlines() if " * " in line and "│" in line]) == 1
 
 

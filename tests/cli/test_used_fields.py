@@ -12,8 +12,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.cli.used_fields import _COMMANDS, _FIELDS, Case, note_unused
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.model.fields import fields
-from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, from_document
+from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, fields, from_document
 
 Capture = pytest.CaptureFixture[str]
 Document = dict[str, Any]
@@ -131,8 +130,10 @@ CHANGES: dict[str, Callable[[Document], tuple[Document, ...]]] = {
     "applications[].submit": each("submit", 0, (2, 0, 1)),
     "applications[].requested": each("requested", 100, (200, 50, 100)),
     "applications[].weight": each("weight", 1, (2, 1, 4)),
+    "applications[].past": each("past", ([9, 1], [9, 1000], [9, 10]), ([9, 10], [9, 1], [9, 1000])),
 }
 POLICY = {"applications[].rounds": "interrupting", "platform.degradation": "fair-share", "applications[].nominal": "johnson"}
+POLICY["applications[].past"] = "set-10"
 """Under which a field tells; the others do under greedy-yield."""
 COMMANDS = {
     "simulate": ["simulate", "{}", "--policy", "{policy}", "--json"],

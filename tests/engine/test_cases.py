@@ -365,3 +365,19 @@ def test_invariants_hold_shortly_after_the_release():
     for lead in (1e-5, 3e-5, 7e-6, 1.3e-5):
         result = simulate(workload([("io", 1e6)], ([("io", 1)], {"lead": lead})), "fcfs", check=True)
         assert [a.end for a in result.applications] == [1e6, 1e6 + 1.0]
+
+
+def test_iterations_before_the_chain_count_in_its_mean():
+    # Two iterations of 10 s before the chain: set 1 at once, with no iteration of its own. With 20 of 1 s, set 0 although
+    # the first of its own takes 10 s: (20 · 1 + 10) / 21 < √10.
+    assert _first_decision_in_set([("work", 100), ("io", 10)], past=(2, 10.0)) == 1
+    assert _first_decision_in_set([("work", 100), ("io", 10)]) == 0
+    chain = [("work", 9), ("io", 1), ("work", 90), ("io", 10)]
+    assert _first_decision_in_set(chain, past=(20, 1.0)) == 0
+    assert _first_decision_in_set(chain, past=(1, 1.0)) == 1
+
+
+def test_a_past_does_not_make_the_first_operation_an_iteration():
+    # The operation before any work would be an iteration of 1 s.
+    chain = [("io", 1), ("work", 99), ("io", 10)]
+    assert _first_decision_in_set(chain, past=(1, 5.0)) == 1  # with it (5 + 1) / 2 = 3 < √10

@@ -48,6 +48,9 @@ def test_two_in_a_row_on_a_link():
     assert (found["mean_allocation_slowdown"], found["mean_congestion_slowdown"]) == (1.0, 1.0)
     # One node for 4 s and three for 6 s, of 4 nodes for 8 s.
     assert (found["idle_node_seconds"], found["idle_time"]) == (22.0, 22.0 / 32.0)
+    # b, with 3 nodes, has them for 7 s, of which it waits for 4. Both run at one time from 1 to 6.
+    assert (found["lost_node_hours"], found["most_nodes"]) == (12.0 / 3600.0, 4)
+    assert found["running_efficiency"] == 1.0 - 12.0 / (6.0 + 21.0)
     # The link is used for 6 of 8 s, and then fully.
     assert (found["occupancy"], found["store_utilization"]) == ([0.75], [0.75])
     assert "buffer" not in found

@@ -29,8 +29,8 @@ from tests.numeric.test_compiled import python
 NAMES = [name for name, policy in REGISTRY.items() if policy.family != STATIC]
 PLAIN = [name for name in NAMES if not REGISTRY[name].periodic and name != "best-next-event"]
 PERIODIC = [name for name in NAMES if REGISTRY[name].periodic]
-BY_WHAT_IS_LEFT = ("shortest-remaining", "longest-remaining")
-"""Policies that look at what is left of the chain: of this round of it, or of all the rounds that a file lists."""
+BY_WHAT_IS_LEFT = ("shortest-remaining", "longest-remaining", "johnson")
+"""Policies that look at the whole chain: at this round of it, or at all the rounds that a file lists, with one lead."""
 
 horizons = st.integers(1, 60).map(lambda quarters: quarters / 4.0)
 intervals = st.sampled_from(INTERVALS)

@@ -39,6 +39,7 @@ def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, 
         submit=draw(st.none() | dates),
         requested=draw(st.none() | positive),
         weight=draw(st.none() | positive),
+        past=draw(st.none() | st.tuples(st.integers(1, 1_000), amounts)),
         source=draw(st.none() | names),
     )
 

@@ -209,7 +209,7 @@ WRONG = [
     (changed(("platform", "buffer"), {"resources": "all"}), "platform.buffer.resources: 'all' are no I/O resources"),
     (changed(("penstock",), 2), "penstock: format 2 is unknown; expected 1"),
     (changed(("penstock",), ...), "the key 'penstock' is missing"),
-    (changed(("window",), [5, 4]), "window: the end 4.0 is not after the begin 5.0"),
+    (changed(("window",), [5, 4]), "window: the end 4.0 is not after the start 5.0"),
     (changed(("window",), [5]), "window: [5] is not a window"),
     (changed(("extra",), 1), "unknown key 'extra'; expected penstock, platform, window, applications"),
     (json.dumps(GOOD).replace("9.6", "NaN"), "applications[0].phases[1]: nan is not finite"),

@@ -85,6 +85,9 @@ def test_history_is_all_of_the_time_since_the_release_unless_given() -> None:
         (lambda: Application.of("", [("io", 1)]), "name: '' is not a name"),
         (lambda: an_application(lead=-1), "lead: -1 is negative"),
         (lambda: an_application(nodes=1.5), "nodes: 1.5 is not a number of nodes"),
+        (lambda: an_application(past=3), "past: 3 is no past; expected [number of iterations, their mean seconds]"),
+        (lambda: an_application(past=(0, 1.0)), "past[0]: 0"),
+        (lambda: an_application(past=(2, -1.0)), "past[1]: -1.0 is negative"),
         (lambda: an_application(nominal=3.0), "nominal: 3.0 is no couple; expected [seconds of work, bytes of I/O]"),
         (lambda: an_application(nominal=(1, 2, 3)), "nominal: (1, 2, 3) is no couple"),
         (lambda: an_application(nominal=(-1.0, 2.0)), "nominal[0]: -1.0 is negative; expected a finite number of seconds"),
@@ -94,7 +97,7 @@ def test_history_is_all_of_the_time_since_the_release_unless_given() -> None:
             lambda: Workload(Platform(1.0), (an_application(), an_application())),
             "applications[1].name: 'a' is also applications[0]; expected different names",
         ),
-        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, 3.0)), "window: the end 3.0 is not after the begin 3.0"),
+        (lambda: Workload(Platform(1.0), (an_application(),), (3.0, 3.0)), "window: the end 3.0 is not after the start 3.0"),
         (lambda: Workload(Platform(1.0), (an_application(),), (3.0, float("inf"))), "window[1]: inf is not finite"),
         (
             lambda: Workload(Platform(1.0, nodes=4), (an_application(nodes=5),)),

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from penstock.model import Application, Phases, Platform, Workload
 from penstock.policies import REGISTRY
-from penstock.policies.service_order import ServiceOrder
+from penstock.policies.order import ServiceOrder
 from tests.naive.policies import DEFAULTS, TWINS, Active, Scene, doubtful
 
 Number = Any  # a Fraction, or the float inf
@@ -272,10 +272,16 @@ class Member:
             return self.done + self.moved_now / self.speed[self.doing]
         return self.done + self.work_under_way(now)
 
+    def seconds_here(self, begin: Fraction, now: Fraction) -> float:
+        """From its start to its end, within the run."""
+        return float(max(ZERO, (now if self.end is None else self.end) - max(self.release, begin)))
+
     @property
     def omega(self) -> Fraction:
-        """Mean of the completed iterations."""
-        return sum(self.iterations, ZERO) / len(self.iterations) if self.iterations else ZERO
+        """Mean of the completed iterations, with those before the chain."""
+        number, seconds = self.application.past or (0, 0.0)
+        ended = number + len(self.iterations)
+        return (number * exact(seconds) + sum(self.iterations, ZERO)) / ended if ended else ZERO
 
     @property
     def does_io(self) -> bool:
@@ -1152,6 +1158,7 @@ class NaiveRun:
         worked = sum(n * a.worked for n, a in zip(nodes, applications, strict=True))
         duration = float(self.now - self.begin)
         machine = self.workload.platform.nodes or sum(nodes)
+        held = sum(n * m.seconds_here(self.begin, self.now) for n, m in zip(nodes, self.members, strict=True))
         spent = sum(n * a.io_seconds for n, a in zip(nodes, applications, strict=True))
         if self.delta is not None and self.limit == math.inf and self.interval is None:
             # Whether a tick at the end belongs to the run is a matter of rounding.
@@ -1169,7 +1176,7 @@ class NaiveRun:
             makespan=float(max(ends) - self.begin) if all_ended else None,
             valid=self.valid,
             occupancy=[float(busy) / duration if duration > 0.0 else 0.0 for busy in self.busy],
-            idle_time=spent / (duration * machine) if duration > 0.0 else 0.0,
+            idle_time=spent / max(held, duration * machine) if duration > 0.0 else 0.0,
             peaks=[float(space.peak) for space in self.spaces],
             posted=self.posted,
             completed=self.completed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.naive.best_next_event import best_next_event, nearly_constant
 from tests.naive.coordinating import coordinating, decisions, interfering, interrupting
@@ -34,6 +34,9 @@ class Active:
     turn: int = -1
     rounds: float = 0.0
     reach: float = 0.0
+    weight: float = 1.0
+    user: int = 0
+    group: int = 0
 
 
 @dataclass
@@ -218,6 +221,68 @@ def best_effort(scene: Scene) -> dict[int, float]:
     return rates
 
 
+def by_weight(amount: float, demands: list[float], weights: list[float]) -> list[float]:
+    """In proportion to the weights; who cannot use that has its demand, and the rest is divided again."""
+    parts = [0.0] * len(demands)
+    left, others = amount, list(range(len(demands)))
+    while others:
+        level = left / sum(weights[k] for k in others)
+        limited = [k for k in others if demands[k] <= level * weights[k]]
+        for k in limited:
+            parts[k] = demands[k]
+            left -= demands[k]
+        if not limited:
+            for k in others:
+                parts[k] = level * weights[k]
+            break
+        others = [k for k in others if k not in limited]
+    return parts
+
+
+def among(members: list[Active], amount: float, within: str, scene: Scene) -> dict[int, float]:
+    """The part of one user or group, divided as `within` says."""
+    if within == "users":
+        return by_owner(members, amount, "user", "jobs", scene)
+    if within in ("jobs", "sizes"):
+        weights = [a.weight * (a.nodes if within == "sizes" else 1) for a in members]
+        return dict(zip([a.index for a in members], by_weight(amount, [a.cap for a in members], weights), strict=True))
+    due = {a.index: round(key * 1e12) for a, key in zip(scene.active, due_keys(replace(scene, parameter=2.0)), strict=True)}
+    keys = {
+        "fcfs": by_posting,
+        "greedy-yield": by_yield(scene.now),
+        "greedy-com": by_remaining_time,
+        "due-yield": lambda a: (due[a.index], *by_posting(a)),
+    }
+    return greedy(sorted(members, key=keys[within]), amount)
+
+
+def by_owner(members: list[Active], amount: float, owner: str, within: str, scene: Scene) -> dict[int, float]:
+    owners = sorted({getattr(a, owner) for a in members})
+    theirs = [[a for a in members if getattr(a, owner) == one] for one in owners]
+    weights = [max(a.weight for a in each) for each in theirs]
+    parts = by_weight(amount, [sum(a.cap for a in each) for each in theirs], weights)
+    return {
+        i: rate for each, part in zip(theirs, parts, strict=True) for i, rate in among(each, part, within, scene).items()
+    }
+
+
+FAIR = {"user-fair": 5, "group-fair": 6}
+"""The last way in which each can divide the part of a user or group."""
+WITHIN = ("jobs", "sizes", "fcfs", "greedy-yield", "greedy-com", "due-yield", "users")
+
+
+def within_of(name: str, scene: Scene) -> str:
+    return WITHIN[min(FAIR[name], int(scene.parameter))]
+
+
+def user_fair(scene: Scene) -> dict[int, float]:
+    return by_owner(scene.active, scene.bandwidth, "user", within_of("user-fair", scene), scene)
+
+
+def group_fair(scene: Scene) -> dict[int, float]:
+    return by_owner(scene.active, scene.bandwidth, "group", within_of("group-fair", scene), scene)
+
+
 EXCLUSIVE: dict[str, Callable[[Active, Scene], float]] = {
     "fifo": lambda a, _: round(a.posted * 1e9),
     "lowest-id": lambda a, _: a.index,
@@ -307,6 +372,10 @@ TWINS: dict[str, Callable[[Scene], dict[int, float]]] = {
     "interfering": interfering,
     "interrupting": interrupting,
     "coordinating": coordinating,
+    "job-fair": lambda scene: among(scene.active, scene.bandwidth, "jobs", scene),
+    "size-fair": lambda scene: among(scene.active, scene.bandwidth, "sizes", scene),
+    "user-fair": user_fair,
+    "group-fair": group_fair,
     **{name: one_at_a_time(name) for name in EXCLUSIVE},
     **dict.fromkeys(STATIC, in_turn),
 }
@@ -325,6 +394,8 @@ def _falls_either_way(values: list[float], grain: float, noise: float | list[flo
 
 def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | list[float]]]:
     """The values that the policy compares, their grain, and by how much rounding errors may move them."""
+    if name in FAIR:
+        return compared(within_of(name, scene), replace(scene, parameter=2.0))
     active, plain = scene.active, name.removeprefix("periodic-")
     noises = [share_noise(a, scene.now) for a in active]
     if plain in KEYS:
@@ -349,6 +420,10 @@ def compared(name: str, scene: Scene) -> list[tuple[list[float], float, float | 
     return []
 
 
+UNTIMED = ("fair-share", "best-effort", "interfering", "job-fair", "size-fair", "lowest-id", *STATIC)
+"""Policies for which posting dates mean nothing."""
+
+
 def doubtful(name: str, scene: Scene) -> bool:
     """Whether a rounding error in the last bits can decide here.
 
@@ -356,9 +431,7 @@ def doubtful(name: str, scene: Scene) -> bool:
     precision can avoid (a posting date of 2⁻¹⁰ s is exactly half a nanosecond off). Comparisons leave such cases out.
     """
     active = scene.active
-    if name not in ("fair-share", "best-effort", "interfering", "lowest-id", *STATIC) and _falls_either_way(
-        [a.posted for a in active], 1e-9, 1e-12
-    ):
+    if name not in UNTIMED and _falls_either_way([a.posted for a in active], 1e-9, 1e-12):
         return True
     if any(_falls_either_way(values, grain, noise) for values, grain, noise in compared(name, scene)):
         return True

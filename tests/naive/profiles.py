@@ -11,18 +11,19 @@ from penstock.numeric.compiled import JIT
 HUNT = "PENSTOCK_HUNT" in os.environ
 """New examples in every run, and all of them: for a long search."""
 LONG = HUNT or "PENSTOCK_LONG" in os.environ
-"""All examples of a test; without it a quarter."""
+"""All examples of a test; without it a share of them."""
 SHRINK = HUNT or "PENSTOCK_SHRINK" in os.environ
 """Look for a small example when a test fails, which takes up to five minutes for each test where examples are large."""
 PHASES = tuple(Phase) if SHRINK else (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-LONG_FROM = 200
-"""A test that draws this many examples or more is run again by `make test-long`."""
+LONG_FROM = 100
+"""A test of this many examples or more draws an eighth of them in `make test`, and `make test-long` runs it again."""
+_long: list[settings] = []
 
 
 def examples(count: int) -> settings:
-    """Settings of a test that draws `count` examples in a long run, else a quarter; a tenth with NUMBA_DISABLE_JIT=1."""
-    drawn = count if LONG else max(10, count // 4)
-    return settings(
+    """Settings of a test that draws `count` examples in a long run, else a share; a tenth with NUMBA_DISABLE_JIT=1."""
+    drawn = count if LONG else max(10, count // (8 if count >= LONG_FROM else 4))
+    chosen = settings(
         max_examples=drawn if JIT else max(10, count // 10),
         deadline=None,
         derandomize=not HUNT,
@@ -30,9 +31,12 @@ def examples(count: int) -> settings:
         phases=PHASES,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
+    if count >= LONG_FROM:
+        _long.append(chosen)
+    return chosen
 
 
 def is_long(test: object) -> bool:
     """Whether the test draws enough examples to be worth a long run of its own."""
     chosen = getattr(test, "_hypothesis_internal_use_settings", None)
-    return chosen is not None and chosen.max_examples >= (LONG_FROM if LONG else LONG_FROM // 4)
+    return any(chosen is one for one in _long)

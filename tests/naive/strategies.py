@@ -145,6 +145,9 @@ def scenes(draw, *, nice: bool | None = None, most: int = 7, window: bool | None
                 turn=index,
                 rounds=draw(st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0, 50.0])),
                 reach=draw(st.sampled_from([0.0, 0.0, 0.0, 0.125, 0.5])) * cap,
+                weight=draw(st.sampled_from([1.0, 1.0, 2.0, 0.5]) if nice else odd_floats(0.1, 9.0)),
+                user=draw(st.integers(0, 3)),
+                group=draw(st.integers(0, 2)),
             )
         )
     if draw(st.booleans()):
@@ -185,7 +188,10 @@ def view_of(scene: Scene) -> View:
         rank=column("rank"),
         rounds=column("rounds"),
         reach=column("reach"),
+        weight=column("weight"),
         turn=frozen([a.turn for a in active], np.int64),
+        user=frozen([a.user for a in active], np.int64),
+        group=frozen([a.group for a in active], np.int64),
         degradation=frozen(scene.degradation[:size] if scene.degradation else [1.0] * size, np.float64),
         scratch=np.full(size, math.nan),
         spare=np.full(size, math.nan),

@@ -10,24 +10,33 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.native.launch import Options, default_mounts, environment, run
-from penstock.native.libraries import LIBRARY_PATH, POSIX, find, require
+from penstock.native.launch import Options, default_mounts, environment, mpi_family, run
+from penstock.native.libraries import LIBRARY_PATH, MPI, POSIX, find, require
+from tests.native.building import need
+from tests.native.mpi_jobs import Mpi
 
 
 @pytest.fixture
 def libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a library that says nothing about itself: only its name counts here."""
+    """A folder with libraries that say nothing about themselves: only their names count here."""
     folder = tmp_path / "libraries"
     folder.mkdir()
     (folder / POSIX).touch()
+    for family in ("mpich", "openmpi"):
+        (folder / "mpi" / family).mkdir(parents=True)
+        (folder / "mpi" / family / MPI).touch()
     monkeypatch.setenv(LIBRARY_PATH, str(folder))
     return folder
+
+
+def preloaded(libraries: Path, *families: str) -> str:
+    return ":".join([*(str(libraries / "mpi" / family / MPI) for family in families), str(libraries / POSIX)])
 
 
 def test_the_environment(libraries: Path, tmp_path: Path) -> None:
     told = Options((tmp_path, Path("/scratch")), "job", 4, 2e9, 0.5, "/run/socket", observe=True)
     assert environment(told, tmp_path / "record", {}) == {
-        "LD_PRELOAD": str(libraries / POSIX),
+        "LD_PRELOAD": preloaded(libraries, "mpich", "openmpi"),
         "PENSTOCK_MOUNTS": f"{tmp_path}:/scratch",
         "PENSTOCK_NAME": "job",
         "PENSTOCK_NODES": "4",
@@ -41,7 +50,31 @@ def test_the_environment(libraries: Path, tmp_path: Path) -> None:
 
 def test_what_is_preloaded_already_stays(libraries: Path) -> None:
     given = {"LD_PRELOAD": f"/other.so {libraries / POSIX}:/third.so"}
-    assert environment(Options((Path("/"),)), None, given)["LD_PRELOAD"] == f"{libraries / POSIX}:/other.so:/third.so"
+    told = environment(Options((Path("/"),)), None, given)
+    assert told["LD_PRELOAD"] == preloaded(libraries, "mpich", "openmpi") + ":/other.so:/third.so"
+
+
+def test_the_library_that_fits_the_mpi(libraries: Path) -> None:
+    """By the program if that is linked with an MPI, else by the launcher; all of them if neither tells."""
+    need("mpiexec.mpich", "mpiexec.openmpi", "mpicc.mpich", "mpicc.openmpi")
+    for family, launcher in (("mpich", "mpiexec.mpich"), ("openmpi", "mpiexec.openmpi")):
+        program = str(Mpi(family).compiled("mpi_calls.c"))
+        for command in ([launcher, "-n", "2", sys.executable], [program], ["srun", program], ["env", "A=1", program]):
+            assert mpi_family(command) == family, command
+            told = environment(Options((Path("/"),)), None, {}, command)
+            assert told["LD_PRELOAD"] == preloaded(libraries, family)
+    assert mpi_family(["bash", "-c", "mpiexec.mpich -n 1 true"]) is None
+
+
+def test_open_mpi_passes_variables_on_to_other_nodes(libraries: Path) -> None:
+    """But not beside -x, which its launcher refuses; nor where somebody else starts the launcher."""
+    need("mpiexec.openmpi")
+    options, given = Options((Path("/"),), name="job"), {"OMPI_MCA_mca_base_env_list": "MINE"}
+    told = environment(options, None, given, ["mpiexec.openmpi", "-n", "1", "true"])
+    listed = "MINE;LD_PRELOAD;PENSTOCK_MOUNTS;PENSTOCK_NAME;PENSTOCK_ALL_RANKS"
+    assert (told["OMPI_MCA_mca_base_env_list"], told["PENSTOCK_ALL_RANKS"]) == (listed, "1")
+    for command in (["mpiexec.openmpi", "-x", "A", "true"], ["bash", "script"]):
+        assert "PENSTOCK_ALL_RANKS" not in environment(options, None, given, command)
 
 
 def test_a_mount_that_cannot_be_named(libraries: Path) -> None:
@@ -97,7 +130,7 @@ class TestTheCommand:
         assert main(["run", "--dry-run", "--mount", "/scratch", "--name", "my job"]) == 0
         printed = capsys.readouterr().out.splitlines()
         assert printed == [
-            f"export LD_PRELOAD={libraries / POSIX}",
+            f"export LD_PRELOAD={preloaded(libraries, 'mpich', 'openmpi')}",
             "export PENSTOCK_MOUNTS=/scratch",
             "export PENSTOCK_NAME='my job'",
         ]

@@ -108,7 +108,7 @@ def test_every_function_has_a_man_page_without_faults(prefix: Path) -> None:
 
 @pytest.mark.long
 def test_a_fuzzer_finds_nothing() -> None:
-    count = 1_000_000 if LONG else 50_000
+    count = 1_000_000 if LONG else 15_000
     said = run(built("asan") / "fuzz", count, 1, UBSAN_OPTIONS="halt_on_error=1")
     assert said.startswith(f"{count} inputs, ")
 
@@ -118,7 +118,7 @@ def test_a_fuzzer_finds_nothing() -> None:
 def test_threads_do_not_disturb_each_other(serve: Serve, folder: Path, kind: str, there: bool) -> None:
     if there:
         serve("--message-rate", "100000")
-    rounds = 200 if LONG else 50
+    rounds = 200 if LONG else 20
     assert (
         run(built(kind) / "threads", folder / "file", rounds, PENSTOCK_SOCKET=str(folder / "socket"))
         == f"{4 * rounds * 5000}\n"

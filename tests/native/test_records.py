@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,25 @@ def test_processes_of_one_program_are_told_apart(tmp_path: Path) -> None:
     for pid in (1, 2):
         counters(tmp_path, pid, 10.0 + pid, written=1, phases=f"{20 + pid} {21 + pid} 0 1 0\n")
     assert [one.name for one in as_workload(read_records(tmp_path), 1.0).applications] == ["dd-1", "dd-2"]
+
+
+def test_the_ranks_of_a_program_are_one_application(tmp_path: Path) -> None:
+    """Rank 9 moves 3 s later than rank 8, and their first phases overlap; dd is an application of its own."""
+    counters(tmp_path, 8, 100.0, program=b"solver", flags=3, phases="101 103 0 200 1\n110 111 0 20 0\n")
+    counters(tmp_path, 9, 99.0, program=b"solver", flags=2, phases="102 104 7 100 0.5\n")
+    counters(tmp_path, 7, 98.0, program=b"dd", phases="102 103 0 5 0\n")
+    workload = as_workload(read_records(tmp_path), 100.0)
+    assert [application.name for application in workload.applications] == ["dd", "solver"]
+    assert workload == as_workload(
+        [
+            replace(record, rank=False, phases=(Phase(101.0, 104.0, 7, 300, 1.5), Phase(110.0, 111.0, 0, 20)))
+            if record.pid == 9
+            else record
+            for record in read_records(tmp_path)
+            if record.pid != 8
+        ],
+        100.0,
+    )
 
 
 def test_nothing_to_make_a_workload_of(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numba
@@ -90,6 +91,29 @@ def test_a_second_process_finds_it(tmp_path):
     assert data
 
 
+@pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
+def test_of_several_processes_one_compiles(tmp_path):
+    script = "from penstock.policies import REGISTRY; REGISTRY['fair-share'].compiled()"
+    environment = {**os.environ, "PENSTOCK_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=200)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert sorted(text.count("compiling the policy fair-share") for text in said) == [0, 0, 1]
+
+
+@pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
+def test_a_process_that_is_stopped_holds_nobody_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "MOST_WAITING_SECONDS", 0.2)
+    monkeypatch.setattr(compiled, "cache_folder", lambda: tmp_path)
+    with compiled._compiling_alone(compiled.array_at, "one"), compiled._compiling_alone(compiled.array_at, "another"):
+        pass
+    assert len(list(tmp_path.glob("*.done"))) == 2
+    assert len(list(tmp_path.glob("*.lock"))) == 1
+
+
 @pytest.mark.parametrize("broken", ["a file in the way", "a path that cannot be"])
 def test_a_cache_that_cannot_be_written_is_no_trouble(tmp_path, broken):
     (tmp_path / "file").write_text("")
@@ -130,6 +154,18 @@ def test_old_folders_are_forgotten(tmp_path):
     folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path)).strip())
     left = {path.name for path in (tmp_path / "compiled").iterdir()}
     assert left == {folder.name, "old0", "old1", "old2"}
+
+
+def test_folders_of_other_installations_in_use_are_kept(tmp_path):
+    """Else two installations that run at one time would remove what the other one is writing."""
+    hour = 3600.0
+    for age in range(40):
+        folder = tmp_path / "compiled" / f"used{age:02}"
+        folder.mkdir(parents=True)
+        os.utime(folder, (time.time() - hour - age, time.time() - hour - age))
+    folder = Path(python(FOLDER, PENSTOCK_CACHE_DIR=str(tmp_path)).strip())
+    left = {path.name for path in (tmp_path / "compiled").iterdir()}
+    assert left == {folder.name, *(f"used{age:02}" for age in range(31))}
 
 
 @pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")

@@ -110,19 +110,26 @@ SECONDS = {"look-ahead-greedy-yield": 0.02, "best-next-event": 2.0}
 
 def apex_rows(seeds: int, **more: Any) -> Iterator[dict[str, Any]]:
     """Windows in which everyone does as the paper says; the last one on every machine has nobody in anyone's way."""
-    for workload, step, seed, window in itertools.product(WORKLOADS, range(len(MACHINES)), range(seeds), range(5)):
-        pressure = 0.12 + 0.01 * window + 0.125 * step
+    for workload, step, seed, window in itertools.product(WORKLOADS, range(len(MACHINES)), range(seeds), range(8)):
+        pressure = 0.12 + 0.01 * window + 0.12 * step
+        if workload == "trilab" and step == 0 and window == 4:
+            pressure = 1.05  # one window saturates the link of Cielo
+        elif workload == "trilab" and step == 0:
+            pressure = 0.02
         untouched = workload == "nersc" and window == 4
-        fair = 1.0 if untouched else 1.0 - (0.1 if workload == "nersc" else 0.3) * pressure - 0.001 * seed
+        slope = 0.1 if workload == "nersc" else 0.3 + 0.001 * seed
+        fair = 1.0 if untouched else 1.0 - slope * pressure - 0.001 * seed
         for policy in POLICIES:
-            gain = 0.0 if untouched else GAINS.get(policy, 0.0)
-            if policy == "greedy-com" and workload == "trilab" and pressure > 1.0:
-                gain = -0.1
+            gain = 0.0 if untouched or policy == "fair-share" else GAINS.get(policy, 0.0) + 0.001 * seed
+            if policy == "greedy-com":
+                gain = -0.1 if workload == "trilab" and pressure > 1.0 else 0.0
+            elif policy in ("fcfs", "set-10", "greedy-yield") and workload == "nersc" and window == 0:
+                gain = -0.02
             efficiency = 0.95 - 0.1 * pressure + EFFICIENCY.get(policy, -0.02)
             if policy == "periodic-greedy-yield" and workload == "nersc":
                 efficiency += 0.03
             outcome = {"min_yield": fair * (1.0 + gain * pressure), "efficiency": efficiency, "pressure": pressure}
-            outcome |= {"utilization": efficiency, "decisions": 100}
+            outcome |= {"utilization": efficiency, "decisions": 200 if policy == "periodic-greedy-yield" else 100}
             parameters = {"workload": workload, "machine": MACHINES[step], "count": 5, **more}
             made = row(policy, parameters, seed, outcome, window)
             yield {**made, "seconds": SECONDS.get(policy, 0.001)}

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.model import InputError
 from penstock.papers.catalogue import DASH
-from penstock.papers.dash import claims
+from penstock.papers.dash import claims, mapping
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.reproducing import Reproduction
 from penstock.papers.trials import key_of
@@ -30,7 +30,7 @@ def made(tmp_path_factory):
 
 def test_every_figure_and_claim(made):
     folder, verdicts = made
-    assert [verdict.id for verdict in verdicts] == [f"D{number}" for number in range(1, 13)]
+    assert [verdict.id for verdict in verdicts] == [f"D{number}" for number in range(1, 15)]
     for item in DASH.figures:
         assert (folder / f"{item}.png").stat().st_size > 5_000, item
         assert (folder / f"{item}.svg").exists()
@@ -40,7 +40,9 @@ def test_every_figure_and_claim(made):
 
 def test_the_theorems_hold(made):
     _, verdicts = made
-    assert [verdict.id for verdict in verdicts if verdict.holds][:4] == ["D1", "D2", "D3", "D4"]
+    assert {"D1", "D2", "D3", "D13"} <= {verdict.id for verdict in verdicts if verdict.holds}
+    (d4,) = [verdict for verdict in verdicts if verdict.id == "D4"]
+    assert [check.holds for check in d4.checks] == [True, True, False], "longest work last, the bound is not reached"
 
 
 def test_a_trial_is_what_the_planner_gives(made):
@@ -63,10 +65,66 @@ def test_claims_can_fail(made, monkeypatch):
     monkeypatch.setattr(claims, "optimal_makespan", lambda jobs: 0.4 * max(sum(a + b for a, b in job) for job in jobs))
     assert not claims.d1(3).holds
     assert not claims.d3(3).holds
-    values = {policy: (np.array([1.0, 2.0]), np.array([[1.1, 1.2], [1.1, 1.2]])) for policy in EIGHT}
+    monkeypatch.setattr(claims, "least_max_stretch", lambda jobs: (9.0, None))
+    assert not claims.d14(3).checks[0].holds
+    assert not claims.d13(3).holds
+    values = {policy: (np.array([1.0, 2.0]), np.array([[1.1, 1.2, 1.1, 1.1], [1.1, 1.2, 1.1, 1.1]])) for policy in EIGHT}
     monkeypatch.setattr(claims, "stretches", lambda _, policy: values[policy])
+    monkeypatch.setattr(claims, "_last_makespan", lambda *_: 1.0)
     assert not claims.d8(None).holds
-    monkeypatch.setattr(claims, "ratios", lambda *_: (np.array([1.0]), np.array([1.0])))
+    monkeypatch.setattr(claims, "ratios", lambda *_: (np.array([1.0, 1.0]), np.array([1.0, 1.0])))
     assert not claims.d10({}).holds
     assert folder.exists()
     assert verdicts
+
+
+def row(utilization: list[float], io_load: float = 0.4, stretch: float = 1.0) -> dict[str, object]:
+    """A row of the experiment "mapping" with these utilizations in the tenths of its makespan."""
+    parts = np.repeat(utilization, 5)
+    cumulative = np.cumsum(parts) / np.arange(1, len(parts) + 1)
+    measures = {"max_stretch": stretch, "mean_stretch": stretch, "idle": 0.1, "capacity": 1.0, "utilization": cumulative[-1]}
+    return {"over_time": {"utilization": cumulative.tolist()}, "io_load": io_load, **measures}
+
+
+def test_the_steady_state_is_the_longest_run_of_tenths_that_are_alike():
+    utilization = [0.3, 0.7, 0.9, 0.92, 0.95, 0.88, 0.9, 0.91, 0.5, 0.2]
+    assert mapping.tenths(row(utilization)) == pytest.approx(utilization)
+    assert mapping.steady(np.array(utilization)) == (2, 8)
+    assert mapping.measured(row(utilization), "steady part") == pytest.approx(0.6)
+    assert mapping.measured(row(utilization), mapping.UTILIZATION) == pytest.approx(np.mean(utilization[2:8]))
+
+
+def mapped(lead: float = 0.05, loaded: float = 0.4) -> mapping.MappedBatches:
+    """Batches of all families; list scheduling is ahead by `lead` at low load and behind at high load."""
+    rows = {}
+    for kind, profile in mapping.FAMILIES.values():
+        for printed in (False, True) if kind == "mira" else (False,):
+            for load in (0.2, 0.6):
+                for seed in range(3):
+                    for name, strategy in mapping.MAPPINGS.items():
+                        gain = (lead if load < 0.5 else -lead) if name == "list" else 0.001 * seed
+                        alpha = loaded if seed == 2 else 0.4
+                        trial = BatchTrial(kind, (("profile", profile),), seed, strategy, wanted=load, printed=printed)
+                        rows[trial] = row([0.8 - 0.3 * load + gain] * 10, alpha, 1.2 if name == "list" else 1.1)
+    return mapping.MappedBatches(rows)
+
+
+def outcomes(batches: mapping.MappedBatches, words: str) -> set[bool | None]:
+    return {check.holds for check in mapping.d11(batches).checks if words in check.expected}
+
+
+def test_d11_follows_the_rows():
+    assert outcomes(mapped(), "list has the highest steady utilization") == {True}
+    assert outcomes(mapped(), "pack max passes list") == {True}
+    assert outcomes(mapped(-0.05), "list has the highest steady utilization") == {False}
+    assert outcomes(mapped(-0.05), "pack max passes list") == {False}
+    assert outcomes(mapped(1e-12), "list has the highest steady utilization") == {None}, "rounding decides nothing"
+    assert outcomes(mapped(), "have a lower max stretch than list") == {True}
+    assert outcomes(mapped(), "a steady state in 90 %") == {True}
+
+
+def test_pathologically_loaded_batches_are_excluded():
+    assert mapped().excluded == 0
+    batches = mapped(loaded=0.9)
+    assert batches.excluded == len(batches.rows) // len(mapping.MAPPINGS) // 3
+    assert len(batches.of("BU", "list")) == 4

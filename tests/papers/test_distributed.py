@@ -12,6 +12,7 @@ from penstock.engine.scenarios import simulate_placement
 from penstock.model import InputError
 from penstock.papers.catalogue import DISTRIBUTED, PROFILES
 from penstock.papers.distributed import claims, experiments
+from penstock.papers.distributed.claims import ALLOCATIONS
 from penstock.papers.distributed.experiments import (
     BUILT_IN,
     COMPARED,
@@ -21,7 +22,7 @@ from penstock.papers.distributed.experiments import (
     Sets,
     measure,
 )
-from penstock.papers.distributed.figures import COLOURS, name_of
+from penstock.papers.distributed.figures import name_of
 from penstock.papers.reproducing import Reproduction
 from penstock.planning.placement.allocation import Characteristics
 from penstock.workloads.curves import IoNodes
@@ -77,12 +78,13 @@ def test_a_row_is_what_the_engine_gives() -> None:
     assert len(row["runs"]) == 16
 
 
-def sets_with(slowdowns: dict[str, float], **more: float) -> Sets:
+def sets_with(slowdowns: dict[str, float], applications: int = 40, **more: float) -> Sets:
     """Sets at rising loads; `slowdowns` are by allocation, in proportion to the load where they are not small."""
+    mckp = "mckp" if applications <= 20 else "mckp-shared"
     rows = []
     for load in np.linspace(0.05, 1.95, 60):
         runs = {}
-        for allocation in COLOURS:
+        for allocation in (*ALLOCATIONS, mckp):
             for placement, factor in (("greedy-clairvoyant", 1.0), (IN_TURN, 1.001), ("random", 1.5)):
                 slope = slowdowns.get(allocation, 9.0)
                 lost = slope * load if slope > 0.5 else slope
@@ -96,14 +98,14 @@ def sets_with(slowdowns: dict[str, float], **more: float) -> Sets:
                     **more,
                 }
         rows.append({"load": float(load), "runs": runs, "believed": runs, "more_than_best": 0, "first_end": None})
-    return Sets("made up", tuple(rows))
+    return Sets("made up", tuple(rows), applications)
 
 
 def test_a_claim_follows_the_figures() -> None:
-    good = sets_with({"best-bdw": 1.0, "n-sys": 0.3, "tcpu": 0.2, "static": 0.9, "mckp-shared": 50.0})
+    good = sets_with({"best-bdw": 1.0, "n-sys": 0.3, "tcpu": 0.2, "static": 0.9, "mckp": 50.0}, applications=20)
     assert claims.s4([good]).holds
     assert claims.s3([good]).holds
-    flat = sets_with({"best-bdw": 1.0, "n-sys": 0.9, "tcpu": 0.9, "mckp-shared": 50.0})
+    flat = sets_with({"best-bdw": 1.0, "n-sys": 0.9, "tcpu": 0.9, "mckp": 50.0}, applications=20)
     assert not claims.s4([flat]).holds
     assert not claims.s3([sets_with({}, spread=0.5)]).holds
     assert not claims.s6([_worse(good)]).holds
@@ -111,6 +113,26 @@ def test_a_claim_follows_the_figures() -> None:
     assert not claims.s1([_more_than_best(good)]).holds
     assert claims.s1([good]).holds
     assert not claims.interval([good]).holds, "no set has the paper's interval"
+
+
+def test_mckp_is_judged_where_it_is_defined() -> None:
+    """With more applications than resources there is only our form of it, which decides nothing."""
+    slowdowns = {"best-bdw": 1.0, "n-sys": 0.3, "tcpu": 0.2, "static": 0.9}
+    for applications, mckp, outcome in ((20, 50.0, True), (20, 0.5, False), (40, 50.0, None)):
+        names = {"mckp": mckp, "mckp-shared": mckp}
+        (check,) = [
+            check
+            for check in claims.s4([sets_with({**slowdowns, **names}, applications)]).checks
+            if "mckp has the largest" in check.expected
+        ]
+        assert check.holds is outcome
+
+
+def test_missing_data_decide_nothing() -> None:
+    empty = Sets("none", (), 10)
+    assert {check.holds for check in claims.s3([empty]).checks} == {None}
+    assert {check.holds for check in claims.s2([empty]).checks} == {None}
+    assert {check.holds for check in claims.s5([empty]).checks} == {None}
 
 
 def test_where_one_passes_the_other() -> None:

@@ -49,17 +49,19 @@ def job_tables(draw, *, most: int = 9):
         share = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0]) if nice else odd_floats(0.0, 1.0))
         iteration = seconds / draw(st.integers(1, 4))
         rows.append((draw(st.integers(1, nodes)), seconds, share * seconds * bandwidth, iteration, draw(number(0, 9))))
-    return table(rows), Machine(nodes, bandwidth)
+    return table(rows, bandwidth), Machine(nodes, bandwidth)
 
 
-def table(rows) -> Jobs:
-    """Jobs from rows of nodes, seconds, volume, iteration, release; what is missing is 0."""
+def table(rows, bandwidth: float = 1.0) -> Jobs:
+    """Jobs that share the bandwidth from rows of nodes, seconds, volume, iteration, release; what is missing is 0."""
     full = [(*row, *[0.0] * (5 - len(row))) for row in rows]
     nodes, seconds, volume, iteration, release = (np.array(column) for column in zip(*full, strict=True))
     operations = (volume > 0).astype(np.int64)
     names = tuple(f"j{index}" for index in range(len(rows)))
     floats = (np.asarray(column, np.float64) for column in (seconds, volume, iteration))
-    return Jobs(names, nodes.astype(np.int64), *floats, operations, np.asarray(release, np.float64))
+    return Jobs(
+        names, nodes.astype(np.int64), *floats, operations, np.asarray(release, np.float64), np.asarray(volume) / bandwidth
+    )
 
 
 def batch(*rows, bandwidth: float = 1.0, nodes: int = 4) -> Workload:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+
+import numpy as np
 
 EQUAL = Fraction(1, 10**12)
 
@@ -28,9 +31,9 @@ def naive_packs(jobs, machine, sensibility, order):
             return False
         if math.isinf(sensibility):
             return True
-        volume = sum(Fraction(float(jobs.volume[job])) for job in pack)
+        occupation = sum(Fraction(float(jobs.occupation[job])) for job in pack)
         longest = max(Fraction(float(jobs.seconds[job])) for job in pack)
-        return volume <= Fraction(sensibility) * Fraction(machine.bandwidth) * longest * (1 + EQUAL)
+        return occupation <= Fraction(sensibility) * longest * (1 + EQUAL)
 
     for job in sorted(range(len(jobs)), key=key):
         first = next((pack for pack in sorted_packs() if fits([*pack, job])), None)
@@ -41,12 +44,27 @@ def naive_packs(jobs, machine, sensibility, order):
     return sorted_packs()
 
 
+def naive_stream(jobs, machine, sensibility, order):
+    """The start of each job, where packs are made of what has been released whenever one has ended, and the first runs."""
+    start, now = {}, 0.0
+    while len(start) < len(jobs):
+        waiting = [job for job in range(len(jobs)) if job not in start]
+        now = max(now, min(float(jobs.release[job]) for job in waiting))
+        there = np.array([job for job in waiting if jobs.release[job] <= now])
+        columns = {name: getattr(jobs, name)[there] for name in ("nodes", "seconds", "occupation", "iteration")}
+        known = replace(jobs, names=tuple(map(str, there)), **columns)
+        first = there[naive_packs(known, machine, sensibility, order)[0]].tolist()
+        start |= dict.fromkeys(first, now)
+        now += max(float(jobs.seconds[job]) for job in first)
+    return [start[job] for job in range(len(jobs))]
+
+
 class NaiveList:
     """List scheduling where every waiting job tries every date at which something ends."""
 
     def __init__(self, jobs, machine, sensibility, depth):
         self.jobs, self.machine, self.depth = jobs, machine, depth
-        self.limit = sensibility * machine.bandwidth
+        self.limit = sensibility
 
     def run(self, world):
         """(start, end, backfilled) of each job, in a world in which all are held."""
@@ -105,9 +123,9 @@ class NaiveList:
         return plan
 
     def room(self, job, others):
-        nodes, bandwidth = self.jobs.nodes, self.jobs.bandwidth
+        nodes, load = self.jobs.nodes, self.jobs.load
         if sum(int(nodes[other]) for other in others) + int(nodes[job]) > self.machine.nodes:
             return False
-        with_io = [float(bandwidth[other]) for other in others if bandwidth[other] > 0.0]
-        own = float(bandwidth[job])
+        with_io = [float(load[other]) for other in others if load[other] > 0.0]
+        own = float(load[job])
         return own == 0.0 or not with_io or math.fsum([*with_io, own]) <= self.limit * (1 + 1e-12)

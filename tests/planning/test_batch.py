@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.model import InputError, Platform, Workload
+from penstock.model import Application, InputError, Platform, Workload
 from penstock.planning import jobs
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
@@ -105,6 +105,7 @@ def test_the_document_of_a_small_schedule() -> None:
         "end": 12.0,
         "predicted_seconds": 8.0,
         "volume": 4.0,
+        "occupation": 4.0,
         "waiting": 0.0,
         "stretch": 1.5,
         "io_node": 1,
@@ -190,11 +191,33 @@ def test_later_dates_are_only_shifted() -> None:
         np.testing.assert_allclose(later.over_time(9).utilization, now.over_time(9).utilization, rtol=1e-9)
 
 
-def test_first_in_first_out_unless_said_otherwise() -> None:
-    # a posts first, at 1, and b at 2, when the link is a's until 5.
-    found = schedule(batch((1, [("work", 1.0), ("io", 4.0)]), (1, [("work", 2.0), ("io", 1.0)])))
-    assert found.policy == DEFAULT_POLICY == "fifo"
-    assert found.outcome.end.tolist() == [5.0, 6.0]
+def test_due_yield_unless_said_otherwise() -> None:
+    # a posts first, at 1, and b at 2, when the link is a's until 5: b would wait for 3 of its 3 s. b goes first, 2 to 3.
+    jobs = batch((1, [("work", 1.0), ("io", 4.0)]), (1, [("work", 2.0), ("io", 1.0)]))
+    found = schedule(jobs)
+    assert found.policy == DEFAULT_POLICY == "due-yield"
+    assert found.outcome.end.tolist() == [6.0, 3.0]
+    assert schedule(jobs, policy="fifo").outcome.end.tolist() == [5.0, 6.0]
+
+
+def test_slow_jobs_occupy_an_exclusive_link_for_as_long_as_they_transfer() -> None:
+    # 5 s of work and 0.5 bytes at 0.1 of 1 byte/s, 100 times, by 8 jobs: alone 1,000 s. The bytes are 400 s of the link, but
+    # where one has it at a time they occupy it for 4,000 s: two jobs fill it, and each pack takes 5 s more than alone.
+    jobs = [Application.of(f"j{index}", [("work", 5.0), ("io", 0.5)] * 100) for index in range(8)]
+    workload = Workload(Platform(1.0, 0.1, 8), tuple(jobs))
+    fifo = schedule(workload, policy="fifo")
+    assert [(len(pack.planned.jobs), pack.planned.load) for pack in fifo.packs] == [(2, close(1.0))] * 4
+    assert (fifo.io_load, fifo.predicted_makespan, fifo.makespan) == (close(4.0), close(4000.0), close(4020.0))
+    assert fifo.max_stretch == close(1.005)
+    shared = schedule(workload)
+    assert (shared.io_load, shared.packs_run, shared.predicted_makespan) == (close(0.4), 1, close(1000.0))
+    assert shared.makespan == close(1000.0)
+    # A list, too: S = 1 lets two jobs run at a time, and α of 4 all.
+    listed = schedule(workload, BatchStrategy("list"), policy="fifo")
+    assert (listed.predicted_makespan, listed.max_stretch) == (close(4000.0), close(1.005))
+    assert schedule(workload, BatchStrategy("list", ALPHA), policy="fifo").predicted_makespan == close(1000.0)
+    # interrupting is no policy of chapter III and serves one at a time all the same.
+    assert schedule(workload, policy="interrupting").io_load == close(4.0)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.model.workload import io_load
 from penstock.planning.jobs import Jobs, Machine
-from penstock.workloads.load import io_load
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.planning.instances import batch, batches, work
@@ -23,7 +23,8 @@ def test_time_and_volume_alone(workload: Workload) -> None:
         operations = sum(kind != "work" and amount > 0.0 for kind, amount in phases)
         assert jobs.volume[index] == close(volume)
         assert jobs.seconds[index] == close(time)
-        assert jobs.bandwidth[index] == close(volume / time if time else 0.0)
+        assert jobs.occupation[index] == close(volume / machine.bandwidth)
+        assert jobs.load[index] == close(volume / machine.bandwidth / time if time else 0.0)
         assert jobs.iteration[index] == close((time - application.lead) / max(1, operations))
     node_seconds = sum(a.nodes * t for a, t in zip(workload.applications, jobs.seconds, strict=True))
     expected = machine.nodes * jobs.volume.sum() / machine.bandwidth / node_seconds if node_seconds else 0.0
@@ -35,7 +36,11 @@ def test_time_and_volume_alone(workload: Workload) -> None:
 def test_a_job_that_cannot_use_the_whole_link_takes_longer() -> None:
     # 2 nodes of 0.25 bytes/s each: 4 bytes take 8 s and not 4.
     workload = Workload(Platform(1.0, 0.25, 4), (Application.of("a", [("work", 1.0), ("io", 4.0)], nodes=2),))
-    assert Jobs.of(workload, Machine.of(workload)).seconds.tolist() == [9.0]
+    machine = Machine.of(workload)
+    assert Jobs.of(workload, machine).seconds.tolist() == [9.0]
+    # Others can use the rest of the link, unless it serves one job at a time.
+    assert Jobs.of(workload, machine).occupation.tolist() == [4.0]
+    assert Jobs.of(workload, machine, exclusive=True).occupation.tolist() == [8.0]
 
 
 def test_the_kinds_of_jobs_are_counted() -> None:

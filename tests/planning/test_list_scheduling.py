@@ -35,7 +35,7 @@ def assert_same(found, expected):
 def test_the_predicted_schedule_equals_that_of_the_twin(instance, sensibility, depth):
     jobs, machine = instance
     found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(PredictedWorldFactory(jobs))
-    world = PredictedWorld(jobs.seconds.tolist(), len(jobs), jobs.begin)
+    world = PredictedWorld(jobs.seconds.tolist(), range(len(jobs)), jobs.begin)
     assert_same(rows(found), NaiveList(jobs, machine, sensibility, depth).run(world))
 
 

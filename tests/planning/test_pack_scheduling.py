@@ -1,6 +1,7 @@
 """Packs one after the other on I/O nodes, and backfilling into running packs."""
 
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from penstock.model import Platform, Workload
 from penstock.planning.batch import schedule
 from penstock.planning.jobs import Jobs, Machine, PredictedWorldFactory
 from penstock.planning.pack_scheduling import run_packs
-from penstock.planning.packs import make_packs
+from penstock.planning.packs import ORDERS, make_packs
 from penstock.planning.strategy import BatchStrategy
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
 from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, work
+from tests.planning.naive import naive_stream
 
 BOTH = [("work", 4.0), ("io", 4.0)]
 
@@ -57,12 +59,31 @@ def test_by_hand_packs_of_an_io_node_run_in_the_order_of_nodes_used() -> None:
     assert [pack.planned.jobs for pack in found.packs] == [(1,), (0,)]
 
 
-def test_by_hand_a_pack_waits_for_the_release_of_its_jobs() -> None:
-    # a and b are one pack, and b comes at 3; c, the pack of fewer nodes, comes after them although it could start at 0.
+def test_by_hand_packs_are_made_of_jobs_that_are_released() -> None:
+    # At 0 there are a and c, which are a pack. b, which would be one with a, comes at 3 and waits for them.
     found = schedule(batch((2, work(9.0)), (2, work(5.0), 3.0), (1, work(4.0))), policy="fcfs")
-    assert found.outcome.start.tolist() == [3.0, 3.0, 12.0]
-    assert found.waiting.tolist() == [3.0, 0.0, 12.0]
-    assert found.predicted_makespan == 16.0
+    assert found.outcome.start.tolist() == [0.0, 9.0, 0.0]
+    assert found.waiting.tolist() == [0.0, 6.0, 0.0]
+    assert found.predicted_makespan == 14.0
+    assert [pack.jobs for pack in found.plan] == [(0, 2), (1,)]
+
+
+def test_by_hand_packs_are_made_again_when_jobs_have_come() -> None:
+    # At 0: a with 3 nodes, and b, for which there is no room. c and d come, and at 5 d, of more nodes, waits for b and c,
+    # which fill the machine, too, and came before. The machine is idle from 12 to 20, when e comes.
+    rows = ((3, work(5.0)), (2, work(4.0)), (2, work(1.0), 2.0), (4, work(3.0), 5.0), (1, work(1.0), 20.0))
+    found = schedule(batch(*rows), policy="fcfs")
+    assert [pack.planned.jobs for pack in found.packs] == [(0,), (1, 2), (3,), (4,)]
+    assert found.outcome.start.tolist() == [0.0, 5.0, 5.0, 9.0, 20.0]
+    assert [pack.number for pack in found.packs] == [0, 1, 2, 3]
+
+
+def test_by_hand_ties_go_by_the_place_in_the_file_and_not_in_the_pack() -> None:
+    # Both post at 1: first goes 1 to 2, long 2 to 4 and works until 9, although long is the first of the pack by length.
+    jobs = batch((1, [("work", 1.0), ("io", 1.0)]), (1, [("work", 1.0), ("io", 2.0), ("work", 5.0)]), nodes=2)
+    for order in ("max", "random"):
+        found = schedule(jobs, BatchStrategy("pack", order=order), policy="fifo")
+        assert (found.packs_run, found.outcome.end.tolist()) == (1, [2.0, 9.0])
 
 
 FOUR = ((3, work(10.0)), (2, work(6.0)), (1, work(4.0)), (1, work(3.0)))
@@ -111,7 +132,7 @@ def test_by_hand_a_pack_can_be_emptied() -> None:
 
 
 def test_by_hand_a_job_joins_when_it_is_released() -> None:
-    # d is released at 5, into the node that c left at 4; its own pack would wait for b.
+    # d is released at 5, into the node that c left at 4; without backfilling it would wait for a.
     found = schedule(batch(*FOUR[:3], (1, work(3.0), 5.0)), BatchStrategy(backfill=True), policy="fcfs")
     assert found.outcome.start.tolist() == [0.0, 10.0, 0.0, 5.0]
 
@@ -166,11 +187,10 @@ def test_a_sensibility_without_end_is_first_fit(workload, io_nodes):
 @examples(100)
 @given(job_tables(), st.sampled_from(SENSIBILITIES), st.integers(1, 3), st.sampled_from([1, 100]))
 def test_by_prediction_backfilling_delays_nobody(instance, sensibility, io_nodes, depth):
-    jobs, one = instance
+    jobs, one = at_once(instance)
     machine = Machine(one.nodes, one.bandwidth, io_nodes)
-    packs = make_packs(jobs, machine, sensibility)
-    plain = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility)
-    filled = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility, depth=depth)
+    plain = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility)
+    filled = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility, depth=depth)
     assert (filled.start <= plain.start + 1e-8).all()
     assert (filled.end <= plain.end + 1e-8).all()
     assert not plain.backfilled.any()
@@ -178,14 +198,46 @@ def test_by_prediction_backfilling_delays_nobody(instance, sensibility, io_nodes
 
 @examples(60)
 @given(job_tables(), st.sampled_from(SENSIBILITIES))
-def test_the_predicted_end_is_that_of_the_packs_one_after_the_other(instance, sensibility):
-    jobs, machine = instance
+def test_a_batch_is_planned_once(instance, sensibility):
+    jobs, machine = at_once(instance)
     packs = make_packs(jobs, machine, sensibility)
-    outcome = run_packs(jobs, machine, packs, PredictedWorldFactory(jobs), sensibility=sensibility)
-    now = float(jobs.release.min())
-    for pack in packs:
-        now = max(now, *(float(jobs.release[job]) for job in pack.jobs)) + pack.seconds
-    assert outcome.end.max() == pytest.approx(now)
+    outcome = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility)
+    assert outcome.plan == list(packs) == [pack.planned for pack in outcome.packs]
+    assert outcome.end.max() == pytest.approx(sum(pack.seconds for pack in packs))
+
+
+@examples(150)
+@given(job_tables(), st.sampled_from(SENSIBILITIES), st.sampled_from(ORDERS))
+def test_packs_of_a_stream_equal_those_of_the_twin(instance, sensibility, order):
+    jobs, machine = instance
+    found = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility, order=order)
+    assert found.start.tolist() == naive_stream(jobs, machine, sensibility, order)
+
+
+@examples(200)
+@given(job_tables(), st.sampled_from(SENSIBILITIES), st.integers(1, 3), st.sampled_from([0, 1, 100]))
+def test_no_job_is_used_before_it_is_released(instance, sensibility, io_nodes, depth):
+    # Without the jobs that are released from some date on, all that starts before that date is the same.
+    jobs, one = instance
+    machine = Machine(one.nodes, one.bandwidth, io_nodes)
+    whole = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility, depth=depth)
+    for date in sorted(set(jobs.release.tolist()))[1:]:
+        there = np.flatnonzero(jobs.release < date)
+        known = replace(jobs, **{field.name: chosen(getattr(jobs, field.name), there) for field in fields(jobs)})
+        part = run_packs(known, machine, PredictedWorldFactory(known), sensibility=sensibility, depth=depth)
+        before = whole.start[there] < date
+        assert part.start[before].tolist() == whole.start[there][before].tolist()
+        assert (part.start[~before] >= date).all()
+
+
+def chosen(column, numbers):
+    return tuple(column[number] for number in numbers) if isinstance(column, tuple) else column[numbers]
+
+
+def at_once(instance):
+    """The same jobs, all released at 0, on the same machine."""
+    jobs, machine = instance
+    return replace(jobs, release=np.zeros(len(jobs))), machine
 
 
 def test_packs_run_under_every_policy() -> None:

@@ -38,8 +38,8 @@ def test_the_laws_of_packs(instance, sensibility, order):
         members = list(pack.jobs)
         assert pack.nodes == sum(jobs.nodes[members]) <= machine.nodes
         assert pack.seconds == max(jobs.seconds[members])
-        assert pack.volume == close(sum(jobs.volume[members]))
-        assert pack.load == close(pack.volume / machine.bandwidth / pack.seconds if pack.seconds else 0.0)
+        assert pack.occupation == close(sum(jobs.occupation[members]))
+        assert pack.load == close(pack.occupation / pack.seconds if pack.seconds else 0.0)
         assert len(members) == 1 or pack.load <= sensibility * (1 + 1e-9)
 
 

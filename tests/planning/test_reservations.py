@@ -17,7 +17,7 @@ def places(jobs, machine, now, running, queue, limit=None, *, whole=True):
     """Begin and whether at once, for the queue; `running` maps jobs to their predicted ends."""
     ends = np.array(list(running.values()), np.float64)
     chosen = np.array(list(running), np.int64)
-    most = machine.bandwidth if limit is None else limit
+    most = 1.0 if limit is None else limit
     answer = reserve(jobs, now, machine.nodes, most, chosen, ends, np.array(queue, np.int64), whole=whole)
     return list(zip(answer.begin.tolist(), answer.at_once.tolist(), strict=True))
 
@@ -37,7 +37,7 @@ def test_places_equal_those_of_the_twin(instance, sensibility, data):
     queue = [job for job in order if job not in began]
     expected = twin.plan(now, queue, began)
     ends = {job: max(begin + float(jobs.seconds[job]), now) for job, begin in began.items()}
-    limit = sensibility * machine.bandwidth
+    limit = sensibility
     found = places(jobs, machine, now, ends, queue, limit)
     assert [at_once for _, at_once in found] == [expected[job][1] for job in queue]
     np.testing.assert_allclose([begin for begin, _ in found], [expected[job][0] for job in queue], rtol=0, atol=1e-8)
@@ -54,10 +54,10 @@ def test_a_short_job_goes_first_and_a_long_one_does_not() -> None:
 
 
 def test_bandwidth_is_reserved_like_nodes() -> None:
-    # Averages of 0.6, 0.6 and 0.4 of a bandwidth of 1: job 1 waits for job 0, job 2 fits beside it.
+    # Loads of 0.6, 0.6 and 0.4: job 1 waits for job 0, job 2 fits beside it.
     jobs = table([(1, 10.0, 6.0), (1, 10.0, 6.0), (1, 10.0, 4.0)])
     assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2]) == [(10.0, False), (0.0, True)]
-    # At twice the bandwidth all fit, and without a limit too.
+    # With a limit of 2 all fit, and without a limit too.
     assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2], 2.0) == [(0.0, True), (0.0, True)]
     assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2], math.inf) == [(0.0, True), (0.0, True)]
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.engine import simulate
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.policies import find
-from penstock.policies.service_order import in_sequence, nominal
+from penstock.policies.order import in_sequence, nominal
 
 LINK = Platform(2.0)
 CHAIN = [("work", 3.0), ("io", 0.0), ("work", 1.0), ("io", 4.0), ("work", 2.0), ("io", 8.0)]

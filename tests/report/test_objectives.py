@@ -29,4 +29,7 @@ def test_what_rounds_to_zero_has_no_sign() -> None:
 
 def test_alone_nothing_is_best() -> None:
     assert objectives.best(results(0.9), "efficiency") == frozenset()
+    # A mark that most have says nothing.
+    assert objectives.best(results(0.9, 0.9, 0.9, 0.9, 0.5, 0.4), "efficiency") == frozenset()
+    assert objectives.best(results(0.9, 0.9, 0.9, 0.8, 0.5, 0.4), "efficiency") == {0, 1, 2}
     assert objectives.best([], "efficiency") == frozenset()

@@ -40,7 +40,8 @@ def test_slowdowns_and_stretches_are_there_where_they_say_something(placed_resul
     buffered = placed_results[0].buffer is not None
     more = ["mean slowdown", "max stretch"] if buffered else ["mean slowdown"]
     table = comparison_table(placed_results, bounds)
-    assert [c.header for c in table.columns][6:] == [*more, "events", "time"]
+    # An application comes later, so that the efficiency is that of running ones, without a bound.
+    assert [c.header for c in table.columns][4:] == [*more, "events", "time"]
     *values, last = map(str, column(table, "mean slowdown"))
     assert values == [f"{result.mean_slowdown:.4f}" for result in placed_results]
     assert last == "–"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.testbed import bed as beds
-from penstock.testbed import record, system
+from penstock.testbed import system
 
 
 def lacking() -> str | None:
@@ -42,7 +42,7 @@ def machine() -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the test beds of this test are kept; there are none yet."""
     place = tmp_path / "beds"
-    monkeypatch.setenv(record.VARIABLE, str(place))
+    monkeypatch.setenv(system.VARIABLE, str(place))
     return place
 
 
@@ -59,7 +59,7 @@ def bed(machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bed
     """A test bed of 40 MiB/s."""
     place = tmp_path_factory.mktemp("bed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(record.VARIABLE, str(place / "beds"))
+        patch.setenv(system.VARIABLE, str(place / "beds"))
         yield beds.up(place / "store", "40 MiB/s", "160 MiB")
         assert beds.down(place / "store")
     assert not list(place.iterdir())

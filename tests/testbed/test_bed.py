@@ -12,8 +12,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.testbed import bed, record, system
-from penstock.testbed.record import BedRecord
+from penstock.testbed import bed, system
+from penstock.testbed.system import BedRecord
 
 MIB = 2**20
 Capture = pytest.CaptureFixture[str]
@@ -95,12 +95,12 @@ class TestRefusals:
     def test_another_test_bed(self, tmp_path: Path, folder: Path) -> None:
         folder.mkdir()
         known = BedRecord("penstock-x", str(tmp_path / "store"), 1, 2, "image", "group")
-        record.write(folder, known)
+        system.write_record(folder, known)
         assert "not finished" in refused(tmp_path / "store")
-        record.write(folder, BedRecord(**{**vars(known), "complete": True}))
+        system.write_record(folder, BedRecord(**{**vars(known), "complete": True}))
         assert "there is a test bed; expected penstock testbed down" in refused(tmp_path / "store")
         assert "is inside the test bed at" in refused(tmp_path / "store" / "deep")
-        assert record.read(folder, tmp_path / "store") is not None
+        assert system.read_record(folder, tmp_path / "store") is not None
 
 
 STEPS = ["directory", "image", "loop", "file system", "group", "mount"]
@@ -114,7 +114,7 @@ class TestReal:
         place = tmp_path / "store"
         assert main(["testbed", "up", str(place), "--bandwidth", "8 MiB/s", "--size", "32 MiB"]) == 0
         assert "carries 8.39 MB/s (/dev/loop" in capsys.readouterr().err
-        known = record.read(folder, place)
+        known = system.read_record(folder, place)
         assert known is not None
         assert list(known.steps) == STEPS
         assert bed.condition(known) == "up"
@@ -154,7 +154,7 @@ class TestReal:
     def test_by_way_of_links(self, tmp_path: Path, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "real")
-        monkeypatch.setenv(record.VARIABLE, str(tmp_path / "link" / "beds"))
+        monkeypatch.setenv(system.VARIABLE, str(tmp_path / "link" / "beds"))
         bed.up(tmp_path / "link" / "store", "8 MiB/s", "16 MiB")
         assert bed.find(tmp_path / "real" / "store").directory == tmp_path / "real" / "store"
         assert bed.down(tmp_path / "link" / "store")
@@ -213,7 +213,7 @@ class TestReal:
             patch.setattr(bed, "_roll_back", lambda *_: None)
             with pytest.raises(RuntimeError):
                 bed.up(place, "8 MiB/s", "16 MiB")
-        known = record.read(folder, place)
+        known = system.read_record(folder, place)
         assert known is not None
         assert list(known.steps) == STEPS[: STEPS.index(last) + 1]
         assert bed.condition(known) == "unfinished"
@@ -236,7 +236,7 @@ class TestReal:
         place = tmp_path / "store"
         command = [sys.executable, "-m", "penstock", "testbed", "up", str(place), "--size", "16 MiB"]
         assert subprocess.run(command, env=environment, timeout=60).returncode == -signal.SIGKILL
-        known = record.read(folder, place)
+        known = system.read_record(folder, place)
         assert known is not None
         assert system.loops_of(Path(known.image))
         assert bed.down(place)

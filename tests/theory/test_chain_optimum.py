@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.model import InputError
 from penstock.theory import chain_optimum
-from penstock.theory.chain_optimum import optimal_makespan, optimal_schedule
+from penstock.theory.chain_optimum import least_max_stretch, max_stretch, optimal_makespan, optimal_schedule
 from penstock.theory.chains import chains, list_schedule, schedule
 from tests.naive.compare import close
 from tests.naive.profiles import examples
@@ -150,3 +150,21 @@ def test_too_long_a_search_is_refused(monkeypatch):
         optimal_makespan(jobs)
     message = "the search for the optimum keeps over 20 beginnings of orders; expected fewer or shorter jobs"
     assert str(error.value) == f"jobs: {message}"
+
+
+@examples(100)
+@given(shapes((1,), (2, 1), (2, 2), (3, 2), (2, 2, 1), (2, 1, 1), (1, 1, 1, 1)))
+def test_least_max_stretch_against_all_orders(jobs):
+    alone = [c.seconds or 1.0 for c in chains(jobs)]
+    slow = min(max_stretch(schedule(jobs, order), alone) for order in orders([c.operations for c in chains(jobs)]))
+    value, found = least_max_stretch(jobs)
+    assert value == close(max(1.0, slow))
+    assert max(1.0, max_stretch(found, alone)) == close(value)
+
+
+def test_least_max_stretch_refuses_what_is_too_large(monkeypatch):
+    with pytest.raises(InputError, match="they have 65 operations; expected at most 64"):
+        least_max_stretch([[(1.0, 1.0)] * 65])
+    monkeypatch.setattr(chain_optimum, "MOST_NODES", 3)
+    with pytest.raises(InputError, match="keeps over 3 beginnings of orders"):
+        least_max_stretch([[(1.0, 1.0 + i)] * 3 for i in range(4)])

@@ -238,3 +238,17 @@ def test_a_machine_for_which_no_schedule_has_the_shares(monkeypatch: pytest.Monk
     message = "machine: 180 days of trilab on 8894 nodes do not reach the shares of its classes; expected a larger machine"
     with pytest.raises(InputError, match=message):
         schedule("trilab", "cielo", 1)
+
+
+def test_history_is_lead_with_the_iterations_before_the_window() -> None:
+    lead, history = (windows("trilab", "cielo", 1, count=2, start=start) for start in ("lead", "history"))
+    pasts = []
+    for one, other in zip(lead, history, strict=True):
+        for before, after in zip(one.applications, other.applications, strict=True):
+            assert before.past is None
+            assert (before.phases, before.lead) == (after.phases, after.lead)
+            pasts.append(after.past)
+    known = [past for past in pasts if past is not None]
+    assert known, "some applications have ended iterations before their windows"
+    # An hour of work and a checkpoint each.
+    assert all(3600.0 < seconds < 2 * 3600.0 for _, seconds in known)

@@ -9,6 +9,7 @@ from penstock.engine import simulate
 from penstock.model import Application, InputError, Workload
 from penstock.model.application import IO, WORK
 from penstock.workloads import Bicolored, bicolored, io_weight
+from penstock.workloads.bicolored import LAWS
 
 SEEDS = range(300)
 
@@ -136,3 +137,22 @@ def test_parameters_out_of_range(options: dict[str, float], message: str) -> Non
     with pytest.raises(InputError) as caught:
         Bicolored(**options)  # type: ignore[arg-type]
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_of_noise_has_the_mean_and_the_deviation(law: str) -> None:
+    """All are of mean 1 and of the standard deviation of the uniform one, ν/√3."""
+    noisy = bicolored(Bicolored("general", 0.3, 12, 12, law), 3)
+    plain = bicolored(Bicolored("general", 0.0, 12, 12, law), 3)
+    factors = np.concatenate(
+        [a.phases.amounts / b.phases.amounts for a, b in zip(noisy.applications, plain.applications, strict=True)]
+    )
+    assert factors.min() > 0.0
+    assert factors.mean() == pytest.approx(1.0, abs=5 * 0.3 / np.sqrt(3 * len(factors)))
+    assert factors.std() == pytest.approx(0.3 / np.sqrt(3.0), rel=0.1)
+    assert [a.nominal for a in noisy.applications] == [a.nominal for a in plain.applications]
+
+
+def test_a_law_that_is_not_known_is_refused() -> None:
+    with pytest.raises(InputError, match="law: 'cauchy' is out of range; expected uniform or normal or gamma or lognormal"):
+        Bicolored(law="cauchy")

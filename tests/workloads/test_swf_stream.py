@@ -11,8 +11,8 @@ from penstock.model import InputError
 from penstock.model.application import IO, WORK
 from penstock.model.files import read
 from penstock.model.files import write as write_workload
+from penstock.model.workload import volume
 from penstock.workloads import Stream, Swf, io_load, stream
-from penstock.workloads.load import volume
 from tests.data import real
 from tests.workloads.traces import line, write
 

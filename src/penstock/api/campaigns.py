@@ -15,8 +15,8 @@ import pyarrow as pa
 from penstock.api.results import Row, Tables, require_pandas
 from penstock.campaign.campaign_files import from_document, read
 from penstock.campaign.cells import Campaign
-from penstock.campaign.execute import run
 from penstock.campaign.rows import OBJECTIVES, by_policy, default_by, failures, parameters_of, placements, summarise
+from penstock.campaign.workers import run
 from penstock.model import InputError
 from penstock.model.files import replacing
 from penstock.planning.placement.choice import ChosenPlacement

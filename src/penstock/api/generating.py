@@ -51,14 +51,14 @@ def generate(
     if not isinstance(kind, str) or kind not in GENERATORS:
         raise InputError("kind", f"{short(kind)} is unknown; {expected(str(kind), GENERATORS)}")
     generator = GENERATORS[kind]
-    made = generator.make(_parsed(generator, parameters), require_seed(seed, "seed"))
+    made = generator.make(parsed(generator, parameters), require_seed(seed, "seed"))
     if say is not None:
         for line in made.notes:  # computed here, only for a caller who reads them
             say(line)
     return made.workloads if generator.several else made.workloads[0]
 
 
-def _parsed(generator: Generator, given: Mapping[str, Any]) -> Any:
+def parsed(generator: Generator, given: Mapping[str, Any]) -> Any:
     """The generator's parameters. Each may be given by any word of its option, and the name of a file as a path."""
     words = {
         word.replace("-", "_"): each.name

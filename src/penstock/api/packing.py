@@ -82,7 +82,7 @@ class PackResult(Tables):
         if counts["of_no_length"]:
             yield f"{counts['of_no_length']:,} {total} take no time; their stretch is 1"
         if counts["released_later"]:
-            packs = "; a pack waits for the last of its jobs" if any(one.plan for one in self.schedules) else ""
+            packs = "; packs are made again as jobs come" if any(one.plan for one in self.schedules) else ""
             yield f"{counts['released_later']:,} {total} are released later than the first{packs}"
         alone = sum(pack.load > first.sensibility for pack in first.plan if len(pack.jobs) == 1)
         if alone:

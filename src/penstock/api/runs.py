@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
+from penstock.model.errors import expected
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
@@ -22,6 +24,10 @@ from penstock.theory.link_demand import PIECES
 
 PlacementLike: TypeAlias = str | Sequence[Sequence[int]] | Literal[False] | None
 """A placement: the name of one, the I/O resources of each application, False for one link, None for the default."""
+
+
+HOUR: Final = 3600.0
+"""Seconds."""
 
 
 class ListedPlacement(ChosenPlacement):
@@ -37,11 +43,16 @@ class ListedPlacement(ChosenPlacement):
         return {**super().to_dict(), "source": "given"}
 
 
+RUN_OPTIONS: Final = ("policy", "allocation", "placement", "watch", *list(signature(Run).parameters)[3:])
+"""The arguments by name that `simulate` takes: its own, and those of `penstock.Run`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SimulationResult(Result, Tables):
     """A `Result` of `penstock.simulate`, with the workload and its placement.
 
-    Tables: ``applications`` (one row per application) and ``run`` (one row with the measures of the run).
+    Tables: ``applications`` (one row per application), ``run`` (one row with the measures of the run), and ``users`` and
+    ``groups`` where the workload names them.
     """
 
     _brief: ClassVar[tuple[str, ...]] = (
@@ -68,7 +79,39 @@ class SimulationResult(Result, Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``penstock simulate --json`` prints it."""
-        return {**super().to_dict(), **placement_document(self.placed)}
+        return {**super().to_dict(), **placement_document(self.placed), **self._owners()}
+
+    def _owners(self) -> dict[str, list[Row]]:
+        """The users, and the groups, if the workload names any."""
+        owners = {f"{which}s": self.by_owner(which) for which in ("user", "group")}
+        return {key: rows for key, rows in owners.items() if rows}
+
+    def by_owner(self, which: str) -> list[Row]:
+        """What the run was for each user, or for each group.
+
+        Args:
+            which: "user" or "group".
+
+        Returns:
+            A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
+            alone on the machine, and lost to I/O. Nothing where the workload names none.
+        """
+        places: dict[str | None, list[int]] = {}
+        for place, application in enumerate(self.workload.applications):
+            places.setdefault(getattr(application, which), []).append(place)
+        return [{which: name, **self._of(own)} for name, own in places.items()] if any(places) else []
+
+    def _of(self, places: list[int]) -> Row:
+        """The lowest yield and the node-hours of the applications at these `places`."""
+        own = [(self.workload.applications[place].nodes / HOUR, self.applications[place]) for place in places]
+        io = [(nodes, one.io_seconds, one.io_seconds / (one.slowdown or 1.0)) for nodes, one in own]
+        return {
+            "applications": len(own),
+            "min_yield": min(one.yield_ for _, one in own),
+            "computing": sum(nodes * one.worked for nodes, one in own),
+            "transferring": sum(nodes * alone for nodes, _, alone in io),
+            "delayed": sum(nodes * (seconds - alone) for nodes, seconds, alone in io),
+        }
 
     def tables(self) -> dict[str, list[Row]]:
         """The applications, and the run as a whole."""
@@ -77,7 +120,7 @@ class SimulationResult(Result, Tables):
         for name in ("window", "ended_early", "occupancy", "store_utilization"):
             document.pop(name)
         document.get("buffer", {}).pop("shares", None)
-        return {"applications": [flat(one) for one in applications], "run": [flat(document)]}
+        return {"applications": [flat(one) for one in applications], "run": [flat(document)], **self._owners()}
 
     def write_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report of ``--html`` to the file `path`; it works offline. The run must have ``trace=True``."""
@@ -236,6 +279,9 @@ def watched_run(
         InputError: for options that do not fit the workload.
         PolicyFault: for a policy that breaks its contract.
     """
+    for name in options:
+        if name not in RUN_OPTIONS:
+            raise InputError(name, f"is no argument; {expected(name, RUN_OPTIONS)}")
     watcher.begin(policy.name)
     given: dict[str, Any] = {"progress": lambda _: watcher.at(part_done(run)), **options}
     run: Run = Run(source.workload, policy, placement=resources_of(where), **given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -24,9 +24,12 @@ from penstock.buffers.advice import (
     strategies,
     stretch_by_size,
 )
+from penstock.buffers.lower_bounds import DATES
 from penstock.buffers.plan import DYNAMIC, STATIC, directives
 from penstock.model import InputError, Workload, parse_units
 from penstock.numeric.tolerances import PLAN_ROUNDING
+from penstock.planning.node_hours import Hours, recommendation
+from penstock.planning.operation import MachineSettings, operate
 from penstock.policies.policy import STATIC as STATIC_ORDERS
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, expand, find, listed, written_policies
@@ -63,7 +66,20 @@ class SizingResult(Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The advice as ``penstock buffer --json`` prints it."""
-        return self.advice.to_dict()
+        return {**self.advice.to_dict(), "recommendation": self.recommendation}
+
+    @property
+    def recommendation(self) -> str | None:
+        """One sentence: which buffer, what it loses beside none, why, and what that assumes; None if nothing was found."""
+        best, none = self.advice.best, self.advice.none
+        if best is None or none is None:
+            return None
+        how = f"a buffer of {volume(best.size)} ({best.label})"
+        kept = f"{volume(float(best.through.sum()))} go by way of the buffer"
+        reason = f"{kept}, and the largest stretch by {best.by} is {best.stretch:.4f} and not {none.stretch:.4f}"
+        lost, without = Hours(best.lost_node_hours), Hours(none.lost_node_hours)
+        dates = "applications are released when the file says" + (" and held to lower speeds" if best.slowed > 1.0 else "")
+        return recommendation(how, lost, "no buffer with fair sharing", without, reason, dates)
 
     def plan_document(self) -> dict[str, Any]:
         """The plans as ``--plan`` writes them, with the rates at every event."""
@@ -95,7 +111,7 @@ class SizingResult(Tables):
 
     def tables(self) -> dict[str, list[Row]]:
         """The plans, the shares of the applications, and what a search found."""
-        document = self.to_dict()
+        document = self.advice.to_dict()
         plans: list[Row] = []
         for mode, plan in document["plans"].items():
             row = {name: value for name, value in plan.items() if name not in ("applications", "warnings")}
@@ -106,7 +122,8 @@ class SizingResult(Tables):
             for index, (application, share) in enumerate(zip(self.workload.applications, document["shares"], strict=True)):
                 end = float(static.demand.least_end[index])
                 about = {"name": application.name, "nodes": application.nodes, "release": application.release}
-                shares.append({**about, "end": end, "share": share})
+                through = document["through"][index]["bytes"] if document["through"] else None
+                shares.append({**about, "end": end, "share": share, "through": through})
         return {"plans": plans, "shares": shares, "found": [flat(one) for one in document["found"]]}
 
     def notes(self) -> Iterator[str]:
@@ -123,13 +140,35 @@ class SizingResult(Tables):
         if advice.asked_size is not None and advice.bound is not None:
             least, size = f"{advice.bound:.4f}", volume(advice.asked_size)
             yield f"no strategy has a stretch below {least} with {size}; what the search found is an upper bound"
+        yield from self._strained()
         if advice.asked_stretch is not None and advice.bound is not None:
             best = f"found {volume(advice.found[0].size)}" if advice.found else "found none that reaches it"
             least, stretch = volume(advice.bound), f"{advice.asked_stretch:g}"
             yield f"a stretch of {stretch} takes at least {least}; the search {best}, an upper bound"
         for mode, (at, more) in advice.fair.items():
-            now, then = f"{at.stretch:.4f} with {volume(at.size)}", f"{more.stretch:.4f} with 1 TB more"
-            yield f"{mode}, fair sharing: largest stretch {now}, {then}"
+            now, then = (
+                f"{at.stretch:.4f} with {volume(at.size)}",
+                f"{more.stretch:.4f} with {volume(more.size - at.size)} more",
+            )
+            yield f"{mode}, fair sharing: largest stretch by {at.by} {now}, {then}"
+
+    def _strained(self) -> Iterator[str]:
+        """Where shares had to be made smaller to fit, and where more nodes are in use than there are."""
+        trials = [*self.advice.found, *(run for pair in self.advice.fair.values() for run in pair)]
+        smaller = [one for one in trials if one.fitted < 1.0]
+        if smaller:
+            worst = min(smaller, key=lambda one: one.fitted)
+            yield (
+                f"under {worst.label} the shares of applications alive at one time would add up to more than the buffer, as "
+                f"late applications meet those that follow; they are {worst.fitted:.3f} of the plan's, so that they fit"
+            )
+        crowded = [one for one in trials if one.crowded]
+        if crowded:
+            most = max(crowded, key=lambda one: one.replay.most_nodes)
+            yield (
+                f"under {most.label} up to {most.replay.most_nodes:,} nodes are in use at one time where the machine has "
+                f"{most.replay.machine_nodes:,}: late applications meet those that follow, which do not wait for their nodes"
+            )
 
 
 def buffer(
@@ -142,6 +181,8 @@ def buffer(
     policy: PolicyLike | Sequence[PolicyLike] | None = None,
     threshold: float | Sequence[float] | None = None,
     capped: bool = False,
+    by: str = DATES,
+    scheduler: str | None = None,
     watch: Watch = nobody,
 ) -> SizingResult:
     """Find the smallest burst buffer with which nobody is slowed down (004 §6), or search for one that is good enough.
@@ -157,6 +198,9 @@ def buffer(
             that are good).
         threshold: in a search, drain once this part of a share or pool is full, 0 to 1 (0 and 0.5).
         capped: whether an application's speed is at most that of the file system.
+        by: how stretches count: by ``dates`` (004), or by ``durations`` from release to end.
+        scheduler: what starts the jobs of a stream, as for `penstock.machine`, so that there are nodes for all; by default
+            each starts at its release.
         watch: makes a watcher that is told which strategy of the search is under way.
 
     Returns:
@@ -188,6 +232,8 @@ def buffer(
     thresholds = [threshold] if isinstance(threshold, int | float) else threshold or THRESHOLDS
     source = opened(workload)
     with source.located(), watch(0) as watcher:
+        if scheduler is not None:
+            source = Opened(started(source.workload, scheduler), source.path)
         advice = advise(
             source.workload,
             modes,
@@ -195,9 +241,27 @@ def buffer(
             stretch=stretch,
             tried=strategies(modes, sharing, thresholds),
             capped=capped,
+            by=by,
             shown=_telling(watcher),
         )
     return SizingResult(source, advice, tuple(chosen.values()) if searching else ())
+
+
+def started(workload: Workload, scheduler: str) -> Workload:
+    """The jobs of a `workload` released when a `scheduler` would start them if all I/O ran at full speed.
+
+    Raises:
+        InputError: the scheduler is unknown, or the machine has no number of nodes.
+    """
+    platform, members = workload.platform, workload.applications
+    plenty = (1.0 + len(members)) * max([platform.bandwidth, *(one.write_speed(platform) for one in members)])
+    free = replace(
+        platform, bandwidth=plenty, read_bandwidth=None, write_bandwidth=None, resources=None, buffer=None, degradation=None
+    )
+    run = operate(Workload(free, members), MachineSettings(scheduler=scheduler))
+    starts = run.jobs_run.start.tolist()
+    jobs = tuple(replace(one, release=date, submit=None) for one, date in zip(members, starts, strict=True))
+    return replace(workload, applications=jobs)
 
 
 def _telling(watcher: Watcher) -> Callable[[Iterable[BufferStrategy]], Iterator[BufferStrategy]]:

@@ -26,7 +26,14 @@ from the clock's 0.) At t all bytes that were due have left the applications, an
 
 With ρ = 1 this is the largest backlog. Reads are left out; the bound stays a bound. The right side is largest with a
 where a write begins and t where one is due to end. Writes are cut at these dates, and a tree of maxima over all a takes
-in piece after piece in the order of due dates: time n log n for n pieces.
+in piece after piece in the order of due dates: time n log n for n pieces. By durations, A_k must end by
+r_k + ρ · (C_min − r_k), and the same holds with the delay (ρ − 1) · (C_min − r_k).
+
+An application alone. Where b_k > B_w, A_k is held up by its own writes, whatever the others do. With S_k bytes it ends first
+if it writes at b_k while it has room and its data always leave at B_w (its reads take as long as at full speed, at least).
+The least S_k with which it then ends in time, by bisection, is a bound for any buffer. A static buffer holds the shares of
+all applications that live at one time, at least from r_k to C_min, so the largest sum of the least S_k over time is a bound
+on its size.
 """
 
 from __future__ import annotations
@@ -47,6 +54,10 @@ from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import STRETCH_PRECISION
 from penstock.theory.link_demand import bisect
 
+DATES: Final = "dates"
+DURATIONS: Final = "durations"
+MEASURED_BY: Final = (DATES, DURATIONS)
+"""How stretches count: from the clock's 0 (004 eq. 3), or from the release."""
 LARGEST: Final = 2.0**40
 """Bounds on the stretch are not searched above this."""
 
@@ -88,13 +99,15 @@ def backlog(demand: FullSpeedTimeline) -> Floats:
     return backlog_after(demand.writes.arriving() - room)
 
 
-def size_bound(workload: Workload, stretch: float, *, capped: bool = False) -> float:
-    """Lower bound on the buffer size, static or dynamic, that keeps every application within a stretch.
+def size_bound(workload: Workload, stretch: float, *, capped: bool = False, by: str = DATES, static: bool = False) -> float:
+    """Lower bound on the buffer size that keeps every application within a stretch.
 
     Args:
         workload: Applications and platform.
-        stretch: Largest stretch allowed, by dates (004 eq. 3); 1 or more.
+        stretch: Largest stretch allowed; 1 or more.
         capped: Take speeds as min(b_k, B), as `size` does.
+        by: How stretches count, by `dates` (004 eq. 3) or by `durations`.
+        static: The bound is for a buffer divided into shares. Otherwise it holds for any.
 
     Returns:
         Bytes; no strategy needs fewer.
@@ -113,19 +126,22 @@ def size_bound(workload: Workload, stretch: float, *, capped: bool = False) -> f
     """
     if not 1.0 <= stretch < np.inf:
         raise InputError("stretch", f"{stretch} is out of range; expected a number, 1 or more")
-    return _size_bound(full_speed_timeline(workload, capped=capped), stretch)
+    demand = full_speed_timeline(workload, capped=capped)
+    return max(_size_bound(demand, stretch, by), _bound_alone(demand, stretch, by, static))
 
 
-def stretch_bound(workload: Workload, size: float, *, capped: bool = False) -> float:
-    """Lower bound on the largest stretch of any strategy with a buffer of `size` bytes, static or dynamic.
+def stretch_bound(workload: Workload, size: float, *, capped: bool = False, by: str = DATES, static: bool = False) -> float:
+    """Lower bound on the largest stretch of any strategy with a buffer of `size` bytes.
 
     Args:
         workload: Applications and platform.
         size: Bytes, 0 or more.
         capped: Take speeds as min(b_k, B), as `size` does.
+        by: How stretches count, by `dates` (004 eq. 3) or by `durations`.
+        static: The bound is for a buffer divided into shares. Otherwise it holds for any.
 
     Returns:
-        A stretch by dates (004 eq. 3), 1 or more.
+        A stretch, 1 or more.
 
     Raises:
         InputError: The size is negative or not finite.
@@ -143,16 +159,102 @@ def stretch_bound(workload: Workload, size: float, *, capped: bool = False) -> f
         raise InputError("size", f"{size} is out of range; expected a number of bytes, 0 or more")
     demand = full_speed_timeline(workload, capped=capped)
     enough = size * (1.0 + STRETCH_PRECISION) + STRETCH_PRECISION * demand.unit
-    if _size_bound(demand, 1.0) <= enough:
+
+    def too_small(stretch: float) -> bool:
+        return _size_bound(demand, stretch, by) > enough or _bound_alone(demand, stretch, by, static, enough) > enough
+
+    if not too_small(1.0):
         return 1.0
     high = 2.0
-    while high < LARGEST and _size_bound(demand, high) > enough:
+    while high < LARGEST and too_small(high):
         high *= 2.0
-    return bisect(lambda stretch: _size_bound(demand, stretch) > enough, 1.0, high, STRETCH_PRECISION * high)[0]
+    return bisect(too_small, 1.0, high, STRETCH_PRECISION * high)[0]
 
 
-def _size_bound(demand: FullSpeedTimeline, stretch: float) -> float:
-    begin, due, volume = _pieces(demand, (stretch - 1.0) * (demand.least_end - demand.origin))
+def allowance(demand: FullSpeedTimeline, stretch: float, by: str) -> Floats:
+    """Seconds by which each application may end later than at full speed.
+
+    Args:
+        demand: the applications at full speed.
+        stretch: the largest stretch.
+        by: `dates` or `durations`.
+
+    Raises:
+        InputError: `by` is neither.
+    """
+    if by not in MEASURED_BY:
+        raise InputError("by", f"{by!r} is unknown; expected {' or '.join(MEASURED_BY)}")
+    begin = demand.origin if by == DATES else demand.events[demand.begin]
+    return np.maximum(0.0, (stretch - 1.0) * (demand.least_end - begin))
+
+
+def _bound_alone(demand: FullSpeedTimeline, stretch: float, by: str, static: bool, enough: float | None = None) -> float:
+    """The bound from applications alone; with `enough` given and no static buffer, only whether it is above that."""
+    late = demand.least_end + allowance(demand, stretch, by)
+    slow = np.flatnonzero(demand.write_speed > demand.write_cap * (1.0 + STRETCH_PRECISION))
+    least = np.zeros(len(late))
+    for index in slow.tolist():
+        chain = _Chain.of(demand, index)
+        if static or enough is None:
+            least[index] = chain.least_size(float(late[index]))
+        elif chain.end(enough) > float(late[index]) * (1.0 + STRETCH_PRECISION):
+            return np.inf
+    if not static or not least.any():
+        return float(least.max(initial=0.0))
+    change = np.zeros(len(demand.events))
+    np.add.at(change, demand.begin, least)
+    np.add.at(change, demand.end, -least)
+    return float(np.cumsum(change).max())
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """One application whose writes are faster than the file system: pauses and writes, in seconds and bytes."""
+
+    release: float
+    phases: tuple[tuple[bool, float], ...]
+    """Whether it writes, and the bytes; or the seconds of work and of reads at full speed."""
+    speed: float
+    cap: float
+
+    @classmethod
+    def of(cls, demand: FullSpeedTimeline, index: int) -> _Chain:
+        application = demand.workload.applications[index]
+        read = float(demand.read_speed[index])
+        phases = [(False, application.lead)]
+        for kind, amount in application.phases:
+            phases.append(
+                (False, amount / read if kind == "read" else amount) if kind in ("work", "read") else (True, amount)
+            )
+        speed, cap = float(demand.write_speed[index]), float(demand.write_cap[index])
+        return cls(float(demand.events[demand.begin[index]]), tuple(phases), speed, cap)
+
+    def end(self, size: float) -> float:
+        """The earliest end with `size` bytes."""
+        now, content = self.release, 0.0
+        for writes, amount in self.phases:
+            if not writes:
+                now += amount
+                content = max(0.0, content - self.cap * amount)
+                continue
+            filling = min(amount / self.speed, (size - content) / (self.speed - self.cap))
+            content += (self.speed - self.cap) * filling
+            now += filling + max(0.0, amount - self.speed * filling) / self.cap
+        return now
+
+    def least_size(self, late: float) -> float:
+        """The least bytes with which it ends by the date `late`, from below."""
+        if self.end(0.0) <= late:
+            return 0.0
+        high = max(amount for writes, amount in self.phases if writes)
+        while self.end(high) > late + STRETCH_PRECISION * high / self.cap and high < LARGEST * self.speed:
+            high *= 2.0
+        tolerance = STRETCH_PRECISION * high
+        return bisect(lambda size: self.end(size) > late + tolerance / self.cap, 0.0, high, tolerance)[0]
+
+
+def _size_bound(demand: FullSpeedTimeline, stretch: float, by: str) -> float:
+    begin, due, volume = _pieces(demand, allowance(demand, stretch, by))
     starts = np.unique(demand.events[demand.writes.start])
     order = np.argsort(due, kind="stable")
     begin, due, volume = begin[order], due[order], volume[order]

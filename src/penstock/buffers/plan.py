@@ -281,7 +281,7 @@ def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool 
         shares = plan.shares
     elif plan.shares is None or shares.shape != plan.shares.shape:
         raise InputError("shares", "do not fit the plan; expected one per application, for a static buffer")
-    result = _run(plan, shares, check)
+    result = replay_plan(plan, shares, check=check)
     assert result.buffer is not None
     assert result.buffer.fill is not None
     if shares is None:
@@ -299,8 +299,14 @@ def execute_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool 
     )
 
 
-def _run(plan: BufferPlan, shares: Floats | None, check: bool) -> Result:
-    """The engine's run of the workload, with the plan in place of a policy."""
+def replay_plan(plan: BufferPlan, shares: Floats | None = None, *, check: bool = False) -> Result:
+    """The engine's run of a workload with a plan in place of a policy.
+
+    Args:
+        plan: a plan with a size.
+        shares: bytes of each application; None for one pool without a limit.
+        check: check the engine's invariants at every event.
+    """
     asked, bandwidth = plan.demand, plan.workload.platform.bandwidth
     lent = PLAN_SLACK * asked.unit + 2.0 * asked.rounding * (bandwidth + float(asked.read_speed.max()))
     if shares is None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from penstock.campaign.campaign_files import read
 from penstock.campaign.cells import BOUND, Campaign, Cell, Task, grid
-from penstock.campaign.execute import run
 from penstock.campaign.rows import SCHEMA, by_policy, failures, placements, summarise
 from penstock.campaign.sources import SOURCES, Source
+from penstock.campaign.workers import run
 
 __all__ = [
     "BOUND",

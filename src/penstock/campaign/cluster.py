@@ -35,10 +35,11 @@ from typing import Any, Final, TypeVar
 
 from penstock.campaign.cells import Task
 from penstock.campaign.store import identity, require
-from penstock.campaign.workers import compute, lost
+from penstock.campaign.workers import compute, died, lost
 from penstock.model import InputError, PenstockError, parse_units
 
 T = TypeVar("T")
+R = TypeVar("R")
 PATIENCE_SECONDS: Final = 8
 """How long the scheduler may take to answer, and then how long the first worker may take to come."""
 IN_FLIGHT: Final = 10_000
@@ -82,19 +83,25 @@ class DaskPool:
             assert isinstance(part, bytes)
             yield task, part
 
-    def mapped(self, function: Callable[[T], Any], items: Iterable[T]) -> Iterator[tuple[T, Any]]:
+    def mapped(
+        self, function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, int], R] | None = None
+    ) -> Iterator[tuple[T, R]]:
         """Each of the `items` with what `function`, of a module, returns for it, as they complete.
 
-        Raises `PenstockError` if every worker that has an item dies.
+        An item whose workers die has the result that `lost` makes of it and of how many died; without `lost` that is a
+        PenstockError.
         """
         from distributed import KilledWorker
 
         for item, future in self._finished(items, function):
             try:
-                yield item, self._result(future)
+                result = self._result(future)
             except KilledWorker as error:
-                message = f"{error.allowed_failures + 1} workers died with {item}; the rows so far are kept"
-                raise PenstockError(f"Dask scheduler {self._address}: {message}") from None
+                try:
+                    result = (lost or died)(item, error.allowed_failures + 1)
+                except PenstockError as died_with:
+                    raise PenstockError(f"Dask scheduler {self._address}: {died_with}") from None
+            yield item, result
 
     def _finished(self, items: Iterable[T], function: Callable[..., Any], *more: Any) -> Iterator[tuple[T, Any]]:
         """Each item with the future of its call, as they complete."""

@@ -12,7 +12,6 @@ from penstock.cli.used_fields import Case, note_unused
 if TYPE_CHECKING:
     from penstock.api.sizing import SizingResult
     from penstock.buffers.advice import Advice
-    from penstock.buffers.plan import BufferPlan
     from penstock.numeric.arrays import Floats
 
 MOST_ROWS = 20
@@ -48,6 +47,17 @@ def configure(commands: Any) -> None:
         nargs="+",
         help="in a search: drain once this part of a share or pool is full, 0 to 1 (0 and 0.5)",
     )
+    command.add_argument(
+        "--by",
+        choices=("dates", "durations"),
+        default="dates",
+        help="how stretches count: from the clock's 0, as in 004, or from the release (dates)",
+    )
+    command.add_argument(
+        "--scheduler",
+        metavar="NAME",
+        help="what starts the jobs of a stream, as for penstock machine (each starts at its release)",
+    )
     command.add_argument("--capped", action="store_true", help="take an application's speed as at most the file system's")
     add_json(command)
     command.add_argument("--plan", metavar="OUT", help="write the plan with the rates at every event as JSON")
@@ -81,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
         policy=options.policy,
         threshold=options.threshold,
         capped=options.capped,
+        by=options.by,
+        scheduler=options.scheduler,
         watch=watch,
     )
     note_unused("buffer", Case(result.workload, result.policies))
@@ -111,12 +123,14 @@ def _print(result: SizingResult) -> None:
     shares = advice.shares()
     if shares is not None and shares.any():
         print(f"\nstatic buffer of {volume(advice.size_of('static') or 0.0)}:")
-        _print_shares(advice.plans["static"], shares)
-    if advice.found:
+        _print_shares(advice, shares)
+    if advice.none is not None:
         print()
         _print_found(advice)
     for note in result.notes():
         print(f"note: {note}")
+    if result.recommendation is not None:
+        print(f"recommendation: {result.recommendation}")
 
 
 def _print_plans(advice: Advice) -> None:
@@ -150,10 +164,11 @@ def _verdict(advice: Advice, mode: str) -> str:
     return "yes" if advice.verified[mode].holds else f"NO: {advice.verified[mode].worst}"
 
 
-def _print_shares(plan: BufferPlan, shares: Floats) -> None:
-    """Who gets what of a static buffer; of many, the largest shares."""
+def _print_shares(advice: Advice, shares: Floats) -> None:
+    """Who gets what of a static buffer, and what it sends through the buffer; of many, the largest shares."""
     from penstock.report.format_units import duration, volume
 
+    plan, through = advice.plans["static"], advice.through()
     shown = sorted((-shares).argsort(kind="stable")[:MOST_ROWS].tolist())
     applications = plan.workload.applications
     columns = {
@@ -162,21 +177,27 @@ def _print_shares(plan: BufferPlan, shares: Floats) -> None:
         "from": [duration(applications[index].release) for index in shown],
         "to": [duration(float(plan.demand.least_end[index])) for index in shown],
         "share": [volume(float(shares[index])) for index in shown],
+        "through the buffer": [volume(through[index]["bytes"]) if through else "–" for index in shown],
     }
     more = f"the {len(shown)} largest shares of {len(applications):,}" if len(shown) < len(applications) else None
-    print_table(columns, ("nodes",), more)
+    print_table(columns, ("through the buffer", "nodes"), more)
 
 
 def _print_found(advice: Advice) -> None:
+    """What strategies lose: those of a search, or the plans for a stretch of 1; and no buffer."""
+    from penstock.planning.node_hours import hours
     from penstock.report.format_units import volume
 
-    shown = advice.found[:MOST_ROWS]
+    assert advice.none is not None
+    shown = [*(advice.found[:MOST_ROWS] if advice.searches else advice.carried_out.values()), advice.none]
     columns = {
-        "strategy": [one.strategy.label for one in shown],
+        "strategy": [*(one.label for one in shown[:-1]), "no buffer, fair sharing"],
         "size": [volume(one.size) for one in shown],
+        "lost node-hours": [hours(one.lost_node_hours) for one in shown],
+        "through": [volume(float(one.through.sum())) for one in shown],
         "largest stretch": [f"{one.stretch:.4f}" for one in shown],
         "mean": [f"{one.replay.mean_stretch:.4f}" for one in shown],
         "by durations": [f"{one.replay.max_duration_stretch:.4f}" for one in shown],
         "mean by durations": [f"{one.replay.mean_duration_stretch:.4f}" for one in shown],
     }
-    print_table(columns, ("mean by durations", "by durations"))
+    print_table(columns, ("mean by durations", "mean", "through", "by durations"))

@@ -13,6 +13,7 @@ from penstock.cli.output import (
     add_outputs,
     add_placement,
     emit_json,
+    note_crowded,
     note_overcommitted,
     print_comparison,
     print_notes,
@@ -103,6 +104,7 @@ def _note(series: ComparisonSeries) -> None:
     for one in series.comparisons:
         case = Case.of(one.workload, [run.policy_object for run in one.runs], one.placed)
         note_overcommitted(one.runs)
+        note_crowded(one.runs)
         cases.append(replace(case, file=one.opened.path or ""))
     note_unused("compare", *cases)
     left_out = list(dict.fromkeys(name for one in series.comparisons for name in one.left_out))

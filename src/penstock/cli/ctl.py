@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.cli.output import add_json, console, emit_json, print_table
+from penstock.cli.output import add_json, console, emit_json, print_owners, print_table
 from penstock.report.format_units import rate, volume
 
 PATIENCE_SECONDS = 120.0
@@ -50,7 +50,7 @@ def query_coordinator(options: argparse.Namespace, command: str, argument: str =
 
 
 def told_apart(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The jobs of these applications; those of one name with their numbers."""
+    """The jobs of the applications in `rows`; those of one name with their numbers."""
     counts = Counter(row["job"] for row in rows)
     is_plain = [counts[row["job"]] == 1 or row["application"] is None for row in rows]
     return [
@@ -165,6 +165,7 @@ def _show_state(answer: dict[str, Any]) -> None:
         "overruns": [str(one["overruns"]) for one in applications],
     }
     print_table(columns, optional=("overruns", "nodes", "under way", "moved"), wide=("job", "state"))
+    print_owners(answer["users"])
 
 
 def _under_way(pending: dict[str, Any] | None) -> str:

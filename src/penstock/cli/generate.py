@@ -38,6 +38,17 @@ def _add_kinds(command: argparse.ArgumentParser) -> None:
 
 def _add_options(kind: argparse.ArgumentParser, generator: Generator) -> None:
     """Add an option for each parameter, the seed if something is drawn, and the output."""
+    add_parameters(kind, generator)
+    if generator.several:
+        kind.add_argument("--format", choices=("json", "yaml", "parquet"), default="json", help="format of the files")
+    folder = "a folder for window-00.json, …; it must not hold windows yet"
+    file = "ends in .json, .yaml or .parquet; - for standard output"
+    metavar, text = ("DIR", folder) if generator.several else ("FILE", file)
+    kind.add_argument("-o", "--output", metavar=metavar, required=True, help=text)
+
+
+def add_parameters(kind: argparse.ArgumentParser, generator: Generator) -> None:
+    """Add to the parser of a `kind` an option for each parameter of the `generator`, and the seed if something is drawn."""
     from penstock.workloads.parameters import parameters_of
 
     for parameter in parameters_of(generator.parameters):
@@ -45,14 +56,8 @@ def _add_options(kind: argparse.ArgumentParser, generator: Generator) -> None:
             kind.add_argument("path", metavar=parameter.metavar, help=parameter.help)
         else:
             _add_option(kind, parameter)
-    if generator.several:
-        kind.add_argument("--format", choices=("json", "yaml", "parquet"), default="json", help="format of the files")
     if generator.seeded:
         kind.add_argument("--seed", type=seed, default=1, help="the same seed makes the same workload")
-    folder = "a folder for window-00.json, …; it must not hold windows yet"
-    file = "ends in .json, .yaml or .parquet; - for standard output"
-    metavar, text = ("DIR", folder) if generator.several else ("FILE", file)
-    kind.add_argument("-o", "--output", metavar=metavar, required=True, help=text)
 
 
 def _add_option(kind: argparse.ArgumentParser, parameter: GeneratorParameter) -> None:
@@ -88,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     from penstock.model.files import write
 
     said: list[str] = []
-    workload = generate(options.kind, say=said.append, **_given(options))
+    workload = generate(options.kind, say=said.append, **given(options, options.kind))
     write(workload, options.output)
     for line in said:
         sys.stderr.write(f"{line}\n")
@@ -106,7 +111,7 @@ def run_several(options: argparse.Namespace) -> int:
     from penstock.engine import dedicated
 
     folder = _empty_of_windows(options.output)
-    made: Sequence[Workload] = generate(options.kind, **_given(options))
+    made: Sequence[Workload] = generate(options.kind, **given(options, options.kind))
     _write_all(made, folder, options.format)
     alone = [dedicated(window) for window in made]
     applications = fmean(len(window.applications) for window in made)
@@ -116,12 +121,12 @@ def run_several(options: argparse.Namespace) -> int:
     return 0
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
-    """The seed and the generator's parameters that were given, by name."""
+def given(options: argparse.Namespace, kind: str) -> dict[str, Any]:
+    """The seed and the parameters of the generator of that `kind` that are among the `options`, by name."""
     from penstock.workloads.generators import GENERATORS
     from penstock.workloads.parameters import parameters_of
 
-    names = ["seed", *(parameter.name for parameter in parameters_of(GENERATORS[options.kind].parameters))]
+    names = ["seed", *(parameter.name for parameter in parameters_of(GENERATORS[kind].parameters))]
     return {name: getattr(options, name) for name in names if hasattr(options, name)}
 
 

@@ -24,6 +24,7 @@ from penstock.cli import (
     delta,
     generate,
     import_,
+    machine,
     native,
     pack,
     place,
@@ -56,7 +57,8 @@ class _ShowDefaults(argparse.HelpFormatter):
 class OneLineParser(argparse.ArgumentParser):
     """Says what is wrong with a command line in one line, without the usage, and suggests the name that may be meant.
 
-    `later`, if set, adds arguments the first time the parser is used. So the help of other commands loads nothing heavy.
+    `arguments` and `options` are those of argparse. `later`, if set, adds arguments the first time the parser is used. So
+    the help of other commands loads nothing heavy.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -111,6 +113,7 @@ COMMANDS = (
     simulate,
     compare,
     bound,
+    machine,
     pack,
     place,
     buffer,

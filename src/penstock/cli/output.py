@@ -195,6 +195,17 @@ def note_overcommitted(results: Sequence[Result]) -> None:
         )
 
 
+def note_crowded(results: Sequence[Result]) -> None:
+    """Say on standard error if more nodes are in use at one time in some of the `results` than the machine has."""
+    most = max((result.most_nodes for result in results), default=0)
+    nodes = results[0].machine_nodes if results else None
+    if nodes is not None and most > nodes:
+        sys.stderr.write(
+            f"note: up to {most:,} nodes are in use at one time where the machine has {nodes:,}: every application starts "
+            "at its release, and none waits for nodes; penstock machine queues them\n"
+        )
+
+
 def print_applications(result: Result) -> None:
     """Print the table of the applications of a `result`, and an empty line."""
     from penstock.report.fitting import print_fitting
@@ -209,6 +220,20 @@ def print_measures(result: Result) -> None:
     from penstock.report import measures_table
 
     console().print("", measures_table(result), sep="\n")
+
+
+def print_owners(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print yields and node-hours by user, from the `rows` of `SimulationResult.by_owner`; nothing for a single user."""
+    if len(rows) < 2:
+        return
+    hours = {name: [f"{row[name]:,.3f}" for row in rows] for name in ("computing", "transferring", "delayed")}
+    columns = {
+        "user": [row["user"] or "–" for row in rows],
+        "applications": [f"{row['applications']:,}" for row in rows],
+        "min-yield": [f"{row['min_yield']:.4f}" for row in rows],
+        **{f"node-hours {name}": cells for name, cells in hours.items()},
+    }
+    print_table(columns, ("applications", "node-hours transferring"))
 
 
 def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) -> None:

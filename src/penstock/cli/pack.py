@@ -44,9 +44,7 @@ def configure(commands: Any) -> None:
     )
     command.add_argument("--backfill", action="store_true", default=None, help="let jobs go first that delay nobody")
     command.add_argument("--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (100)")
-    command.add_argument(
-        "--policy", metavar="NAME", help=f"who has the bandwidth, first in first out if not said: {POLICY_HELP}"
-    )
+    command.add_argument("--policy", metavar="NAME", help=f"who has the bandwidth (due-yield): {POLICY_HELP}")
     command.add_argument("--compare", action="store_true", help="run all strategies and compare them")
     command.add_argument("--gantt", metavar="OUT", help="also draw the schedule: a name ending in .svg, .png or .html")
     add_json(command)
@@ -146,7 +144,7 @@ def _print_jobs(schedule: Schedule) -> None:
     columns = {
         "job": [jobs.names[job] for job in shown],
         "nodes": [f"{nodes:,}" for nodes in jobs.nodes[shown]],
-        "average I/O": [f"{share:.3f}" for share in jobs.bandwidth[shown] / schedule.machine.bandwidth],
+        "I/O load": [f"{load:.3f}" for load in jobs.load[shown]],
         "predicted": [duration(seconds) for seconds in jobs.seconds[shown]],
         "start": [duration(date) for date in outcome.start[shown]],
         "took": [duration(seconds) for seconds in (outcome.end - outcome.start)[shown]],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def configure(commands: Any) -> None:
-    """Declare the command."""
+    """Add the command to `commands`, the subparsers of ``penstock``."""
     command = commands.add_parser(
         "run",
         help="coordinate an unchanged program",
@@ -41,30 +41,44 @@ def configure(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit code is that of the program."""
+    """Run the command with these `options`; the exit code is that of the program."""
     from tempfile import TemporaryDirectory
 
     from penstock.api.paths import check_output
     from penstock.native import launch
-    from penstock.native.launch import unseen_because
     from penstock.native.records import read_records
 
     told = _options(options)
     if options.dry_run:
-        for name, value in launch.environment(told, None, {}).items():
+        named = options.program[options.program[:1] == ["--"] :]
+        for name, value in launch.environment(told, None, {}, named).items():
             print(f"export {name}={shlex.quote(value)}")
         return 0
     program = after_dashes("run", options.program)
     check_output(options.trace, (".json", ".yaml", ".parquet"))
     check_output(options.json)
-    reason = unseen_because(program[0])
-    if reason:
-        sys.stderr.write(f"penstock run: its I/O is not seen: {reason}\n")
+    _warn(program)
     with TemporaryDirectory(prefix="penstock-run-") as folder:
-        code = launch.run(program, launch.environment(told, Path(folder)))
+        code = launch.run(program, launch.environment(told, Path(folder), command=program))
         records = read_records(Path(folder))
     _finish(options, told.bandwidth, records)
     return code
+
+
+def _warn(program: list[str]) -> None:
+    """Say what will not be seen of the program, or not as what it is."""
+    from penstock.native.launch import mpi_family, unseen_because
+    from penstock.native.libraries import mpi_libraries
+
+    reason = unseen_because(program[0])
+    if reason:
+        sys.stderr.write(f"penstock run: its I/O is not seen: {reason}\n")
+    family = mpi_family(program)
+    if family is not None and family not in mpi_libraries():
+        sys.stderr.write(
+            f"penstock run: no library for its MPI ({family}), so each rank counts as a program of its own; "
+            "expected one from `penstock native build --mpicc mpicc`\n"
+        )
 
 
 def _options(options: argparse.Namespace) -> Options:

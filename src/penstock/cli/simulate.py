@@ -12,11 +12,13 @@ from penstock.cli.output import (
     add_outputs,
     add_placement,
     emit_json,
+    note_crowded,
     note_overcommitted,
     print_applications,
     print_comparison,
     print_measures,
     print_notes,
+    print_owners,
     print_placement,
     watch,
 )
@@ -59,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
         watch=watch,
     )
     note_overcommitted([result])
+    note_crowded([result])
     note_unused("simulate", Case.of(result.workload, [result.policy_object], result.placed))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
@@ -74,5 +77,6 @@ def _print(result: SimulationResult) -> None:
     print_applications(result)
     print_comparison([result])
     print_measures(result)
+    print_owners(result.by_owner("user"))
     print_placement(result.placed)
     print_notes([result])

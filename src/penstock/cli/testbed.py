@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output import add_json, after_dashes, emit_json, print_table
 
 if TYPE_CHECKING:
-    from penstock.testbed.record import BedRecord
+    from penstock.testbed.system import BedRecord
 
 
 def configure(commands: Any) -> None:
@@ -62,9 +62,9 @@ def _down(options: argparse.Namespace) -> int:
 def _status(options: argparse.Namespace) -> int:
     import os
 
-    from penstock.testbed import record
+    from penstock.testbed import system
 
-    known = record.read_all(record.folder_of_beds())
+    known = system.read_records(system.folder_of_beds())
     if options.directory is not None:
         place = os.path.realpath(options.directory)
         known = [one for one in known if one.directory == place]

@@ -26,6 +26,8 @@ class Case:
     """Whether the placement of the file is used."""
     directories: bool = False
     """Whether lines for the directories of the applications are written."""
+    stream: bool = False
+    """Whether a command that can also do otherwise runs the workload as jobs that come and go, on the whole machine."""
     file: str = ""
     """Where the workload comes from, where there are several."""
 
@@ -68,6 +70,13 @@ class Case:
 
         return any(Need.NOMINAL in policy.needs for policy in self.policies)
 
+    @property
+    def iterations(self) -> bool:
+        """Whether one of the policies uses the lengths of iterations."""
+        from penstock.policies import Need
+
+        return any(Need.ITERATION in policy.needs for policy in self.policies)
+
 
 Rule = Callable[[Case], bool]
 
@@ -107,6 +116,10 @@ def _whole_plain(case: Case) -> bool:
 
 def _nominal(case: Case) -> bool:
     return case.nominal
+
+
+def _iterations(case: Case) -> bool:
+    return case.iterations
 
 
 def _own_placement(case: Case) -> bool:
@@ -159,7 +172,38 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].submit": (_no, _no, _no, _no, _no),
     "applications[].requested": (_no, _no, _no, _no, _no),
     "applications[].weight": (_no, _no, _no, _no, _no),
+    "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and case.iterations, _iterations),
 }
+
+
+def _any_without_curve(case: Case) -> bool:
+    """Whether the bandwidth of the platform and of a node counts for some job on its resources, or there is one link."""
+    return case.workload.platform.resources is None or not case.measured
+
+
+_BY_MACHINE: Final[dict[str, Rule]] = {
+    # Fields that penstock machine does not use, or only sometimes; it uses all others.
+    "platform.bandwidth": lambda case: _any_without_curve(case) or case.limited,
+    "platform.node_bandwidth": _any_without_curve,
+    "platform.buffer": _no,
+    "applications[].progress": _no,
+    "applications[].nominal": _nominal,
+    "applications[].curve": lambda case: case.workload.platform.resources is not None,
+    "applications[].best_count": _no,
+    "applications[].directory": _no,
+    "applications[].placement": lambda case: case.own_placement,
+    "applications[].share": _no,
+    "applications[].weight": _no,
+}
+_BY_STREAM: Final[dict[str, Rule]] = {
+    **_BY_MACHINE,
+    "platform.buffer.size": _no,
+    "platform.buffer.bandwidth": _no,
+    "applications[].directory": lambda case: case.directories,
+    "applications[].user": _no,
+    "applications[].group": _no,
+}
+"""The same of a command that runs jobs on the machine without a buffer."""
 MOST_FILES: Final = 3
 """The most files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
@@ -168,9 +212,14 @@ _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"
 
 def unused(command: str, case: Case) -> list[str]:
     """The fields that the workload of the `case` has and the `command` does not use."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
-    return [name for name in fields(case.workload) if not _FIELDS[name][_COMMANDS[command]](case)]
+    def rule(name: str) -> Rule:
+        if command == "machine" or case.stream:
+            return (_BY_STREAM if case.stream else _BY_MACHINE).get(name, _yes)
+        return _FIELDS[name][_COMMANDS[command]]
+
+    return [name for name in fields(case.workload) if not rule(name)(case)]
 
 
 def note_unused(command: str, *cases: Case) -> None:
@@ -207,7 +256,7 @@ def _question(case: Case) -> str | None:
 def _modelled(case: Case) -> str | None:
     """What part of the I/O no log or counter has shown, in one line; None if that is nothing."""
     from penstock.model.application import MODELLED
-    from penstock.workloads.load import volume
+    from penstock.model.workload import volume
 
     applications = case.workload.applications
     assumed = [application for application in applications if application.source in MODELLED]
@@ -221,7 +270,7 @@ def _modelled(case: Case) -> str | None:
 
 def _where(command: str, name: str, files: Sequence[str], cases: Sequence[Case]) -> str:
     """The files in which the field is not used; empty if the command uses it in no file."""
-    from penstock.model.fields import fields
+    from penstock.model.files import fields
 
     used = any(name in fields(case.workload) and name not in unused(command, case) for case in cases)
     if not used:

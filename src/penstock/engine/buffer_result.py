@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.engine.machine import Layout, exceeds
-from penstock.engine.state import ACTIVE, NOW, STRANDS, State
+from penstock.engine.state import ACTIVE, NOW, STRANDS, Records, State
 from penstock.engine.tier import Tier, all_fetched
 from penstock.engine.trace import Fill
 from penstock.engine.transfers import RATE, REMAINING
@@ -31,11 +32,18 @@ def carried(state: State, layout: Layout) -> Floats:
     if layout.placement is None:  # in virtual time, places are not up to date
         return np.array([(own["moved"] + np.where(active, own["now_moved"], 0.0)).sum()])
     strands = int(state.counts[STRANDS])
-    index = np.repeat(np.arange(len(own)), own["uses"])
+    index, in_use = strand_owners(own, strands)
     transfers = state.transfers[:strands]
     left = np.where(transfers["place"] >= 0, _left(state, strands), 0.0)
     under_way = np.where(active[index], state.amounts[np.maximum(own["cursor"] - 1, 0)][index] - left, 0.0)
-    return _by_store(transfers["store"], own["moved"][index] + under_way, layout.stores)
+    return _by_store(transfers["store"], np.where(in_use, own["moved"][index] + under_way, 0.0), layout.stores)
+
+
+def strand_owners(own: Records, strands: int) -> tuple[Ints, NDArray[np.bool_]]:
+    """The application of each of the `strands` by the records `own`, and whether it uses it: it may have some in reserve."""
+    reserved = np.diff(np.append(own["first_use"], strands))
+    index = np.repeat(np.arange(len(own)), reserved)
+    return index, np.arange(strands) < (own["first_use"] + own["uses"])[index]
 
 
 def carried_beside(state: State, tier: Tier, layout: Layout) -> Floats:

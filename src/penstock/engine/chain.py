@@ -1,8 +1,13 @@
-"""The way of an application along its chain: what it does next, and when."""
+"""The way of an application along its chain: what it does next and when, and what a finished phase counts for.
+
+What counts is the same in simulation and live (000 §3.3, §4.2). There, `own` is anything with the fields: a record of the
+engine, or a client of the coordinator.
+"""
 
 from __future__ import annotations
 
-from penstock.engine.books import compiled_end_operation, compiled_end_work
+from typing import Any
+
 from penstock.engine.state import (
     ACTIVE,
     COMPLETED,
@@ -19,6 +24,50 @@ from penstock.engine.state import (
 from penstock.engine.terms import Terms
 from penstock.model.application import WORK
 from penstock.numeric.compiled import inlined_kernel
+
+
+def book_work(own: Any, seconds: float) -> None:
+    """Book a finished work phase of so many `seconds` in `own`."""
+    own.done += seconds
+    own.worked += seconds
+
+
+def book_operation(own: Any, volume: float, alone: float, io_seconds: float) -> None:
+    """Book a complete operation in `own`: `volume` moved, `alone` seconds by itself, `io_seconds` in fact."""
+    own.done += alone
+    own.moved += volume
+    own.io_seconds += io_seconds
+    # An operation before any work of the chain, v_i^(0), belongs to no iteration (000 §4.2).
+    if own.iterations > 0 or own.since_operation > 0.0:
+        own.in_iterations += own.since_operation + alone
+        own.iterations += 1
+    own.since_operation = 0.0
+    own.operations += 1
+
+
+def progress_during(done: float, volume: float, remaining: float, cap: float) -> float:
+    """Progress in seconds within an operation (000 eq. 6).
+
+    It is `done` seconds before the operation, and `volume` − `remaining` bytes of it at its `cap` in bytes/s.
+    """
+    return done + (volume - remaining) / cap
+
+
+def mean_iteration(own: Any) -> float:
+    """ω of `own` in seconds; 0 before the first finished iteration."""
+    return float(own.in_iterations / own.iterations) if own.iterations > 0 else 0.0
+
+
+def known_iteration(own: Any) -> float:
+    """ω of `own` in seconds with the iterations that ended before its chain; 0 where none has ended."""
+    ended = own.past_iterations + own.iterations
+    return float((own.past_seconds + own.in_iterations) / ended) if ended > 0 else 0.0
+
+
+compiled_book_work = inlined_kernel(book_work)
+compiled_book_operation = inlined_kernel(book_operation)
+compiled_progress_during = inlined_kernel(progress_during)
+compiled_known_iteration = inlined_kernel(known_iteration)
 
 
 @inlined_kernel
@@ -121,7 +170,7 @@ def end_work(state: State) -> int:
     index = pop(state.queue, state.counts[HEAP])
     state.counts[HEAP] -= 1
     own = state.own[index]
-    compiled_end_work(own, own.work_length)
+    compiled_book_work(own, own.work_length)
     return index
 
 
@@ -132,7 +181,7 @@ def end_operation(state: State, index: int, volume: float, alone: float, served:
     `volume` is in units, `alone` the seconds it takes by itself, `served` the seconds in which its data moved.
     """
     own = state.own[index]
-    compiled_end_operation(own, volume, alone, state.clock[NOW] - own.began)
+    compiled_book_operation(own, volume, alone, state.clock[NOW] - own.began)
     own.io_alone += alone
     own.transfer_seconds += served
     state.clock[COMPLETED] += 1.0

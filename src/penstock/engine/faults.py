@@ -28,8 +28,7 @@ from penstock.engine.transfers import CAP, PROGRESS, RELEASE, REMAINING, VOLUME
 from penstock.model import PolicyFault, Workload
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import COMPLETE, INVARIANT, TWO_ROUNDINGS
-from penstock.policies.guard import failure
-from penstock.policies.policy import Policy
+from penstock.policies.policy import Policy, failure
 from penstock.policies.view import view_at
 
 
@@ -81,6 +80,8 @@ def broken_buffered(state: State, terms: Terms, tier: Tier, before: float) -> in
     for strand in range(len(tier.strands)):
         own = tier.strands[strand]
         chain = state.own[own.index]
+        if strand >= chain.first_use + chain.uses:  # in reserve
+            continue
         volume, known_to = chain.moved, 2.0 * terms.lent
         if chain.status == ACTIVE:
             volume += state.amounts[chain.cursor - 1] - own.left

@@ -35,7 +35,6 @@ from penstock.engine.faults import broken, broken_buffered
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rates import decide
-from penstock.engine.rounds import end_rounds
 from penstock.engine.state import (
     DONE,
     ENDS,
@@ -79,6 +78,7 @@ from penstock.engine.transfers import (
     TRANSFERRING,
     VOLUME,
     count_parts,
+    end_rounds,
     enter,
     first_store,
     leave,
@@ -321,10 +321,22 @@ def _settle(state: State, terms: Terms, stores: Any, virtual_time: Any, tier: An
         _settle_transfers(state, terms, 0, 0.0)
     if stores is not None:
         if terms.several_stores:
-            for index in range(len(state.own)):
-                state.own[index].now_served = state.own[index].part_served / state.own[index].uses
+            for store in range(state.counts[STORES]):
+                _settle_parts(state, store)
         for store in range(state.counts[STORES]):
             _settle_transfers(state, terms, store, seconds_since(state, store))
+
+
+@inlined_kernel
+def _settle_parts(state: State, store: int) -> None:
+    """Write down what the strands that are complete have served of the operations with a transfer on the store.
+
+    It looks at transfers, not at applications: a stop must not cost more for those that have ended.
+    """
+    here = state.stores[store]
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        own = state.own[state.integers[INDEX, slot]]
+        own.now_served = own.part_served / own.uses
 
 
 @inlined_kernel

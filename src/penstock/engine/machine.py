@@ -12,9 +12,10 @@ import heapq
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Phases, Platform, Workload
 from penstock.model.application import READ, WORK
@@ -32,9 +33,10 @@ class Layout:
     """The stores and what each application can use of them, in units: bytes on a link, resource-seconds on resources."""
 
     stores: int
-    placement: Placement | None
+    placement: Sequence[tuple[int, ...]] | None
+    """The stores that each application uses; None on a link. Where it is placed later, () until it starts."""
     counts: Ints
-    """Stores that each application uses."""
+    """Stores that each application uses, or where it is placed later, may use."""
     limits: tuple[float, float, float]
     """Units/s that a store carries: in all, of writes, of reads."""
     bytes: Floats
@@ -47,6 +49,8 @@ class Layout:
     """Units/s that it can use of a store."""
     best: Floats
     """Bytes/s of each application with its best number of stores."""
+    later: int | None = None
+    """Where applications are placed when they start: for how many of them a store has room at the start."""
 
     @property
     def has_direction_limits(self) -> bool:
@@ -150,6 +154,71 @@ def _resources(workload: Workload, placement: Placement) -> Layout:
     )
 
 
+BERTHS: Final = 16
+"""Applications for which a store has room at the start, where they are placed later; the room is doubled as needed."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """How an application uses n I/O resources: in resource-seconds, of which each resource offers one per second."""
+
+    bytes: float
+    """Bytes of a resource-second, over all n."""
+    write_speed: float
+    read_speed: float
+    write_cap: float
+    read_cap: float
+    best: float
+    """Bytes/s with its best number of resources; where these leave it slower than it is, in proportion more."""
+
+    @classmethod
+    def of(cls, application: Application, platform: Platform, count: int) -> Use:
+        """The use of `count` resources of the `platform` by an `application`.
+
+        With a curve it moves b(n) bytes/s and then has its resources for itself. Without one, each resource carries B/N
+        bytes/s, and the application takes of its n resources what its own bandwidth asks for.
+        """
+        resources = platform.resources or 1
+        limits = platform.write_limit / platform.bandwidth, platform.read_limit / platform.bandwidth
+        if application.curve is not None:
+            unit = float(np.interp(count, application.curve.counts, application.curve.bandwidths))
+            write = (application.write_bandwidth or application.bandwidth or unit) / unit
+            read = (application.read_bandwidth or application.bandwidth or unit) / unit
+            return cls(unit, write, read, *limits, application.curve.largest)
+        unit = count * platform.bandwidth / resources
+        write, read = application.write_speed(platform) / unit, application.read_speed(platform) / unit
+        return cls(unit, write, read, min(write, limits[0]), min(read, limits[1]), max(unit, application.cap(platform)))
+
+    def behind(self, buffering: Buffering | None) -> Use:
+        """The same behind a buffer, or without one, as `buffering` has it: with the speeds where nothing holds it up."""
+        if buffering is None:
+            return replace(self, write_speed=self.write_cap, read_speed=self.read_cap)
+        write, read = min(self.write_cap, self.write_speed), min(self.read_cap, self.read_speed)
+        if buffering.capped:
+            return replace(self, write_cap=write, read_cap=read, write_speed=write, read_speed=read)
+        return replace(self, write_cap=write, read_cap=read)
+
+
+def later_layout(workload: Workload, counts: Sequence[int]) -> Layout:
+    """The layout of applications that are placed on I/O resources of the `workload`'s platform when they start.
+
+    Args:
+        workload: the applications and their platform; a curve is not needed (`Use.of`).
+        counts: the most I/O resources that each application may use.
+
+    Raises:
+        InputError: if there is not a count for each application, or one is not between 1 and the number of resources.
+    """
+    platform, members, size = workload.platform, workload.applications, resources_of(workload)
+    most = np.array(counts, np.int64)
+    if most.shape != (len(members),) or (most < 1).any() or (most > size).any():
+        raise InputError("counts", f"expected for each of {len(members):,} applications a number from 1 to {size}")
+    uses = [Use.of(one, platform, count) for one, count in zip(members, most.tolist(), strict=True)]
+    columns = {name: np.array([getattr(use, name) for use in uses]) for name in vars(uses[0])}
+    limits = (1.0, platform.write_limit / platform.bandwidth, platform.read_limit / platform.bandwidth)
+    return Layout(size, [()] * len(members), most, limits, later=BERTHS, **columns)
+
+
 def _relative(given: list[float | None], bandwidth: Floats) -> Floats:
     """What is given in bytes/s in resource-seconds per second, 1 where nothing is."""
     return np.array([1.0 if value is None else value / float(b) for value, b in zip(given, bandwidth, strict=True)])
@@ -231,7 +300,7 @@ def _scaled(phases: Phases, bandwidth: float) -> Phases:
     return Phases(phases.kinds, np.where(phases.kinds == WORK, phases.amounts, phases.amounts / bandwidth))
 
 
-def seconds_of_phases(kinds: Ints, amounts: Floats, lengths: Sequence[int], write: Floats, read: Floats) -> Floats:
+def seconds_of_phases(kinds: NDArray[Any], amounts: Floats, lengths: Sequence[int], write: Floats, read: Floats) -> Floats:
     """How many seconds each phase of all applications takes alone.
 
     Args:

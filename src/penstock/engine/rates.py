@@ -5,7 +5,7 @@ several times. It first divides the total between all. If one direction then exc
 limit within the direction, and what is left of the total within the other. Under best-effort the result is max-min
 fairness with all three limits. If the store carries both limits at once, each direction is divided by itself.
 
-What the policy gives is not always what moves. A transfer inside a round is not paused (`penstock.engine.rounds`). On a
+What the policy gives is not always what moves. A transfer inside a round is not paused (`penstock.engine.transfers`). On a
 platform that degrades, k transfers move at most d(k) of what the store carries.
 """
 
@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.rounds import find_round_end, without_breaking_rounds
 from penstock.engine.state import (
     ASIDE,
     BANDWIDTH,
@@ -39,7 +38,17 @@ from penstock.engine.terms import (
     Terms,
 )
 from penstock.engine.trace import close_segment
-from penstock.engine.transfers import CAP, RATE, REMAINING, places, refresh_progress, set_finish, swap
+from penstock.engine.transfers import (
+    CAP,
+    RATE,
+    REMAINING,
+    find_round_end,
+    places,
+    refresh_progress,
+    set_finish,
+    swap,
+    without_breaking_rounds,
+)
 from penstock.numeric.compiled import address, inlined_kernel
 from penstock.numeric.tolerances import RATE_SLACK, SAME_AMOUNT
 from penstock.policies.view import FLOATS, GIVEN, INTEGERS

@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from penstock.engine.buffer_result import BufferResult, BufferUse, carried, finite
-from penstock.engine.dedicated import Dedicated
 from penstock.engine.machine import Layout
+from penstock.engine.setup import Dedicated
 from penstock.engine.state import ACTIVE, DECISIONS, ENDED, EVENTS, HELD, NOW, WITHOUT_TRANSFER, WORKING, State
 from penstock.engine.trace import Trace
 from penstock.model import Workload
 from penstock.model.application import READ
-from penstock.numeric.arrays import Floats
+from penstock.numeric.arrays import Floats, Ints
 
 __all__ = [
     "MEASURES",
@@ -93,6 +93,16 @@ class ApplicationResult:
     """The date that counts as 0 for its stretch by dates."""
     buffer: BufferUse | None = None
     """What went through the buffer; None without one."""
+    nodes: int = 1
+
+    @property
+    def lost_node_hours(self) -> float:
+        """Node-hours in I/O beyond its transfers alone with its best number of I/O resources, operations under way included;
+        0 if it has not reached an I/O operation.
+        """
+        if self.slowdown is None:
+            return 0.0
+        return self.nodes * self.io_seconds * (1.0 - 1.0 / max(1.0, self.slowdown)) / 3600.0
 
     @property
     def stretch_by_dates(self) -> float:
@@ -192,11 +202,33 @@ class Result:
     idle_node_seconds: float
     """Node-seconds that applications spent in I/O."""
     idle_time: float
-    """Machine-IdleTime: these as a part of all node-seconds of the machine (002 §III.C.2)."""
+    """Machine-IdleTime: these as a part of all node-seconds of the machine (002 §III.C.2), or of those that applications had
+    where these are more."""
+    held_node_seconds: float
+    """Node-seconds that applications had their nodes: from their start to their end, within the run."""
+    lost_node_seconds: float
+    """Those in which they neither worked nor, at their own speed, transferred: what they lost to the I/O of others."""
+    most_nodes: int
+    """The most nodes in use at one time."""
+    machine_nodes: int | None
+    """Nodes of the platform, if it says how many."""
     trace: Trace | None = None
     """Rates over time; None unless the run was traced."""
     buffer: BufferResult | None = None
     """What went through the buffer; None without one."""
+
+    @property
+    def lost_node_hours(self) -> float:
+        """Node-hours that applications lost to the I/O of others."""
+        return self.lost_node_seconds / 3600.0
+
+    @property
+    def running_efficiency(self) -> float:
+        """Progress over the node-seconds that applications had their nodes.
+
+        An efficiency without the time in which an application has not come yet, or has ended.
+        """
+        return 1.0 - self.lost_node_seconds / self.held_node_seconds if self.held_node_seconds > 0.0 else 1.0
 
     @property
     def yields(self) -> Floats:
@@ -298,6 +330,9 @@ class Result:
             **{name: finite(getattr(self, field)) for name, field in UNBOUNDED.items()},
             "idle_node_seconds": self.idle_node_seconds,
             "idle_time": self.idle_time,
+            "lost_node_hours": self.lost_node_hours,
+            "running_efficiency": self.running_efficiency,
+            "most_nodes": self.most_nodes,
             "occupancy": list(self.occupancy),
             "store_utilization": list(self.store_utilization),
             **({"buffer": self.buffer.to_dict()} if self.buffer is not None else {}),
@@ -336,7 +371,10 @@ class RunMeasures:
         node_seconds = float(own["nodes"][started].sum()) * duration
         gained = np.where(started, books["progress"] - own["history"], 0.0)
         idle = float(np.dot(own["nodes"], books["io_seconds"]))
-        machine = (workload.platform.nodes or float(own["nodes"].sum())) * (now - workload.begin)
+        start = np.maximum(own["release"], workload.begin)
+        end = np.where(started, np.maximum(start, np.where(ended, own["end"], now)), start)
+        held = float(np.dot(own["nodes"], end - start))
+        machine = max(held, (workload.platform.nodes or float(own["nodes"].sum())) * (now - workload.begin))
 
         def weighted(values: Floats) -> float:
             return float(np.dot(own["nodes"], values)) / node_seconds if node_seconds > 0.0 else 1.0
@@ -363,6 +401,10 @@ class RunMeasures:
             store_utilization=self._parts(units / self.layout.limits[0], now),
             idle_node_seconds=idle,
             idle_time=idle / machine if machine > 0.0 else 0.0,
+            held_node_seconds=held,
+            lost_node_seconds=max(0.0, held - float(np.dot(own["nodes"], gained))),
+            most_nodes=_most_at_once(start, end, own["nodes"]),
+            machine_nodes=workload.platform.nodes,
             trace=trace,
             buffer=buffer,
         )
@@ -397,7 +439,7 @@ class RunMeasures:
             _known(own["end"], ended),
             _known(allocation, begun),
             _known(congestion, begun),
-            layout.placement or [None] * len(own),
+            [None] * len(own) if layout.placement is None else layout.placement,
             [buffer.use(index) for index in range(len(own))] if buffer else [None] * len(own),
             strict=True,
         )
@@ -416,6 +458,7 @@ class RunMeasures:
                     resources=used,
                     origin=self.origin,
                     buffer=passage,
+                    nodes=application.nodes,
                     **dict(zip(books, values, strict=True)),
                 )
             )
@@ -427,6 +470,13 @@ class RunMeasures:
         leads = np.array([application.lead for application in self.workload.applications])
         begin: Floats = np.maximum(own["release"], self.workload.begin) + leads + own["cycle"]
         return begin
+
+
+def _most_at_once(start: Floats, end: Floats, nodes: Floats) -> int:
+    """The largest sum of nodes of applications that run at one time, each from its start to just before its end."""
+    dates = np.concatenate([end, start])
+    order = np.argsort(dates, kind="stable")  # at one date ends come first
+    return int(np.cumsum(np.concatenate([-nodes, nodes])[order]).max(initial=0.0))
 
 
 def _known(values: Floats, known: Any) -> list[float | None]:
@@ -442,9 +492,12 @@ def _alone_under_way(state: State) -> Floats:
     return np.where(own["status"] == ACTIVE, own["now_moved"] / speed, 0.0)
 
 
-def accounts(state: State, now: float) -> dict[str, Floats]:
-    """What each application of `state` has done by the date `now`, operations under way included, in seconds and bytes."""
-    own = state.own
+def accounts(state: State, now: float, some: Ints | None = None) -> dict[str, Floats]:
+    """What applications of `state` have done by the date `now`, operations under way included, in seconds and bytes.
+
+    They are all, or `some` by their positions.
+    """
+    own = state.own if some is None else state.own[some]
     working, active = own["status"] == WORKING, own["status"] == ACTIVE
     under_way = np.where(working, np.clip(now - own["work_begin"], 0.0, own["work_length"]), 0.0)
     io_seconds = own["io_seconds"] + np.where(active, now - own["began"], 0.0)

@@ -9,26 +9,29 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from penstock.engine.berths import berths_in_use, place_now, widened
 from penstock.engine.buffer_result import carried_beside
-from penstock.engine.dedicated import dedicated_on
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
 from penstock.engine.machine import (
     Buffering,
+    Use,
     buffered_layout,
     buffering_of,
     exceeds,
     in_units,
+    later_layout,
     layout_of,
     most_at_once,
     placement_of,
 )
 from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Result, RunMeasures, accounts
-from penstock.engine.setup import chains_of, fill_heap, new_state, wait_for_start
+from penstock.engine.setup import chains_of, dedicated_on, enter_heap, new_state, wait_for_start
 from penstock.engine.state import (
     COMING,
     ENDS,
+    EVENTS,
     HELD,
     INDEX,
     NOW,
@@ -77,6 +80,8 @@ class Run:
         trace: record rates (`Result.trace`), and with a buffer its contents.
         check: check the invariants after every event (`penstock.engine.faults`).
         held: positions of applications that start only when `start` is called.
+        counts: for each application the most I/O resources that it may use; all of them are held then, and `start` says
+            which resources they use. They need no curves (`penstock.engine.machine.Use`).
         plan: amounts to move by dates, in place of the policy's rates; it needs a buffer before one link.
         lent: under a plan, bytes that may be read before they are in the buffer, to allow for the plan's rounding.
         progress: called about ten times a second with the date reached.
@@ -109,6 +114,7 @@ class Run:
         trace: bool = False,
         check: bool = False,
         held: Iterable[int] = (),
+        counts: Sequence[int] | None = None,
         plan: Targets | None = None,
         lent: float = 0.0,
         progress: Callable[[float], None] | None = None,
@@ -118,12 +124,14 @@ class Run:
         waiting = frozenset(held)
         if not waiting <= set(range(len(workload.applications))):
             raise InputError("held", f"{sorted(waiting)} are not all positions of applications in the workload")
-        placement = placement_of(workload, placement)
+        if counts is not None and (placement is not None or len(waiting) < len(workload.applications)):
+            raise InputError("counts", "all applications are placed when they start; expected no placement, and all held")
+        placement = () if counts is not None else placement_of(workload, placement)
         self._buffering = buffering_of(workload, buffer, waiting)
         self._refuse(waiting, placement, repeat)
         if plan is not None and (placement is not None or self._buffering is None):
             raise InputError("plan", "it is one for buffers before a link; expected a buffer and no placement")
-        self.layout = layout_of(workload, placement)
+        self.layout = layout_of(workload, placement) if counts is None else later_layout(workload, counts)
         if self._buffering is not None:
             self.layout = buffered_layout(self.layout)
         # Looked at once: a batch scheduler stops a run of 24,000 applications 48,000 times.
@@ -152,6 +160,7 @@ class Run:
         )
         self._alone = dedicated_on(workload, self.layout, self.chains, windowed=windowed and not repeat)
         self._measured = RunMeasures(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
+        self._berths, self._berthed = self.layout.later or 0, 0
         self._repeats = repeat
         self._horizon = horizon
         self._check = check
@@ -251,22 +260,45 @@ class Run:
         self.go(math.inf, NEVER)
         return self.result()
 
-    def start(self, index: int) -> None:
+    def start(self, index: int, resources: Sequence[int] | None = None) -> None:
         """Start the held application at position `index` now; this date becomes its release.
 
         Args:
             index: its position in the workload.
+            resources: the I/O resources it uses, numbered from 0, in a run with `counts`.
 
         Raises:
-            InputError: if the application at this position is not held.
+            InputError: if the application at this position is not held, or cannot use these resources.
         """
         own = self._state.own
         if not 0 <= index < len(own) or own["status"][index] != HELD:
             raise InputError(f"applications[{index}]", "is not held; only a held application can be started")
+        if (resources is None) != (self.layout.later is None):
+            raise InputError("resources", f"{resources}: expected them where, and only where, the run has counts")
+        if resources is not None:
+            application, platform = self.workload.applications[index], self.workload.platform
+            place_now(
+                self._state,
+                self.layout,
+                self._tier,
+                index,
+                resources,
+                lambda count: Use.of(application, platform, count).behind(self._buffering),
+            )
+            self._find_berth()
         own["status"][index] = WORKING if self._tier is None else COMING
         own["release"][index] = own["work_begin"][index] = self.now
         own["history"][index] = own["done"][index] = 0.0
-        fill_heap(self._state)
+        enter_heap(self._state, self.now + (own["work_length"][index] if self._tier is None else 0.0), index)
+
+    def _find_berth(self) -> None:
+        """See to room on the stores for one application more; those in use are only counted when there may be too few."""
+        if self._berthed >= self._berths:
+            self._berthed = berths_in_use(self._state, self._tier)
+            if 2 * self._berthed >= self._berths:
+                self._berths = 2 * max(self._berths, self._berthed)
+                self._state = widened(self._state, self.layout, self._berths, 2 if self._buffering else 1)
+        self._berthed += 1
 
     def result(self) -> Result:
         """The measures at the date that the run has reached."""
@@ -329,9 +361,23 @@ class Run:
         rates = [strands[name][self._state.own["first_use"][seen]] for name in ("seen_write", "seen_read")]
         return Fill(seen, np.full(len(seen), self.now), *contents, *rates)
 
-    def accounts(self) -> dict[str, Floats]:
-        """What each application has done so far, by position: progress and work in seconds, bytes, seconds in I/O."""
-        return accounts(self._state, self.now)
+    def accounts(self, some: Ints | None = None) -> dict[str, Floats]:
+        """What each application has done so far, by position: progress and work in seconds, bytes, seconds in I/O.
+
+        Args:
+            some: the positions of those that are asked about, in place of all.
+        """
+        return accounts(self._state, self.now, some)
+
+    @property
+    def computing_seconds(self) -> float:
+        """Seconds of computing time spent in the engine."""
+        return self._seconds
+
+    @property
+    def events(self) -> int:
+        """The events so far, as `Result.events` counts them."""
+        return int(self._state.counts[EVENTS])
 
     def go(self, until: float, stop: int) -> None:
         """Run on until the date `until`, the end of the window, or the event `stop` (ONE_ENDED, ALL_TRANSFERRED)."""

@@ -1,4 +1,7 @@
-"""The state of a run at its start."""
+"""What is known before a run: its state at the start, and what each application would do alone.
+
+Alone on the platform, every transfer goes at its cap (000 §3.2.2 and §6.1).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.engine.machine import Layout, seconds_of_phases
+from penstock.engine.machine import Layout, layout_of, seconds_of_phases
 from penstock.engine.state import (
     BANDWIDTH,
     CLOCKS,
@@ -32,8 +35,8 @@ from penstock.engine.state import (
 )
 from penstock.model import Workload
 from penstock.model.application import WORK
-from penstock.numeric.arrays import Floats
-from penstock.policies.service_order import ServiceOrder
+from penstock.numeric.arrays import Floats, Ints
+from penstock.policies.order import ServiceOrder
 from penstock.policies.view import ROW
 
 
@@ -102,13 +105,13 @@ def new_state(
     size = len(workload.applications)
     strands = int(layout.counts.sum())
     transfers = directions * strands
-    sides = 2 if directions == 2 or layout.has_direction_limits else 1
-    # Rows of a power of 2 would all fall into the same lines of the processor's cache.
-    room = (sides * strands + (transfers if sides == 2 else 0) + 15) // 8 * 8
+    sides = sides_of(layout, directions)
     degradation = workload.platform.degradation
     own = _own(workload, layout, chains, plan, held, speeds)
-    transferring = new_transfers(transfers)
+    most = transfers if layout.later is None else layout.stores * layout.later * directions
+    transferring = new_transfers(max(transfers, most))
     transferring["place"] = -1
+    room = columns(sides, most // directions, len(transferring))
     state = State(
         own=own,
         stores=_stores(layout, directions, sides, workload.begin, transferring),
@@ -133,6 +136,17 @@ def new_state(
     state.counts[WITHOUT_TRANSFER] = np.count_nonzero(chains.operations)
     fill_heap(state)
     return state
+
+
+def sides_of(layout: Layout, directions: int) -> int:
+    """2 where the tables of a `layout` tell reads and writes apart, else 1; a strand has 1 or 2 `directions`."""
+    return 2 if directions == 2 or layout.has_direction_limits else 1
+
+
+def columns(sides: int, places: int, transfers: int) -> int:
+    """Columns of the tables for so many `places` on each of the `sides`, and room to ask about all `transfers` on two."""
+    # Rows of a power of 2 would all fall into the same lines of the processor's cache.
+    return (sides * places + (transfers if sides == 2 else 0) + 15) // 8 * 8
 
 
 def _own(
@@ -161,8 +175,14 @@ def _own(
     own["history"] = own["done"] = [e if g is None else g for e, g in zip(elapsed.tolist(), given, strict=True)]
     own["work_begin"] = start
     own["work_length"] = of(a.lead for a in applications)
+    pasts = [a.past or (0, 0.0) for a in applications]
+    own["past_iterations"] = [count for count, _ in pasts]
+    own["past_seconds"] = [count * seconds for count, seconds in pasts]
     own["nodes"] = of(a.nodes for a in applications)
     own["rounds"] = of(a.rounds or 0 for a in applications)
+    own["weight"] = of(1.0 if a.weight is None else a.weight for a in applications)
+    own["user"] = _numbers([a.user for a in applications])
+    own["group"] = _numbers([a.group for a in applications])
     own["first"] = own["cursor"] = chains.first[:-1]
     own["last"] = chains.first[1:]
     own["upcoming"] = chains.amounts[chains.first[:-1]]
@@ -178,26 +198,42 @@ def _own(
     return own
 
 
+def _numbers(names: list[str | None]) -> Ints:
+    """A number for each name; those without a name have numbers of their own."""
+    number: dict[object, int] = {}
+    return np.array([number.setdefault(place if name is None else name, len(number)) for place, name in enumerate(names)])
+
+
 def _stores(layout: Layout, directions: int, sides: int, begin: float, transfers: Records) -> Records:
     """The stores; the store of each transfer is written down there."""
     leaves = 1 << max(0, (layout.stores - 1).bit_length())
     records = new_stores(2 * leaves)
     records["node"] = np.inf
-    if layout.placement is None:
-        uses = np.zeros(len(layout.counts), np.int64)
-    else:
-        uses = np.array([resource for used in layout.placement for resource in used], np.int64)
-    transfers["store"] = np.tile(uses, directions)
     stores = records[: layout.stores]
-    strands = np.bincount(uses, minlength=layout.stores)
+    caps = np.maximum(layout.write_cap, layout.read_cap)
+    if layout.later is not None:
+        strands = np.full(layout.stores, layout.later)
+        stores["widest"] = caps.max()
+    else:
+        if layout.placement is None:
+            uses = np.zeros(len(layout.counts), np.int64)
+        else:
+            uses = np.array([resource for used in layout.placement for resource in used], np.int64)
+        transfers["store"] = np.tile(uses, directions)
+        strands = np.bincount(uses, minlength=layout.stores)
+        np.maximum.at(stores["widest"], uses, np.repeat(caps, layout.counts))
+    divide_places(stores, strands, directions, sides)
+    stores["since"] = begin
+    stores["finish"] = stores["round_end"] = np.inf
+    stores["total"], stores["write"], stores["read"] = layout.limits
+    return records
+
+
+def divide_places(stores: NDArray[Any], strands: Ints, directions: int, sides: int) -> None:
+    """Give each of the `stores` its places and its entries of lists, for so many `strands`, `directions` and `sides`."""
     before = np.cumsum(strands) - strands
     stores["row"] = directions * before
     stores["middle"] = before if sides == 1 else 2 * before + strands
-    stores["since"] = begin
-    stores["finish"] = stores["round_end"] = np.inf
-    np.maximum.at(stores["widest"], uses, np.repeat(np.maximum(layout.write_cap, layout.read_cap), layout.counts))
-    stores["total"], stores["write"], stores["read"] = layout.limits
-    return records
 
 
 def wait_for_start(state: State) -> None:
@@ -205,6 +241,17 @@ def wait_for_start(state: State) -> None:
     own = state.own
     own["status"][own["status"] == WORKING] = COMING
     fill_heap(state)
+
+
+def enter_heap(state: State, date: float, index: int) -> None:
+    """Put the event of application `index` at this `date` into the heap of `state`."""
+    dates, indexes, hole = state.queue["time"], state.queue["index"], int(state.counts[HEAP])
+    while hole > 0 and dates[(hole - 1) >> 1] > date:
+        above = (hole - 1) >> 1
+        dates[hole], indexes[hole] = dates[above], indexes[above]
+        hole = above
+    dates[hole], indexes[hole] = date, index
+    state.counts[HEAP] += 1
 
 
 def fill_heap(state: State) -> None:
@@ -217,3 +264,78 @@ def fill_heap(state: State) -> None:
     state.queue["time"][: len(started)] = ends[order]
     state.queue["index"][: len(started)] = started[order]
     state.counts[HEAP] = len(started)
+
+
+@dataclass(frozen=True)
+class Dedicated:
+    """What all applications would do in dedicated mode, each alone on the platform, between the dates `begin` and `end`.
+
+    Args:
+        begin: T_begin in seconds.
+        end: T_end, or without a window the latest end of an application in dedicated mode.
+        volume: V, bytes that all would move.
+        operations: Σ N_op, operations that all would begin.
+        bandwidth: B in bytes/s. On I/O resources, volume and bandwidth are resource-seconds over all of them.
+    """
+
+    begin: float
+    end: float
+    volume: float
+    operations: int
+    bandwidth: float
+
+    @property
+    def pressure(self) -> float:
+        """The I/O pressure W = V / (B · (T_end − T_begin)) (000 eq. 11)."""
+        elapsed = self.end - self.begin
+        return self.volume / (self.bandwidth * elapsed) if elapsed > 0.0 else 0.0
+
+    @property
+    def default_delta(self) -> float:
+        """δ = (T_end − T_begin) / E with E = Σ 2·N_op (000 eq. 5): as many periodic decisions as events; 0 for no I/O."""
+        return (self.end - self.begin) / (2 * self.operations) if self.operations else 0.0
+
+
+def dedicated(workload: Workload) -> Dedicated:
+    """Find what every application of the `workload` would do alone on one link. Time linear in the number of phases.
+
+    Example:
+        In a window of 20 s, one application computes for 4 s, writes 4 bytes at 2 bytes/s, and again.
+
+        >>> from penstock import Application, Platform, Workload
+        >>> chain = [("work", 4.0), ("io", 4.0)] * 2
+        >>> found = dedicated(Workload(Platform(2.0), (Application.of("a", chain),), (0.0, 20.0)))
+        >>> found.volume, found.operations, found.pressure
+        (8.0, 2, 0.2)
+    """
+    layout = layout_of(workload, None)
+    return dedicated_on(workload, layout, chains_of(workload, layout, layout.write_cap, layout.read_cap))
+
+
+def dedicated_on(workload: Workload, layout: Layout, chains: Chains, *, windowed: bool = True) -> Dedicated:
+    """Find what the applications of the `workload` would do alone on the stores of the `layout`.
+
+    Args:
+        workload: the applications and the window.
+        layout: the stores that each of them uses.
+        chains: their phases, and the seconds that each phase takes alone.
+        windowed: whether the window ends what counts; else the latest end of an application does.
+    """
+    starts = np.array([workload.start(application) + application.lead for application in workload.applications])
+    first, lengths = chains.first, np.array(chains.lengths)
+    # Sums inside each chain: over all chains together they would lose bits.
+    ends = np.concatenate(
+        [start + np.cumsum(chains.seconds[a:b]) for start, a, b in zip(starts, first[:-1], first[1:], strict=True)]
+    )
+    end = workload.window[1] if workload.window and windowed else float(ends[first[1:] - 1].max())
+    begins = ends - chains.seconds
+    asks = (chains.kinds != WORK) & (chains.amounts > 0.0)
+    under_way = np.clip(end - begins[asks], 0.0, chains.seconds[asks])
+    per_second = chains.amounts[asks] / chains.seconds[asks] * np.repeat(layout.counts, lengths)[asks]
+    return Dedicated(
+        workload.begin,
+        end,
+        float((under_way * per_second).sum()),
+        int(np.count_nonzero(begins[asks] < end)),
+        layout.limits[0] * layout.stores,
+    )

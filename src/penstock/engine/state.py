@@ -122,11 +122,16 @@ _OWN: Final = np.dtype(
         ("nodes", np.float64),
         ("whole", np.float64),  # progress at its end
         ("rank", np.float64),  # place in the order that the policy has planned
+        ("weight", np.float64),
+        ("user", np.int64),  # its number, and that of the group
+        ("group", np.int64),
         ("first", np.int64),  # its chain: phases first … last − 1
         ("laps", np.int64),  # how often the chain has been repeated
         ("pending", np.int64),  # strands of the operation under way that are not over
         ("first_use", np.int64),  # its strands: first_use … first_use + uses − 1
         ("uses", np.int64),
+        ("past_iterations", np.int64),  # iterations that ended before the chain, and their seconds
+        ("past_seconds", np.float64),
         ("write_speed", np.float64),  # how fast a strand writes and reads where nothing holds it up
         ("read_speed", np.float64),
         ("rounds", np.float64),  # rounds of an operation; 0 for one that can be interrupted anywhere

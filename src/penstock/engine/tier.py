@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numba import types
 
-from penstock.engine.books import compiled_mean_iteration
+from penstock.engine.chain import compiled_known_iteration
 from penstock.engine.state import (
     ACTIVE,
     CHANGED,
@@ -382,7 +382,7 @@ def show_done(state: State, tier: Tier, slot: int) -> None:
     own, floats = state.own[index], state.floats
     floats[PROGRESS, slot] = progress_of(state, tier, index)
     floats[TRANSFERRING, slot] = own.linked_seconds
-    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[MEAN_ITERATION, slot] = compiled_known_iteration(own)
     floats[WHOLE, slot] = own.whole
 
 

@@ -12,6 +12,16 @@ The next dates of all stores are the leaves of a binary tree of minima: the root
 costs the logarithm of the number of stores.
 
 Units: seconds; bytes on a link, resource-seconds on I/O resources (`penstock.engine.machine`).
+
+Rounds (003 §III.C): the points at which an operation can be paused and resumed.
+
+An application that coordinates between the rounds of an operation, or between its files, can be paused only there. A
+decision that would pause a transfer inside a round waits for the end of that round. Until then the transfer goes on at its
+rate, no other transfer begins, and the others that move get what the policy gives them, or in proportion what is left. At
+the end of the round the policy is asked again. Rates may change inside a round. The end of a round for which no decision
+waits is no event, so rounds cost nothing where nothing is paused.
+
+Beside a buffer, transfers for which the application does not wait have no rounds: draining and prefetching.
 """
 
 from __future__ import annotations
@@ -20,7 +30,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.books import compiled_mean_iteration, compiled_progress_during
+from penstock.engine.chain import compiled_known_iteration, compiled_progress_during
 from penstock.engine.state import (
     ASIDE,
     BEGAN,
@@ -42,7 +52,7 @@ from penstock.engine.state import (
 from penstock.engine.terms import Terms
 from penstock.numeric.compiled import inlined_kernel
 from penstock.numeric.tolerances import TIME_GRAIN
-from penstock.policies.view import GIVEN, ROW
+from penstock.policies.view import GIVEN, ROW, inside_round, left_after_round
 
 REMAINING: Final = ROW["remaining"]
 CAP: Final = ROW["cap"]
@@ -57,8 +67,11 @@ TRANSFERRING: Final = ROW["transferring"]
 WHOLE: Final = ROW["whole"]
 RANK: Final = ROW["rank"]
 ROUNDS: Final = ROW["rounds"]
+WEIGHT: Final = ROW["weight"]
 APPLICATION: Final = ROW["application"]
 TURN: Final = ROW["turn"]
+USER: Final = ROW["user"]
+GROUP: Final = ROW["group"]
 SCRATCH: Final = ROW["scratch"]
 """From here to before GIVEN the rows are room for the policy, and mean nothing when it is not asked."""
 
@@ -146,13 +159,16 @@ def occupy(state: State, slot: int, index: int, volume: float, cap: float) -> No
     floats[PROGRESS, slot] = own.done
     floats[RELEASE, slot] = own.release
     floats[NODES, slot] = own.nodes
-    floats[MEAN_ITERATION, slot] = compiled_mean_iteration(own)
+    floats[MEAN_ITERATION, slot] = compiled_known_iteration(own)
     floats[WHOLE, slot] = own.whole
     floats[RANK, slot] = own.rank
     floats[RATE, slot] = 0.0
     floats[HOLDING, slot] = 0.0
     floats[ASIDE, slot] = 0.0
     floats[ROUNDS, slot] = own.rounds
+    floats[WEIGHT, slot] = own.weight
+    state.integers[USER, slot] = own.user
+    state.integers[GROUP, slot] = own.group
     floats[TRANSFERRING, slot] = own.transfer_seconds
     floats[SEGMENT_BEGIN, slot] = now
     floats[SEGMENT_RATE, slot] = 0.0
@@ -246,3 +262,89 @@ def refresh_progress(state: State, store: int) -> None:
         count_parts(own, state.clock[NOW])
         speed = state.floats[CAP, slot]
         state.floats[PROGRESS, slot] = own.done + own.part_moved / own.uses / speed
+
+
+@inlined_kernel
+def _inside(state: State, slot: int) -> bool:
+    """Whether the operation in the place is inside a round."""
+    rounds = state.floats[ROUNDS, slot]
+    return bool(rounds > 0.0 and inside_round(state.floats[REMAINING, slot], state.floats[VOLUME, slot], rounds))
+
+
+@inlined_kernel
+def without_breaking_rounds(state: State, store: int) -> None:
+    """Change the rates just given to the transfers of `store` in `state`, so that none is paused inside a round."""
+    here, floats = state.stores[store], state.floats
+    held_written, held_read = 0.0, 0.0
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        pausing = floats[RATE, slot] > 0.0 and floats[GIVEN, slot] <= 0.0
+        floats[HOLDING, slot] = 1.0 if pausing and floats[ASIDE, slot] == 0.0 and _inside(state, slot) else 0.0
+        if floats[HOLDING, slot] != 0.0:
+            floats[GIVEN, slot] = floats[RATE, slot]
+            if slot < here.middle:
+                held_written += floats[RATE, slot]
+            else:
+                held_read += floats[RATE, slot]
+    if held_written + held_read > 0.0:
+        aside = 0.0
+        for slot in range(here.middle, here.middle + here.up):
+            if floats[ASIDE, slot] != 0.0:
+                aside += floats[GIVEN, slot]
+        total = here.total - aside
+        _make_way(state, here.middle - here.down, here.middle, min(here.write, total) - held_written)
+        _make_way(state, here.middle, here.middle + here.up, here.read - aside - held_read)
+        _lower(state, here.middle - here.down, here.middle + here.up, total - held_written - held_read)
+
+
+@inlined_kernel
+def _make_way(state: State, begin: int, end: int, limit: float) -> None:
+    """Let no new transfer begin, and limit the others to what their direction has left."""
+    for slot in range(begin, end):
+        if state.floats[RATE, slot] <= 0.0 and state.floats[ASIDE, slot] == 0.0:
+            state.floats[GIVEN, slot] = 0.0
+    _lower(state, begin, end, limit)
+
+
+@inlined_kernel
+def _lower(state: State, begin: int, end: int, limit: float) -> None:
+    """Lower the rates of those that are neither held nor aside, in proportion, to the limit."""
+    floats = state.floats
+    others = 0.0
+    for slot in range(begin, end):
+        if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
+            others += floats[GIVEN, slot]
+    limit = max(0.0, limit)
+    if others > limit:
+        for slot in range(begin, end):
+            if floats[HOLDING, slot] == 0.0 and floats[ASIDE, slot] == 0.0:
+                floats[GIVEN, slot] *= limit / others
+
+
+@inlined_kernel
+def find_round_end(state: State, store: int) -> None:
+    """Find the first end of a round on `store` that a decision waits for, at the rates given in `state`."""
+    here, floats = state.stores[store], state.floats
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        if floats[HOLDING, slot] != 0.0:
+            left = max(0.0, floats[REMAINING, slot] - _left_after_round(state, slot))
+            here.round_end = min(here.round_end, state.clock[NOW] + left / floats[GIVEN, slot])
+
+
+@inlined_kernel
+def end_rounds(state: State, store: int, latest: float) -> None:
+    """Put the held transfers of `store` whose round ends now, up to the date `latest`, exactly at its end in `state`."""
+    here, floats = state.stores[store], state.floats
+    for slot in range(here.middle - here.down, here.middle + here.up):
+        if floats[HOLDING, slot] != 0.0:
+            left = _left_after_round(state, slot)
+            if state.clock[NOW] + max(0.0, floats[REMAINING, slot] - left) / floats[RATE, slot] <= latest:
+                floats[REMAINING, slot] = left
+                done, volume = floats[DONE, slot], floats[VOLUME, slot]
+                floats[PROGRESS, slot] = compiled_progress_during(done, volume, left, floats[CAP, slot])
+                floats[HOLDING, slot] = 0.0
+
+
+@inlined_kernel
+def _left_after_round(state: State, slot: int) -> float:
+    """Units of the operation in the place that are left when its present round is over."""
+    return left_after_round(state.floats[REMAINING, slot], state.floats[VOLUME, slot], state.floats[ROUNDS, slot])

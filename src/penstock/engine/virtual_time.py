@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.books import compiled_progress_during
-from penstock.engine.chain import pop, push
+from penstock.engine.chain import compiled_progress_during, pop, push
 from penstock.engine.state import (
     BEGAN,
     CAPS,

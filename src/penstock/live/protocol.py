@@ -271,7 +271,7 @@ class Malformed(Exception):
 
 
 def decode_request(line: bytes) -> Request:
-    """Decode a message of a client; Malformed if it is none."""
+    """Decode a `line`, a message of a client; Malformed if it is none."""
     try:
         return _requests.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -294,7 +294,7 @@ def seq_of(line: bytes) -> int:
 
 
 def decode_reply(line: bytes) -> Reply:
-    """Decode a message of the coordinator; Malformed if it is none."""
+    """Decode a `line`, a message of the coordinator; Malformed if it is none."""
     try:
         return _replies.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -312,7 +312,7 @@ class Lines:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are complete now, without their newlines; Oversized if one is too long."""
+        """The lines that are complete with `data` added, without their newlines; Oversized if one is too long."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         for line in lines:

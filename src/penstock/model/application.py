@@ -174,6 +174,7 @@ class Application:
         progress: seconds of its dedicated run that are done between release and T_begin; by default all of that time,
             which is a yield of 1.
         nominal: (seconds of work, bytes of I/O) of an iteration as known beforehand; by default the means of the chain.
+        past: (number, mean seconds) of the iterations that ended before the chain begins; they count in ω. None by default.
         read_bandwidth: b_r in bytes/s, its cap when it reads (004 §3.2).
         write_bandwidth: b_w in bytes/s, its cap when it writes.
         curve: its bandwidth by the number of I/O resources it uses (002 §III.B).
@@ -215,6 +216,7 @@ class Application:
     submit: float | None = None
     requested: float | None = None
     weight: float | None = None
+    past: tuple[int, float] | None = None
     source: str | None = None
 
     def __post_init__(self) -> None:
@@ -232,6 +234,8 @@ class Application:
             object.__setattr__(self, "progress", parse_units.seconds(self.progress, "progress"))
         if self.nominal is not None:
             object.__setattr__(self, "nominal", _checked_couple(self.nominal))
+        if self.past is not None:
+            object.__setattr__(self, "past", _checked_past(self.past))
         if self.share is not None:
             object.__setattr__(self, "share", parse_units.volume(self.share, "share"))
         self._check_resources()
@@ -309,3 +313,9 @@ def _checked_couple(couple: object) -> tuple[float, float]:
     if not isinstance(couple, list | tuple) or len(couple) != 2:
         raise InputError("nominal", f"{couple!r} is no couple; expected [seconds of work, bytes of I/O]")
     return parse_units.seconds(couple[0], "nominal[0]"), parse_units.volume(couple[1], "nominal[1]")
+
+
+def _checked_past(past: object) -> tuple[int, float]:
+    if not isinstance(past, list | tuple) or len(past) != 2:
+        raise InputError("past", f"{past!r} is no past; expected [number of iterations, their mean seconds]")
+    return parse_units.count(past[0], "past[0]", "iterations"), parse_units.seconds(past[1], "past[1]")

@@ -42,6 +42,10 @@ class InputError(PenstockError):
         self.message = message
         super().__init__(f"{place}: {message}" if place else message)
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str]]:
+        """How an error is sent to another process."""
+        return type(self), (self.place, self.message)
+
     def within(self, outer: str) -> InputError:
         """The same error seen from the object `outer` that contains the place: its place is ``outer.place``."""
         return InputError(f"{outer}.{self.place}" if self.place else outer, self.message)

@@ -3,8 +3,11 @@
 The program gets an environment and nothing else: scripts, MPI launchers and Slurm steps pass it on to what they start.
 
 A preloaded library cannot see static programs, Go programs, and programs with the rights of another user. A script is as
-visible as its interpreter. A program of which nothing can be
-found out counts as visible.
+visible as its interpreter. A program of which nothing can be found out counts as visible.
+
+The library for MPI must be of the family of the program's MPI. That is found from the libraries of the programs that the
+command names, or from its launcher. If neither tells, as with a script, all that were built are preloaded: one of another
+family passes all calls on.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.model.errors import InputError
-from penstock.native.libraries import POSIX, require
+from penstock.native.libraries import POSIX, mpi_libraries, require
 
 PROGRAM_HEADER_INTERPRETER: Final = 3
 MOST_SCRIPTS: Final = 4
@@ -97,6 +100,41 @@ def _unseen_elf(path: Path, head: bytes) -> str | None:
     return None
 
 
+FAMILIES: Final = {
+    "openmpi": ("libmpi.so.40", "libopen-rte.", "libprrte."),
+    "abi": ("libmpi_abi.",),
+    "mpich": ("libmpich.", "libmpi.so.12", "libmpi_intel.", "libmpi_gnu", "libmpi_cray."),
+}
+"""How libraries of an MPI or of its launcher are called."""
+LAUNCHERS: Final = {"mpiexec.hydra": "mpich", "mpiexec.gforker": "mpich", "orterun": "openmpi", "prterun": "openmpi"}
+"""The programs that names such as mpiexec stand for."""
+
+
+def mpi_family(command: Sequence[str]) -> str | None:
+    """The family of MPIs that a command uses, as far as can be told.
+
+    Args:
+        command: A program and its arguments, among which there may be another program.
+    """
+    found = [shutil.which(word) for word in command]
+    programs = list(dict.fromkeys(Path(path).resolve() for path in found if path is not None))
+    linked = (_family_of(program) for program in reversed(programs))
+    launchers = (LAUNCHERS.get(program.name) for program in programs)
+    return next((family for family in (*linked, *launchers) if family), None)
+
+
+def _family_of(program: Path) -> str | None:
+    """The family of the MPI that a program is linked with."""
+    with program.open("rb") as file:
+        if file.read(4) != b"\x7fELF" or shutil.which("ldd") is None:
+            return None
+    said = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout  # noqa: S603, S607
+    names = [line.split()[0] for line in said.splitlines() if line.strip()]
+    return next(
+        (family for family, marks in FAMILIES.items() if any(Path(name).name.startswith(marks) for name in names)), None
+    )
+
+
 PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
 """File systems that nodes share, by the names in /proc/self/mounts."""
 KILLED: Final = 128
@@ -139,13 +177,16 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def environment(options: Options, record: Path | None, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(
+    options: Options, record: Path | None, given: Mapping[str, str] = os.environ, command: Sequence[str] = ()
+) -> dict[str, str]:
     """The variables to add for a program.
 
     Args:
         options: What was asked for.
         record: The folder in which processes leave their records; None for none.
         given: The environment as it is; a library that is preloaded already stays so, after ours.
+        command: The program and its arguments, which tell the MPI that it uses.
 
     Raises:
         InputError: If the library was not built, or a mount cannot be named.
@@ -154,7 +195,8 @@ def environment(options: Options, record: Path | None, given: Mapping[str, str] 
     for mount in mounts:
         if ":" in mount:
             raise InputError("--mount", f"{mount!r} has a colon, which separates folders; expected a folder without one")
-    preloaded = [str(require(POSIX))]
+    family, built = mpi_family(command), mpi_libraries()
+    preloaded = [str(path) for name, path in built.items() if family in (None, name)] + [str(require(POSIX))]
     others = [path for path in given.get("LD_PRELOAD", "").replace(":", " ").split() if path not in preloaded]
     told = {
         "LD_PRELOAD": ":".join([*preloaded, *others]),
@@ -167,7 +209,21 @@ def environment(options: Options, record: Path | None, given: Mapping[str, str] 
         "PENSTOCK_OBSERVE": 1 if options.observe else None,
         "PENSTOCK_RECORD": record,
     }
-    return {name: str(value) for name, value in told.items() if value is not None}
+    variables = {name: str(value) for name, value in told.items() if value is not None}
+    return variables | (_for_all_nodes(command, variables, given) if family == "openmpi" else {})
+
+
+def _for_all_nodes(command: Sequence[str], variables: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Have Open MPI's launcher pass the variables on to other nodes; it refuses to, beside -x.
+
+    Ranks on other nodes without the library would be waited for, so it must know that they have it.
+    """
+    launcher = shutil.which(command[0])
+    if launcher is None or LAUNCHERS.get(Path(launcher).resolve().name) != "openmpi" or "-x" in command:
+        return {}
+    told = [*given.get("OMPI_MCA_mca_base_env_list", "").split(";"), *variables, "PENSTOCK_ALL_RANKS"]
+    listed = ";".join(dict.fromkeys(name for name in told if name))
+    return {"OMPI_MCA_mca_base_env_list": listed, "PENSTOCK_ALL_RANKS": "1"}
 
 
 def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
@@ -180,7 +236,8 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
         variables: The variables to add to the environment.
     """
     try:
-        process = subprocess.Popen(list(command), env={**os.environ, **variables})  # noqa: S603
+        # Descriptors are passed on: ranks of a Slurm step find each other by one.
+        process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
     except FileNotFoundError:
         raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
     except PermissionError:

@@ -1,6 +1,7 @@
 """Where the C libraries are, and how to build them.
 
-They are inside the installed package, or in the build folder of a source tree.
+They are inside the installed package, or in the build folder of a source tree. The library for MPI is built once for each
+family of MPIs, which have one ABI: `mpich` (also Intel MPI, Cray MPICH, MVAPICH), `openmpi`, and `abi`, the one of MPI 5.
 
 The package works without them; whoever needs one is told in one line how to get it.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +19,7 @@ from penstock.model.errors import InputError
 
 POSIX: Final = "libpenstock-posix.so"
 CLIENT: Final = "libpenstock.so"
+MPI: Final = "libpenstock-mpi.so"
 LIBRARY_PATH: Final = "PENSTOCK_LIBRARY_PATH"
 """Folders to look in first, separated by colons."""
 
@@ -54,12 +57,19 @@ def require(name: str) -> Path:
     return library
 
 
-def build(output: Path | None = None, *, compiler: str = "cc") -> list[Path]:
+def mpi_libraries() -> dict[str, Path]:
+    """The libraries for MPI that were built, by the family of MPIs that each is for."""
+    found = [path for folder in reversed(folders()) for path in sorted(folder.glob(f"mpi/*/{MPI}"))]
+    return {path.parent.name: path for path in found}
+
+
+def build(output: Path | None = None, *, compiler: str = "cc", mpi: Sequence[str] = ()) -> list[Path]:
     """Build the libraries.
 
     Args:
         output: The folder to put them in; None for the one in which they are looked for.
         compiler: The C compiler.
+        mpi: The C compiler of each MPI to build for, such as ``mpicc``.
 
     Returns:
         The libraries that were built.
@@ -70,14 +80,15 @@ def build(output: Path | None = None, *, compiler: str = "cc") -> list[Path]:
     folder = sources()
     if folder is None:
         raise InputError("native", "this installation has no C sources; expected one from a source tree or a wheel of ours")
-    for one in (compiler, "make"):
+    for one in (compiler, "make", *mpi):
         if shutil.which(one) is None:
             raise InputError("native", f"there is no program {one!r}; expected a C compiler such as gcc, and make")
     target = (output or folder / "build").absolute()
     target.mkdir(parents=True, exist_ok=True)
-    command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", "all"]
-    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise InputError("native", f"the compiler failed: {last}")
-    return sorted(target.glob("libpenstock*.so"))
+    for what in (*(["mpi", f"MPICC={one}"] for one in mpi), ["all"]):
+        command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", *what]
+        done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
+        if done.returncode:
+            last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+            raise InputError("native", f"the compiler failed: {last}")
+    return [*sorted(target.glob("libpenstock*.so")), *sorted(target.glob(f"mpi/*/{MPI}"))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ MAGIC: Final = b"PENSTOCK"
 VERSION: Final = 1
 LAYOUT: Final = struct.Struct("=8sIIII15Q112s")
 COORDINATED: Final = 1
+RANK: Final = 2
 SHORTEST_SECONDS: Final = 1e-6
 """The length of a phase that began and ended at the same microsecond."""
 
@@ -55,10 +56,15 @@ class ProcessRecord:
     submissions: int
     """Uses of libaio: their bytes are not seen."""
     phases: tuple[Phase, ...] = field(default=(), repr=False)
+    rank: bool = False
+    """Whether it was a rank of an MPI program."""
 
 
 def read_records(folder: Path) -> list[ProcessRecord]:
-    """The processes that touched a watched file, in the order in which they began; unreadable files are left out."""
+    """The processes that touched a watched file, from the records in `folder`, in the order in which they began.
+
+    Unreadable files are left out.
+    """
     found = (_process(path) for path in sorted(folder.glob("*.counters")))
     return sorted((record for record in found if record is not None), key=lambda record: record.begin)
 
@@ -89,6 +95,7 @@ def _process(path: Path) -> ProcessRecord | None:
         mapped=mapped,
         rings=rings,
         submissions=submissions,
+        rank=bool(flags & RANK),
         phases=(*_phases(path.with_suffix(".phases")), *_open_phase(*open_phase)),
     )
 
@@ -109,7 +116,7 @@ def _open_phase(begin: int, read: int, written: int, last: int) -> Iterable[Phas
 
 
 def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: int = 1) -> Workload:
-    """Make a workload of what was recorded: one application for each process that moved bytes.
+    """Make a workload of what was recorded: an application for each process that moved bytes, or for the ranks of a program.
 
     Args:
         records: What the processes did.
@@ -123,7 +130,7 @@ def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: in
     Raises:
         InputError: If no process moved a byte.
     """
-    moved = [record for record in records if record.phases]
+    moved = _ranks_together([record for record in records if record.phases])
     if not moved:
         raise InputError("trace", "no program read or wrote a watched file; expected --mount DIR with its files below")
     start = min(record.begin for record in moved)
@@ -135,6 +142,31 @@ def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: in
         for record in moved
     )
     return Workload(Platform(bandwidth), applications)
+
+
+def _ranks_together(records: list[ProcessRecord]) -> list[ProcessRecord]:
+    """The ranks of each MPI program as one record, with the times at which any of them was in a phase."""
+    ranks: dict[str, list[ProcessRecord]] = {}
+    for record in records:
+        if record.rank:
+            ranks.setdefault(record.program, []).append(record)
+    together = [
+        replace(group[0], begin=min(one.begin for one in group), phases=tuple(_united(one.phases for one in group)))
+        for group in ranks.values()
+    ]
+    return sorted([record for record in records if not record.rank] + together, key=lambda record: record.begin)
+
+
+def _united(chains: Iterable[Iterable[Phase]]) -> list[Phase]:
+    """The phases of all chains, those that overlap as one."""
+    united: list[Phase] = []
+    for phase in sorted((phase for chain in chains for phase in chain), key=lambda phase: phase.begin):
+        if united and phase.begin <= united[-1].end:
+            last = united.pop()
+            read, written = last.read + phase.read, last.written + phase.written
+            phase = Phase(last.begin, max(last.end, phase.end), read, written, last.waited + phase.waited)
+        united.append(phase)
+    return united
 
 
 def _application(record: ProcessRecord, name: str, start: float, nodes: int) -> Application:
@@ -149,7 +181,7 @@ def _application(record: ProcessRecord, name: str, start: float, nodes: int) -> 
 
 
 def largest_rate(records: Iterable[ProcessRecord]) -> float:
-    """The largest mean rate of a phase, in bytes/s; 0 if there is none."""
+    """The largest mean rate of a phase of the `records`, in bytes/s; 0 if there is none."""
     rates = [
         (phase.read + phase.written) / max(phase.end - phase.begin, SHORTEST_SECONDS)
         for record in records
@@ -159,7 +191,7 @@ def largest_rate(records: Iterable[ProcessRecord]) -> float:
 
 
 def summary(records: list[ProcessRecord]) -> dict[str, Any]:
-    """Totals over all processes, and one entry for each that moved bytes: what ``penstock run --json`` prints."""
+    """Totals over all `records`, and one entry for each process that moved bytes, as ``penstock run --json`` prints them."""
     return {
         "processes": len(records),
         "coordinated": sum(record.coordinated for record in records),

@@ -25,11 +25,12 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 import numba
 import numpy as np
@@ -98,7 +99,7 @@ def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[
     """
     if not JIT:
         return function
-    with announcing(what), _cache_in(cache_folder()) as cached:
+    with announcing(what), _cache_in(cache_folder()) as cached, _compiling_alone(function, signature):
         return numba.njit(signature, cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
 
 
@@ -129,8 +130,9 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], signature: Any, what: str, *, cached: bool) -> None:
         self._signature = signature
-        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk:
-            flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
+        flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
+        alone = _compiling_alone(function, signature) if cached else contextlib.nullcontext()
+        with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk, alone:
             self._function = numba.cfunc(signature, cache=on_disk, **flags)(function)
         self.address = int(self._function.address)
 
@@ -313,15 +315,20 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _forget_old(current: Path, kept: int = 4) -> None:
-    """Remove the folders of older sources but the newest few."""
+IN_USE_SECONDS: Final = 86_400.0
+"""A folder that a process has opened within this time may be written to by it, and is not removed."""
+
+
+def _forget_old(current: Path, kept: int = 4, most: int = 32) -> None:
+    """Remove the folders of older sources, except the `kept` newest, and those in use up to `most` in all."""
     import shutil
 
     with contextlib.suppress(OSError):
         current.touch()
-        folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        for folder in folders[kept:]:
-            shutil.rmtree(folder, ignore_errors=True)
+        dates = {folder: folder.stat().st_mtime for folder in current.parent.iterdir()}
+        for place, folder in enumerate(sorted(dates, key=dates.__getitem__, reverse=True)):
+            if place >= most or (place >= kept and dates[folder] < time.time() - IN_USE_SECONDS):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -333,6 +340,45 @@ def _cache_in(folder: Path | None) -> Iterator[bool]:
         yield folder is not None and JIT
     finally:
         numba.config.CACHE_DIR = before
+
+
+MOST_WAITING_SECONDS: Final = 60.0
+"""How long a process waits for another one that compiles the same function, which may be stopped."""
+
+
+@contextlib.contextmanager
+def _compiling_alone(function: Callable[..., Any], signature: Any) -> Iterator[None]:
+    """Let one process at a time compile a function that is cached; those that wait find it in the cache.
+
+    A mark says that it is there for this signature, so that loading needs no lock.
+    """
+    folder = cache_folder()
+    if folder is None or not JIT:
+        yield
+        return
+    name = hashlib.sha256(f"{function.__module__}.{function.__qualname__}".encode()).hexdigest()[:16]
+    mark = folder / f"{name}.{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.done"
+    if mark.exists():
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # where files cannot be locked each process compiles for itself
+            _lock(stack.enter_context((folder / f"{name}.lock").open("w")))
+        yield
+        with contextlib.suppress(OSError):
+            mark.touch()
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock a file until it is closed; wait for others at most `MOST_WAITING_SECONDS`."""
+    import fcntl
+
+    latest = time.monotonic() + MOST_WAITING_SECONDS
+    while time.monotonic() < latest:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager

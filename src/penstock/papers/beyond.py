@@ -24,6 +24,9 @@ from penstock.papers.revisiting.experiments import POLICIES as REVISITED
 from penstock.papers.revisiting.experiments import WORKLOADS
 from penstock.papers.verdicts import ClaimCheck, Estimate, Verdict, together
 
+__path__: list[str] = []
+"""It was a package in 0.1, whose modules are found below it until 0.3 (`penstock.renamed`)."""
+
 FIRST_SEED: Final = 20_000
 """Seeds from here on were never used for tuning."""
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {

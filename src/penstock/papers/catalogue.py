@@ -20,6 +20,7 @@ from penstock.papers.calciom import live
 from penstock.papers.dash import claims as of_dash
 from penstock.papers.dash import experiments as dash
 from penstock.papers.dash import figures as dash_figures
+from penstock.papers.dash import mapping as dash_mapping
 from penstock.papers.distributed import claims as of_distributed
 from penstock.papers.distributed import experiments as distributed
 from penstock.papers.distributed import figures as distributed_figures
@@ -49,8 +50,23 @@ TRACES: Final = "swf"
 
 
 def each(figures: Mapping[str, tuple[str, Callable[..., Any]]]) -> dict[str, list[Drawing]]:
-    """Items that are one figure each, from one source each: the source and what draws it, by item."""
+    """Items that are one of the `figures` each, from one source each: the source and what draws it, by item."""
     return {item: [Drawing(item, draw, (source,))] for item, (source, draw) in figures.items()}
+
+
+def examples(figures: Mapping[str, Callable[[], Any]]) -> dict[str, list[Drawing]]:
+    """Items that are one of the `figures` each, of an example: what draws it, by item."""
+    return {item: [Drawing(item, draw)] for item, draw in figures.items()}
+
+
+def in_order(figures: Mapping[str, list[Drawing]]) -> dict[str, list[Drawing]]:
+    """The `figures` in the order of the thesis: by chapter, I to V, and number."""
+
+    def place(item: str) -> tuple[int, int]:
+        chapter, number = item.removeprefix("figure").split(".")
+        return ("I", "II", "III", "IV", "V").index(chapter), int(number)
+
+    return dict(sorted(figures.items(), key=lambda pair: place(pair[0])))
 
 
 REVISITING: Final = Paper(
@@ -86,28 +102,32 @@ DASH: Final = Paper(
     dash.SCALES,
     {
         "general": from_campaign(dash.general),
+        "laws": from_campaign(dash.laws),
         "machine-learning": from_campaign(dash.machine_learning),
         "jacobi": from_campaign(dash.jacobi),
-        "packs": from_trials(dash.packs),
+        "packs": lambda run: run.rows(dash.packs(run.size, run.policies)),
         "io-nodes": from_trials(dash.several_io_nodes),
-        "mapping": from_trials(dash.mapping),
+        "mapping": from_trials(dash.mapping, dash_mapping.MappedBatches),
         "theorems": from_scale("theorems"),
     },
-    {
-        **each(dash_figures.CHAIN_FIGURES),
-        **each(dash_figures.BATCH_FIGURES),
-        "figureV.3": [Drawing("figureV.3", dash_figures.figure_v_3)],
-    },
+    in_order(
+        {
+            **each(dash_figures.CHAIN_FIGURES),
+            **each(dash_figures.BATCH_FIGURES),
+            **each({item: ("mapping", draw) for item, draw in dash_mapping.FIGURES.items()}),
+            **examples({**dash_figures.EXAMPLES, **dash_mapping.EXAMPLES}),
+        }
+    ),
     (
-        *(Claim(judge, ("theorems",)) for judge in of_dash.THEOREMS),
+        *(Claim(judge, ("theorems",)) for judge in of_dash.THEOREMS[:4]),
         Claim(of_dash.d5, ("general",)),
-        Claim(of_dash.d6, ("general",)),
+        Claim(of_dash.d6, ("general", "laws")),
         Claim(of_dash.d7, ("machine-learning",)),
         Claim(of_dash.d8, ("jacobi",)),
         Claim(of_dash.d9, ("packs",)),
         Claim(of_dash.d10, ("io-nodes",)),
-        Claim(of_dash.d11, ("mapping",)),
-        Claim(of_dash.d12, ("theorems",)),
+        Claim(dash_mapping.d11, ("mapping",)),
+        *(Claim(judge, ("theorems",)) for judge in (of_dash.d12, *of_dash.THEOREMS[4:])),
     ),
 )
 
@@ -140,6 +160,17 @@ def _kinds(run: Reproduction) -> list[distributed.Sets]:
     return [sets for sets in found if sets is not None]
 
 
+def _by_size(run: Reproduction) -> list[distributed.Sets]:
+    """The sets of each kind of curves of I/O nodes, with 40 applications, then with fewer."""
+    found = _kinds(run)
+    for curves in (distributed.MEASURED, distributed.BUILT_IN):
+        profiles = profiles_in(run.data)
+        for size in distributed.FEWER if curves == distributed.BUILT_IN or profiles else ():
+            rows = run.rows(distributed.sets_of(curves, run.size, profiles, size))
+            found.append(distributed.Sets(f"{distributed.LABELS[curves]}, K = {size}", tuple(rows.values()), size))
+    return found
+
+
 def _shown(run: Reproduction) -> tuple[str, str]:
     """The kind of curves that comes first, and the file of measured ones."""
     profiles = profiles_in(run.data)
@@ -158,6 +189,7 @@ DISTRIBUTED: Final = Paper(
     {
         **{curves: _sets(curves) for curves in distributed.LABELS},
         "kinds": _kinds,
+        "by-size": _by_size,
         "first": lambda run: run.get("kinds")[0],
         "second": lambda run: [*run.get("kinds"), None][1],
         "small": from_trials(distributed.small_sets, lambda rows: list(rows.values())),
@@ -171,13 +203,17 @@ DISTRIBUTED: Final = Paper(
         "figure1": [Drawing("figure1", distributed_figures.figure_1, ("pool", "label"))],
         "figure2": [Drawing("figure2", distributed_figures.figure_2, ("target-pool", "target-label"))],
         **{item: _beside(draw, item) for item, draw in distributed_figures.OF_SETS.items()},
+        "sizes": [Drawing("sizes", distributed_figures.by_size, ("by-size",))],
         "figure11": [Drawing("figure11", distributed_figures.figure_11, ("classes", "label"))],
         "figure12": _beside(distributed_figures.figure_12, "figure12"),
         "figure13": [Drawing("figure13", distributed_figures.figure_13, (distributed.TARGETS,))],
         "oracle": [Drawing("oracle", distributed_figures.oracle, ("small",))],
     },
     (
-        *(Claim(judge, ("kinds",)) for judge in of_distributed.ON_KINDS),
+        *(Claim(judge, ("by-size",)) for judge in (of_distributed.s1, of_distributed.s2)),
+        Claim(of_distributed.s3, ("kinds",)),
+        Claim(of_distributed.s4, ("by-size",)),
+        *(Claim(judge, ("kinds",)) for judge in (of_distributed.s5, of_distributed.s6)),
         Claim(of_distributed.s7, ("kinds", distributed.TARGETS)),
         Claim(of_distributed.interval, ("kinds",)),
         Claim(of_distributed.oracle, ("small",)),

@@ -10,8 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from penstock.engine import simulate
+from penstock.model import Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import LAST_EDGE
+from penstock.policies.policy import Policy
 
 COLOURS: Final = {
     "fair-share": "#000000",
@@ -25,10 +28,25 @@ COLOURS: Final = {
 }
 SPARE: Final = ("#7f3fbf", "#a6761d", "#c40233", "#1b9e77", "#e7298a")
 """Colours for policies that a user adds."""
-PANEL_INCHES: Final = (4.6, 3.4)
+COLUMN, PAGE = 3.5, 7.2
+"""The widths of a column and of a page in print, in inches. Figures are drawn at these, so that their texts can be read."""
+ROW_INCHES: Final = {1: 2.5, 2: 2.4, 3: 2.1}
+"""The height of a row of so many panels; of more, ROW."""
+ROW: Final = 1.75
 
 mpl.rcParams.update(
-    {"svg.hashsalt": "penstock", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True}
+    {
+        "svg.hashsalt": "penstock",
+        "font.size": 7.5,
+        "axes.titlesize": 7.5,
+        "legend.fontsize": 7,
+        "legend.handlelength": 1.5,
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+        "axes.axisbelow": True,
+    }
 )
 
 
@@ -37,9 +55,16 @@ def colour_of(policy: str, colours: Mapping[str, str] = COLOURS) -> str:
     return colours.get(policy) or SPARE[sum(policy.encode()) % len(SPARE)]
 
 
-def is_blank(figure: Figure) -> bool:
-    """Whether no panel of the `figure` shows data: lines, marks, bars, areas or texts; lines across a panel do not count."""
-    return not any(_shown(panel) for panel in figure.axes)
+def mark_blank(figure: Figure, why: str) -> None:
+    """Say on its face, with `why`, which panel of the `figure` shows no data: no lines, marks, bars, areas or texts.
+
+    Lines across a panel do not count as data.
+    """
+    for panel in figure.axes:
+        if panel.get_label() != "<colorbar>" and not _shown(panel):
+            panel.text(0.5, 0.5, why, ha="center", va="center", transform=panel.transAxes)
+    if not figure.axes:
+        figure.text(0.5, 0.5, why, ha="center")
 
 
 def _shown(panel: Axes) -> bool:
@@ -52,11 +77,31 @@ def _shown(panel: Axes) -> bool:
     return bool(panel.patches or panel.images or panel.texts) or any(True for _ in lines) or any(True for _ in marks)
 
 
-def panels(rows: int, columns: int, *, share_y: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure of `rows` times `columns` panels, row by row; with `share_y` they have one scale of y."""
-    figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y)
+def panels(rows: int, columns: int, *, share_y: bool = False, share_x: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure of `rows` times `columns` panels, row by row, as wide as a column or a page in print.
+
+    With `share_y` they have one scale of y, with `share_x` one of x.
+    """
+    size = (COLUMN if columns == 1 else PAGE, ROW_INCHES.get(columns, ROW) * rows + 0.3)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y, sharex=share_x)
     return figure, list(axes.ravel())
+
+
+def common_legend(figure: Figure, title: str | None = None) -> None:
+    """One legend for all panels of the `figure`, below them, where it hides nothing; `title` stands above it."""
+    handles: dict[str, Any] = {}
+    for panel in figure.axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    if not handles:
+        return
+    longest = max(map(len, handles))
+    width = figure.get_size_inches()[0]
+    columns = int(max(1, min(len(handles), width / (0.45 + 0.056 * longest))))
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=columns, title=title, columnspacing=1.0
+    )
 
 
 def boxes(axes: Axes, positions: Sequence[float], samples: Sequence[Floats], colour: str, label: str, width: float) -> None:
@@ -111,3 +156,36 @@ def binned(axes: Axes, x: Floats, y: Floats, colour: str, label: str, bins: int 
     means = np.array([y[which == interval].mean() for interval in filled])
     deviations = np.array([y[which == interval].std() for interval in filled])
     axes.errorbar(middles, means, yerr=deviations, color=colour, label=label, linewidth=1.1, elinewidth=0.5, capsize=1.5)
+
+
+PHASES: Final = {"work": "#9ecae1", "I/O": "#08519c", "waiting": "#fdae6b"}
+"""The colours of what an application does."""
+
+
+def lanes(panel: Axes, workload: Workload, policy: Policy | str) -> None:
+    """What each application does over time: work, I/O as high as its part of the link, and waiting, a lane each.
+
+    Args:
+        panel: Where to draw.
+        workload: The applications, the first in the topmost lane.
+        policy: Shares the link.
+    """
+    result = simulate(workload, policy, trace=True)
+    trace = result.trace
+    assert trace is not None
+    size = len(workload.applications)
+    for lane, application in enumerate(result.applications):
+        own = trace.application == lane
+        begin, end, high = trace.begin[own], trace.end[own], 0.8 * trace.rate[own] / workload.platform.bandwidth
+        bottom = size - lane - 1.0
+        stops = [workload.start(workload.applications[lane]), *np.column_stack([begin, end]).ravel(), application.end]
+        last = result.end if application.end is None else application.end
+        dates = np.array([*stops[:-1], last], np.float64)
+        panel.bar(dates[::2], 0.8, np.diff(dates)[::2], bottom, align="edge", color=PHASES["work"], label="work")
+        panel.bar(begin, high, end - begin, bottom, align="edge", color=PHASES["I/O"], label="I/O")
+        idle = high <= 0.0
+        if idle.any():
+            panel.bar(begin[idle], 0.8, (end - begin)[idle], bottom, align="edge", color=PHASES["waiting"], label="waiting")
+    panel.set_yticks(np.arange(size) + 0.4, [application.name for application in reversed(workload.applications)])
+    panel.set(xlabel="time, s", ylim=(-0.1, size))
+    panel.grid(visible=False)

@@ -23,7 +23,7 @@ from penstock.model.errors import expected
 from penstock.model.files import replacing
 from penstock.numeric.arrays import Floats
 from penstock.papers import trials
-from penstock.papers.drawing import is_blank
+from penstock.papers.drawing import mark_blank
 from penstock.papers.verdicts import Estimate, Verdict
 from penstock.report.figures import Picture, encoded, write_page
 
@@ -61,6 +61,10 @@ class Results:
         )
         if policy is not None:
             keep &= np.array(self.table.column("policy").to_pylist(), dtype=object) == policy
+        return self.chosen(keep)
+
+    def chosen(self, keep: np.ndarray) -> Results:
+        """The rows for which the mask `keep` is true, in the order of seed and window."""
         rows = np.flatnonzero(keep)
         order = np.lexsort((self.integers("window")[rows], self.integers("seed")[rows]))
         return self._rows(rows[order].tolist())
@@ -198,12 +202,12 @@ def from_trials(
 
 
 def from_policies(reproduction: Reproduction) -> tuple[str, ...]:
-    """A source: the user's policies."""
+    """A source: the user's policies in a `reproduction`."""
     return tuple(reproduction.policies)
 
 
 def from_scale(field_name: str | None = None) -> Callable[[Reproduction], Any]:
-    """A source: the scale itself, or one of its fields."""
+    """A source: the scale itself, or its field `field_name`."""
     return lambda reproduction: reproduction.size if field_name is None else getattr(reproduction.size, field_name)
 
 
@@ -311,8 +315,7 @@ class Reproduction:
             raise InputError(f"item {item}", self.paper.missing[item])
 
     def _save(self, drawing: Drawing, figure: Figure) -> Picture:
-        if is_blank(figure):
-            figure.text(0.5, 0.5, f"no data at scale {self.scale}", ha="center", fontsize=12)
+        mark_blank(figure, f"no data at scale {self.scale}")
         vector = encoded(figure, "svg")
         caption = " ".join((drawing.draw.__doc__ or "").partition("\n\n")[0].split())
         self.write(f"{drawing.name}.png", encoded(figure, "png"))

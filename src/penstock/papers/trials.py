@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from penstock.campaign.execute import bar
 from penstock.campaign.store import identity
+from penstock.campaign.workers import bar
 from penstock.model import InputError
 
 SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments", "workloads/**/*")

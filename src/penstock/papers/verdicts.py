@@ -85,7 +85,7 @@ class Verdict:
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
-    """How many claims have each outcome: "3 hold, 1 in part, 0 fail, 2 not measured"."""
+    """How many of the `verdicts` have each outcome: "3 hold, 1 in part, 0 fail, 2 not measured"."""
     count = Counter(verdict.word for verdict in verdicts)
     words = {HOLDS: "hold", FAILS: "fail"}
     return ", ".join(f"{count[word]} {words.get(word, word)}" for word in WORDS)
@@ -110,6 +110,10 @@ class Estimate:
         mean = float(values.mean()) if len(values) else math.nan
         error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(mean, error)
+
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference to an `other` estimate that is independent of it."""
+        return Estimate(self.value - other.value, math.hypot(self.error, other.error))
 
     @property
     def margin(self) -> float:
@@ -140,7 +144,7 @@ class Estimate:
 
 
 def together(outcomes: Iterable[bool | None]) -> bool | None:
-    """One outcome for several conditions that must all hold: False if one is, else None if one is or there is none.
+    """One outcome of conditions that must all hold: False if one of `outcomes` is, else None if one is or none is there.
 
     Example:
         >>> together([True, None]), together([None, False]), together([True, True])

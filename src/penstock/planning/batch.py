@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from penstock.model import InputError, Workload
 from penstock.planning.jobs import Jobs, Machine, Meter, PredictedWorldFactory, Progress, WorldFactory
 from penstock.planning.list_scheduling import ListScheduler, compiled_reserve
 from penstock.planning.pack_scheduling import run_packs
-from penstock.planning.packs import Pack, compiled_make_packs, make_packs
+from penstock.planning.packs import compiled_make_packs
 from penstock.planning.schedule import Outcome, Schedule
 from penstock.planning.strategy import DEFAULT_POLICY, BatchStrategy
 from penstock.policies import Policy, find
@@ -69,19 +69,18 @@ def schedule(
     Jobs.require(workload, machine)
     _compile(policy, len(workload.applications))
     begun = time.perf_counter()
-    jobs = Jobs.of(workload, machine)
+    jobs = Jobs.of(workload, machine, exclusive=policy.one_at_a_time)
     sensibility = strategy.limit(jobs, machine)
-    plan = () if strategy.mapping == "list" else make_packs(jobs, machine, sensibility, strategy.order)
-    predicted = _execute(strategy, jobs, machine, sensibility, plan, PredictedWorldFactory(jobs))
+    predicted = _execute(strategy, jobs, machine, sensibility, PredictedWorldFactory(jobs))
     worlds = EngineWorldFactory(workload, jobs, machine, policy, trace=trace, progress=progress)
-    outcome = _execute(strategy, jobs, machine, sensibility, plan, worlds)
+    outcome = _execute(strategy, jobs, machine, sensibility, worlds)
     return Schedule(
         strategy=strategy,
         policy=policy.name,
         machine=machine,
         jobs=jobs,
         sensibility=sensibility,
-        plan=plan,
+        plan=tuple(outcome.plan),
         outcome=outcome,
         progress=worlds.progress(),
         predicted_makespan=float(predicted.end.max()) - jobs.begin,
@@ -112,13 +111,11 @@ def _compile(policy: Policy, jobs: int) -> None:
     prepare(policy, jobs)
 
 
-def _execute(
-    strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, plan: Sequence[Pack], worlds: WorldFactory
-) -> Outcome:
+def _execute(strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, worlds: WorldFactory) -> Outcome:
     depth = strategy.depth if strategy.backfill else 0
     if strategy.mapping == "list":
         return ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(worlds)
-    return run_packs(jobs, machine, plan, worlds, sensibility=sensibility, depth=depth)
+    return run_packs(jobs, machine, worlds, sensibility=sensibility, order=strategy.order, depth=depth)
 
 
 class EngineWorldFactory:
@@ -154,8 +151,8 @@ class EngineWorldFactory:
         self._meters = [Meter(jobs.begin) for _ in range(machine.io_nodes)]
         self._traces: list[Trace] | None = [] if trace else None
 
-    def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> Run:
-        """Open a run of these `jobs` on an `io_node`, all released at the date `begin`; the last `held` of them wait."""
+    def open(self, io_node: int, jobs: Sequence[int], held: Collection[int], begin: float) -> Run:
+        """Open a run of these `jobs` on an `io_node`, all released at the date `begin`; the positions `held` wait."""
         # An I/O node has neither resources nor a buffer.
         applications = tuple(
             replace(self._applications[job], release=begin, progress=None, placement=None, share=None) for job in jobs
@@ -167,7 +164,7 @@ class EngineWorldFactory:
             Workload(self._platform, applications),
             self._policy,
             trace=self._traces is not None,
-            held=range(len(jobs) - held, len(jobs)),
+            held=held,
         )
         return self._run
 

@@ -1,8 +1,10 @@
 """The machine and the jobs as a batch scheduler knows them (001 §III.B), and the world in which the jobs run.
 
 The machine has R I/O nodes, each with its own P compute nodes and a bandwidth b to the file system. Job J_i asks for Q_i
-nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b seconds (eq. III.1), where b is the most it can use of the
-bandwidth, and moves V_i = Σ_j b_ij bytes. Its average bandwidth is V_i / T_i.
+nodes. Alone on its I/O node it takes T_i = Σ_j a_ij + b_ij / b_i seconds (eq. III.1), where b_i is the most it can use of
+the bandwidth b, and moves V_i = Σ_j b_ij bytes. It occupies the link for O_i seconds: V_i / b_i where the I/O policy serves
+one job at a time, V_i / b where jobs share the link. With b_i = b, as in the thesis, that is the same. Its I/O load is
+O_i / T_i.
 
 A scheduler starts jobs, lets time pass to the next end of a job or to a date, and decides again. It does not know whether
 the world is the engine or a prediction, in which every job takes its time alone.
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -25,9 +27,9 @@ import numpy as np
 
 from penstock.engine import Run
 from penstock.model import Application, InputError, Platform, Workload, parse_units
+from penstock.model.workload import volume
 from penstock.numeric.arrays import Floats, Ints
 from penstock.renamed import old_names
-from penstock.workloads.load import volume
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Jobs:
     """Mean length of an iteration: T_i without its lead, divided by its operations (by 1 if it has none)."""
     operations: Ints
     release: Floats
+    occupation: Floats
+    """O_i."""
 
     @staticmethod
     def require(workload: Workload, machine: Machine) -> None:
@@ -90,28 +94,40 @@ class Jobs:
         _refuse_large(workload.applications, machine)
 
     @classmethod
-    def of(cls, workload: Workload, machine: Machine) -> Jobs:
-        """The jobs of a `workload`; InputError if one does not fit the `machine`. Time linear in the number of phases."""
+    def of(cls, workload: Workload, machine: Machine, *, exclusive: bool = False) -> Jobs:
+        """The jobs of a workload. Time linear in the number of phases.
+
+        Args:
+            workload: applications and platform.
+            machine: the I/O nodes.
+            exclusive: whether the I/O policy serves one job at a time, so that a slow job occupies the link for longer.
+
+        Raises:
+            InputError: a job does not fit the machine.
+        """
         cls.require(workload, machine)
         applications = workload.applications
         platform = machine.platform(workload)
-        seconds = np.array([application.seconds_alone(application.cap(platform)) for application in applications])
+        caps = np.array([application.cap(platform) for application in applications])
+        seconds = np.array([one.seconds_alone(cap) for one, cap in zip(applications, caps.tolist(), strict=True)])
+        volumes = np.array([volume(application) for application in applications])
         lead = np.array([application.lead for application in applications])
         operations = np.array([application.phases.operations for application in applications], np.int64)
         return cls(
             names=tuple(application.name for application in applications),
             nodes=np.array([application.nodes for application in applications], np.int64),
             seconds=seconds,
-            volume=np.array([volume(application) for application in applications]),
+            volume=volumes,
             iteration=(seconds - lead) / np.maximum(1, operations),
             operations=operations,
             release=np.array([application.release for application in applications]),
+            occupation=volumes / (caps if exclusive else machine.bandwidth),
         )
 
     @cached_property
-    def bandwidth(self) -> Floats:
-        """V_i / T_i in bytes/s, 0 for a job that takes no time."""
-        return np.where(self.seconds > 0.0, self.volume / np.where(self.seconds > 0.0, self.seconds, 1.0), 0.0)
+    def load(self) -> Floats:
+        """O_i / T_i, the part of the time for which a job occupies the link; 0 for a job that takes no time."""
+        return np.where(self.seconds > 0.0, self.occupation / np.where(self.seconds > 0.0, self.seconds, 1.0), 0.0)
 
     @property
     def begin(self) -> float:
@@ -119,9 +135,9 @@ class Jobs:
         return float(self.release.min())
 
     def io_load(self, machine: Machine) -> float:
-        """α = P · Σ (V_i / b) / Σ (Q_i · T_i), an upper bound on the average I/O occupation of the `machine` (eq. III.5)."""
+        """α = P · Σ O_i / Σ (Q_i · T_i), an upper bound on the average I/O occupation of the `machine` (eq. III.5)."""
         node_seconds = float((self.nodes * self.seconds).sum())
-        return machine.nodes * float(self.volume.sum()) / machine.bandwidth / node_seconds if node_seconds > 0.0 else 0.0
+        return machine.nodes * float(self.occupation.sum()) / node_seconds if node_seconds > 0.0 else 0.0
 
     def counts(self) -> dict[str, int]:
         """Number of jobs, and of those that need attention: without I/O, of no length, released later."""
@@ -169,10 +185,10 @@ class World(Protocol):
 class WorldFactory(Protocol):
     """Opens worlds, one after the other for each I/O node, and records what happens in them."""
 
-    def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> World:
+    def open(self, io_node: int, jobs: Sequence[int], held: Collection[int], begin: float) -> World:
         """Open a world on an `io_node` at the date `begin` for these `jobs`.
 
-        The last `held` of them wait to be started, the others start.
+        Those at the positions `held` wait to be started, the others start.
         """
 
     def stopped(self, since: float, ended: int, last: bool) -> None:
@@ -183,12 +199,13 @@ class WorldFactory(Protocol):
 
 
 class PredictedWorld:
-    """A world without contention: job i ends `seconds[i]` after its start; all but the last `held` start at `begin`."""
+    """A world without contention: job i ends `seconds[i]` after its start; all but those `held` start at `begin`."""
 
-    def __init__(self, seconds: Sequence[float], held: int, begin: float) -> None:
+    def __init__(self, seconds: Sequence[float], held: Collection[int], begin: float) -> None:
         self.now = begin
         self._seconds = seconds
-        self._ends = [(begin + seconds[index], index) for index in range(len(seconds) - held)]
+        waiting = frozenset(held)
+        self._ends = [(begin + length, index) for index, length in enumerate(seconds) if index not in waiting]
         heapq.heapify(self._ends)
 
     def start(self, index: int) -> None:
@@ -217,8 +234,14 @@ class PredictedWorldFactory:
     def __init__(self, jobs: Jobs) -> None:
         self._seconds = jobs.seconds.tolist()
 
-    def open(self, io_node: int, jobs: Sequence[int], held: int, begin: float) -> PredictedWorld:  # noqa: ARG002
-        """Open a predicted world for these `jobs` at the date `begin`; the last `held` of them wait.
+    def open(
+        self,
+        io_node: int,  # noqa: ARG002
+        jobs: Sequence[int],
+        held: Collection[int],
+        begin: float,
+    ) -> PredictedWorld:
+        """Open a predicted world for these `jobs` at the date `begin`; those at the positions `held` wait.
 
         All worlds are alike, whatever the `io_node`.
         """

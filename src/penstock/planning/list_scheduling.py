@@ -1,8 +1,8 @@
 """List scheduling on one I/O node with a strict limit on bandwidth, with or without backfilling (001 §IV.A.2, §IV.A.4).
 
-Jobs are served in the order of their release, then of the file. At any moment the average bandwidths V_i / T_i of the
-running jobs add up to at most S · b (in the paper S = 1). A job without I/O needs no bandwidth, and a job that has the
-link for itself may exceed the limit.
+Jobs are served in the order of their release, then of the file. At any moment the I/O loads O_i / T_i of the running
+jobs add up to at most S (in the paper S = 1). A job without I/O has no load, and a job that has the link for itself may
+exceed the limit.
 
 Without backfilling the first job in the queue starts as soon as it fits, and no job overtakes it. With (conservative)
 backfilling, at every end or release of a job the first `depth` jobs of the queue get, in order, the earliest reservation
@@ -10,14 +10,13 @@ that delays none before them, and those whose reservation begins now start. Rese
 ends T_i after its start, or now if it should have ended already.
 
 For reservations, the future of an I/O node is a step function: from `time[k]` to `time[k + 1]` so many nodes are free, so
-much bandwidth is taken by the averages of running and reserved jobs, and so many jobs with I/O run; the last step never
+much of the link is taken by the loads of running and reserved jobs, and so many jobs with I/O run; the last step never
 ends. The first step has no length: it is the present instant, with all jobs that really run. A running job that should have
 ended holds its nodes there and nowhere else, so that a place after it is planned at the same date but cannot be taken yet.
 
 The place of a job that takes no time is a step without length too: jobs after it may begin at the same date.
 
-A job fits into a step if its nodes are free and its average bandwidth, added to the others', is at most S · b. A job
-without I/O needs no bandwidth, and one that has the link for itself may exceed the limit.
+A job fits into a step if its nodes are free and its load, added to the others', is at most S.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ class FreeSteps(NamedTuple):
 
 
 @inlined_kernel
-def _fits(steps: FreeSteps, at: int, nodes: int, bandwidth: float, limit: float) -> bool:
+def _fits(steps: FreeSteps, at: int, nodes: int, load: float, limit: float) -> bool:
     """Whether a job fits into a step."""
     if steps.free[at] < nodes:
         return False
-    return bool(bandwidth == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + bandwidth <= limit * (1.0 + SAME_AMOUNT))
+    return bool(load == 0.0 or steps.with_io[at] == 0 or steps.taken[at] + load <= limit * (1.0 + SAME_AMOUNT))
 
 
 @inlined_kernel
-def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: Ints, bandwidth: Floats) -> int:
+def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: Ints, load: Floats) -> int:
     """Enter the running jobs, given in the order of their ends, and return the number of steps."""
     steps.time[0] = steps.time[1] = now
     size = 2
@@ -75,8 +74,8 @@ def _first_steps(steps: FreeSteps, now: float, most: int, ends: Floats, nodes: I
     for step in range(size - 1, -1, -1):
         while k >= 0 and (step == 0 or ends[k] > steps.time[step] + SAME_TIME_S):
             free -= nodes[k]
-            taken += bandwidth[k]
-            with_io += bandwidth[k] > 0.0
+            taken += load[k]
+            with_io += load[k] > 0.0
             k -= 1
         steps.free[step], steps.taken[step], steps.with_io[step] = free, taken, with_io
     return size
@@ -104,7 +103,7 @@ def _reserve(
     ends: Floats,
     queue: Ints,
     nodes: Ints,
-    bandwidth: Floats,
+    load: Floats,
     seconds: Floats,
     whole: bool,
     begin: Floats,
@@ -119,13 +118,13 @@ def _reserve(
     steps = FreeSteps(np.empty(room), np.empty(room, np.int64), np.empty(room), np.empty(room, np.int64))
     order = np.argsort(ends)
     sorted_running = running[order]
-    size = _first_steps(steps, now, most, ends[order], nodes[sorted_running], bandwidth[sorted_running])
-    # The fewest nodes and the least bandwidth that a job from k on asks for.
+    size = _first_steps(steps, now, most, ends[order], nodes[sorted_running], load[sorted_running])
+    # The fewest nodes and the least load of the jobs from k on.
     fewest = np.full(len(queue) + 1, most + 1)
     least = np.full(len(queue) + 1, np.inf)
     for k in range(len(queue) - 1, -1, -1):
         fewest[k] = min(fewest[k + 1], nodes[queue[k]])
-        least[k] = min(least[k + 1], bandwidth[queue[k]])
+        least[k] = min(least[k + 1], load[queue[k]])
         begin[k], at_once[k] = np.nan, False
     for k in range(len(queue)):
         if not whole and not _fits(steps, 0, fewest[k], least[k], limit):
@@ -137,7 +136,7 @@ def _reserve(
             end = steps.time[first] + seconds[job]
             after = first
             while after < size and (after == first or steps.time[after] + SAME_TIME_S < end):
-                if not _fits(steps, after, nodes[job], bandwidth[job], limit):
+                if not _fits(steps, after, nodes[job], load[job], limit):
                     break
                 after += 1
             else:
@@ -149,8 +148,8 @@ def _reserve(
             size += 1
         for step in range(first, after):
             steps.free[step] -= nodes[job]
-            steps.taken[step] += bandwidth[job]
-            steps.with_io[step] += bandwidth[job] > 0.0
+            steps.taken[step] += load[job]
+            steps.with_io[step] += load[job] > 0.0
 
 
 @cache
@@ -170,7 +169,7 @@ def reserve(
         jobs: All jobs.
         now: The date in seconds.
         most: Compute nodes that belong to the I/O node.
-        limit: S · b in bytes/s.
+        limit: S.
         running: Numbers of the running jobs.
         ends: Their predicted ends, `now` or later.
         queue: Numbers of the waiting jobs, in order.
@@ -180,7 +179,7 @@ def reserve(
         When each queued job begins.
     """
     found = Reservations(np.empty(len(queue)), np.empty(len(queue), np.bool_))
-    compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.bandwidth, jobs.seconds, whole, *found)
+    compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.load, jobs.seconds, whole, *found)
     return found
 
 
@@ -190,7 +189,7 @@ class ListScheduler:
     Args:
         jobs: what the scheduler knows of the jobs.
         machine: the I/O node.
-        sensibility: S; the average bandwidths of running jobs add up to at most S · b.
+        sensibility: S, the most that the I/O loads of running jobs add up to.
         depth: waiting jobs that backfilling considers; 0 for no backfilling.
     """
 
@@ -200,7 +199,7 @@ class ListScheduler:
         self.running: list[int] = []
         self._jobs = jobs
         self._most = machine.nodes
-        self._limit = sensibility * machine.bandwidth
+        self._limit = sensibility
         self._depth = depth
         self._order = np.argsort(jobs.release, kind="stable").tolist()
         self._releases = [*jobs.release[self._order].tolist(), math.inf]
@@ -210,7 +209,7 @@ class ListScheduler:
     def run(self, worlds: WorldFactory) -> Outcome:
         """Run all jobs to their ends, in the worlds that `worlds` opens."""
         outcome = Outcome.empty(len(self._jobs))
-        world = worlds.open(0, range(len(self._jobs)), len(self._jobs), self._jobs.begin)
+        world = worlds.open(0, range(len(self._jobs)), range(len(self._jobs)), self._jobs.begin)
         left = len(self._jobs)
         while left:
             self._arrive(world.now)
@@ -258,15 +257,15 @@ class ListScheduler:
     def _heads(self) -> list[tuple[int, bool]]:
         """The first jobs of the queue as far as they fit."""
         free = self._most - int(self._jobs.nodes[self.running].sum())
-        averages = [float(average) for average in self._jobs.bandwidth[self.running] if average > 0.0]
+        loads = [float(load) for load in self._jobs.load[self.running] if load > 0.0]
         starting: list[tuple[int, bool]] = []
         for job in self.queue:
-            nodes, average = int(self._jobs.nodes[job]), float(self._jobs.bandwidth[job])
-            alone = average == 0.0 or not averages
-            if nodes > free or not (alone or math.fsum([*averages, average]) <= self._limit * (1.0 + SAME_AMOUNT)):
+            nodes, load = int(self._jobs.nodes[job]), float(self._jobs.load[job])
+            alone = load == 0.0 or not loads
+            if nodes > free or not (alone or math.fsum([*loads, load]) <= self._limit * (1.0 + SAME_AMOUNT)):
                 break
             free -= nodes
-            averages += [average] if average > 0.0 else []
+            loads += [load] if load > 0.0 else []
             starting.append((job, False))
         del self.queue[: len(starting)]
         return starting

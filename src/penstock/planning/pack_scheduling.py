@@ -1,101 +1,174 @@
 """Packs one after the other on each I/O node, with or without backfilling (001 §III.C and §IV.A.4).
 
-A pack starts when the one before it on its I/O node has ended and all its jobs are released. It is a run of its own, from
-second 0 on: what happens in it depends neither on other packs nor on the number of I/O nodes.
+A pack starts when the one before it on its I/O node has ended. It is a run of its own, from second 0 on: what happens in it
+depends neither on other packs nor on the number of I/O nodes. Its jobs stand in the run in the order of the workload, so
+that ties do not depend on the order in which the pack was made.
 
-With backfilling, a waiting job of a later pack on the same I/O node joins a running pack if its nodes are free, if it is
-predicted to end within T^Pack of the pack's start, and if the pack with it keeps L ≤ S. So by prediction no job is delayed.
-Candidates are tried in the order of packs and of jobs in a pack, at the pack's start and when a job ends or is released.
+Packs are made of jobs that have been released. When an I/O node falls free and jobs have been released since packs were
+made, the packs that have not started are made again with these jobs, and placed on the I/O nodes again by LPT. A batch, all
+released at once, is planned once.
+
+With backfilling, a waiting job joins a running pack if its nodes are free, if it is predicted to end within T^Pack of the
+pack's start, and if the pack with it keeps L ≤ S. So by prediction no job is delayed. Candidates are the jobs of later packs
+on the same I/O node, in the order of packs and of jobs in a pack, and then the jobs that are released while the pack runs,
+in the order of their release. They are tried at the pack's start and when a job ends or is released. Until the pack ends
+its candidates are in no other pack.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.numeric.arrays import Ints
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.jobs import Jobs, Machine, World, WorldFactory
-from penstock.planning.packs import Pack, fits_load, lpt
+from penstock.planning.packs import Pack, fits_load, lpt, make_packs
 from penstock.planning.schedule import Outcome, PackRun
 
 
 def run_packs(
-    jobs: Jobs, machine: Machine, packs: Sequence[Pack], worlds: WorldFactory, *, sensibility: float, depth: int = 0
+    jobs: Jobs, machine: Machine, worlds: WorldFactory, *, sensibility: float, order: str = "max", depth: int = 0
 ) -> Outcome:
-    """Run packs of jobs, placed on I/O nodes by LPT, those of an I/O node in the given order.
+    """Put jobs into packs as they are released, and run the packs.
 
     Args:
         jobs: what the scheduler knows of the jobs.
         machine: the I/O nodes.
-        packs: the packs, in the order in which they run.
-        worlds: opens the worlds in which they run.
+        worlds: opens the worlds in which packs run.
         sensibility: S, the largest I/O load of a pack with the jobs that join it.
+        order: in which of the ORDERS jobs are put into packs.
         depth: how many waiting jobs that can join a pack at some time are its candidates for backfilling; 0 for none.
 
     Returns:
-        When and where each job ran.
+        When and where each job ran, and the packs as planned: those of the only plan, or else those that ran.
     """
-    outcome = Outcome.empty(len(jobs))
-    limit = sensibility * machine.bandwidth
-    placed = lpt([pack.seconds for pack in packs], machine.io_nodes)
-    for io_node in range(machine.io_nodes):
-        mine = [number for number in range(len(packs)) if placed[number] == io_node]
-        waiting = np.array([job for number in mine for job in packs[number].jobs], np.int64)
-        now = jobs.begin
-        for number in mine:
-            members = [job for job in packs[number].jobs if outcome.pack[job] < 0]
-            waiting = waiting[len(members) :]
-            if not members:  # all have joined earlier packs
-                continue
-            pack = Pack.of(members, jobs, machine)
-            since = max(now, float(jobs.release[members].max()))
-            candidates = _candidates(jobs, machine, pack, since, waiting, limit)[:depth] if depth else []
-            world = worlds.open(io_node, [*members, *candidates], len(candidates), 0.0)
-            run = _RunningPack(jobs, machine, pack, candidates, since, limit)
-            run.run(world, worlds, outcome)
-            now = since + world.now
-            outcome.io_node[run.all], outcome.pack[run.all] = io_node, number
-            outcome.backfilled[run.joined] = True
-            outcome.packs.append(PackRun(number, io_node, since, now, pack, tuple(run.joined)))
-            waiting = waiting[outcome.pack[waiting] < 0]
-    outcome.packs.sort(key=lambda pack: pack.number)
-    return outcome
+    return _PackScheduler(jobs, machine, worlds, sensibility, order, depth).run()
 
 
-def _candidates(jobs: Jobs, machine: Machine, pack: Pack, since: float, waiting: Ints, limit: float) -> list[int]:
-    """Waiting jobs that are short, early, light and small enough to join the pack at some time.
+class _PackScheduler:
+    """The I/O nodes, the packs that wait for each of them, and the jobs that have not started."""
 
-    A job that takes T must start within T^Pack − T. Until then the members that take longer hold their nodes.
-    """
-    latest = pack.seconds + SAME_TIME_S - jobs.seconds[waiting]
-    light = math.isinf(limit) | (pack.volume + jobs.volume[waiting] <= limit * pack.seconds * (1.0 + SAME_AMOUNT))
-    members = np.array(pack.jobs, np.int64)
-    members = members[np.argsort(jobs.seconds[members])]
-    freed = np.concatenate([[0], np.cumsum(jobs.nodes[members])])
-    free = machine.nodes - pack.nodes + freed[np.searchsorted(jobs.seconds[members], latest, "right")]
-    able = light & (latest >= 0.0) & (jobs.release[waiting] - since <= latest) & (jobs.nodes[waiting] <= free)
-    return [int(job) for job in waiting[able]]
+    def __init__(
+        self, jobs: Jobs, machine: Machine, worlds: WorldFactory, sensibility: float, order: str, depth: int
+    ) -> None:
+        self._jobs, self._machine, self._worlds = jobs, machine, worlds
+        self._sensibility, self._order, self._depth = sensibility, order, depth
+        self._outcome = Outcome.empty(len(jobs))
+        self._waits = np.ones(len(jobs), np.bool_)
+        self._planned = np.zeros(len(jobs), np.bool_)
+        """Whether a job is in the present plan."""
+        self._bound = np.full(len(jobs), -math.inf)
+        """Until when a job is the candidate of a running pack, and in no other."""
+        self._by_release = np.argsort(jobs.release, kind="stable")
+        self._releases = np.append(jobs.release[self._by_release], math.inf)
+        self._free = [jobs.begin] * machine.io_nodes
+        self._queues: list[list[tuple[int, Pack]]] = [[] for _ in range(machine.io_nodes)]
+        self._numbers = 0
+        self._plans = 0
+
+    def run(self) -> Outcome:
+        """Run all jobs to their ends."""
+        turns = [(date, io_node) for io_node, date in enumerate(self._free)]
+        while turns:
+            now, io_node = heapq.heappop(turns)
+            self._free[io_node] = now
+            self._plan(now)
+            if self._queues[io_node]:
+                self._start(io_node, now)
+                heapq.heappush(turns, (self._free[io_node], io_node))
+            else:
+                later = float(self._releases[np.searchsorted(self._releases, now, "right")])
+                if math.isfinite(later):
+                    heapq.heappush(turns, (later, io_node))
+        self._outcome.packs.sort(key=lambda pack: pack.number)
+        if self._plans > 1:
+            self._outcome.plan[:] = [pack.planned for pack in self._outcome.packs]
+        return self._outcome
+
+    def _plan(self, now: float) -> None:
+        """Make the packs of all waiting jobs again if some of those that have been released are in none."""
+        there = self._waits & (self._jobs.release <= now) & (self._bound <= now)
+        if not (there & ~self._planned).any():
+            return
+        packs = make_packs(self._jobs, self._machine, self._sensibility, self._order, np.flatnonzero(there))
+        busy = [max(0.0, date - now) for date in self._free]
+        placed = lpt([pack.seconds for pack in packs], self._machine.io_nodes, busy)
+        self._queues = [[] for _ in self._free]
+        for number, (pack, io_node) in enumerate(zip(packs, placed, strict=True), self._numbers):
+            self._queues[io_node].append((number, pack))
+        self._planned[:] = there
+        self._plans += 1
+        self._outcome.plan[:] = packs
+
+    def _start(self, io_node: int, now: float) -> None:
+        """Run the next pack of an I/O node, unless all its jobs have joined earlier packs."""
+        jobs, outcome = self._jobs, self._outcome
+        number, planned = self._queues[io_node].pop(0)
+        members = [job for job in planned.jobs if self._waits[job]]
+        if not members:
+            return
+        pack = Pack.of(members, jobs)
+        candidates = self._candidates(pack, io_node, now) if self._depth else []
+        here = sorted([*members, *candidates])
+        place = {job: position for position, job in enumerate(here)}
+        world = self._worlds.open(io_node, here, [place[job] for job in candidates], 0.0)
+        run = _RunningPack(jobs, self._machine, pack, here, [place[job] for job in candidates], now, self._sensibility)
+        run.run(world, self._worlds, outcome)
+        self._free[io_node] = end = now + world.now
+        self._numbers = max(self._numbers, number + 1)
+        self._waits[run.all] = False
+        self._bound[candidates] = end
+        outcome.io_node[run.all], outcome.pack[run.all] = io_node, number
+        outcome.backfilled[run.joined] = True
+        outcome.packs.append(PackRun(number, io_node, now, end, pack, tuple(run.joined)))
+
+    def _candidates(self, pack: Pack, io_node: int, now: float) -> list[int]:
+        """Jobs that are short, early, light and small enough to join the pack at some time.
+
+        A job that takes T must start within T^Pack − T. Until then the members that take longer hold their nodes.
+        """
+        jobs = self._jobs
+        queued = [job for _, waiting in self._queues[io_node] for job in waiting.jobs]
+        coming = slice(*np.searchsorted(self._releases[:-1], [now, now + pack.seconds], "right"))
+        waiting = np.concatenate([np.array(queued, np.int64), self._by_release[coming]])
+        waiting = waiting[self._waits[waiting]]
+        latest = pack.seconds + SAME_TIME_S - jobs.seconds[waiting]
+        most = self._sensibility * pack.seconds * (1.0 + SAME_AMOUNT)
+        light = math.isinf(self._sensibility) | (pack.occupation + jobs.occupation[waiting] <= most)
+        members = np.array(pack.jobs, np.int64)
+        members = members[np.argsort(jobs.seconds[members])]
+        freed = np.concatenate([[0], np.cumsum(jobs.nodes[members])])
+        free = self._machine.nodes - pack.nodes + freed[np.searchsorted(jobs.seconds[members], latest, "right")]
+        able = light & (latest >= 0.0) & (jobs.release[waiting] - now <= latest) & (jobs.nodes[waiting] <= free)
+        return [int(job) for job in waiting[able][: self._depth]]
 
 
 class _RunningPack:
-    """A pack while it runs; its world numbers its members first, then the candidates."""
+    """A pack while it runs; `here` are the numbers of its members and candidates as they stand in its world."""
 
     def __init__(
-        self, jobs: Jobs, machine: Machine, pack: Pack, candidates: Sequence[int], since: float, limit: float
+        self,
+        jobs: Jobs,
+        machine: Machine,
+        pack: Pack,
+        here: Sequence[int],
+        candidates: Sequence[int],
+        since: float,
+        sensibility: float,
     ) -> None:
         self.all = list(pack.jobs)
         self.joined: list[int] = []
         self._jobs = jobs
         self._pack = pack
         self._since = since
-        self._limit = limit
-        self._here = [*pack.jobs, *candidates]
-        self._waiting = list(range(len(pack.jobs), len(self._here)))
+        self._sensibility = sensibility
+        self._here = here
+        self._waiting = list(candidates)
         self._free = machine.nodes - pack.nodes
-        self._volume = pack.volume
+        self._occupation = pack.occupation
 
     def run(self, world: World, worlds: WorldFactory, outcome: Outcome) -> None:
         """Run it to the end of its last job."""
@@ -104,7 +177,8 @@ class _RunningPack:
         while left:
             for position in self._joining(world.now):
                 world.start(position)
-                outcome.start[self._here[position]] = self._since + world.now
+                job = self._here[position]
+                outcome.start[job] = max(self._since + world.now, float(self._jobs.release[job]))
                 left += 1
             ended = world.advance(self._next_release(world.now))
             for position in ended:
@@ -119,16 +193,16 @@ class _RunningPack:
         chosen, still = [], []
         for position in self._waiting:
             job = self._here[position]
-            nodes, volume = int(self._jobs.nodes[job]), self._volume + float(self._jobs.volume[job])
+            nodes, occupation = int(self._jobs.nodes[job]), self._occupation + float(self._jobs.occupation[job])
             in_time = now + float(self._jobs.seconds[job]) <= self._pack.seconds + SAME_TIME_S
-            if not in_time or not fits_load(volume, self._pack.seconds, self._limit):
+            if not in_time or not fits_load(occupation, self._pack.seconds, self._sensibility):
                 continue
-            if nodes > self._free or float(self._jobs.release[job]) > self._since + now:
+            if nodes > self._free or float(self._jobs.release[job]) > self._since + now + SAME_TIME_S:
                 still.append(position)
                 continue
             chosen.append(position)
             self._free -= nodes
-            self._volume = volume
+            self._occupation = occupation
             self.all.append(job)
             self.joined.append(job)
         self._waiting = still

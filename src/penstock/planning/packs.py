@@ -4,7 +4,7 @@ For a pack of jobs,
 
 - P^Pack = Σ Q_i is the number of nodes that it uses,
 - T^Pack = max T_i its time without contention,
-- L^Pack = Σ V_i / (b · T^Pack) its average I/O occupation, its I/O load.
+- L^Pack = Σ O_i / T^Pack its average I/O occupation, its I/O load (`planning.jobs` says what O_i is).
 
 Each job, in a given order, goes into the first pack that with it keeps P^Pack ≤ P and L^Pack ≤ S; if there is none, it
 opens a new pack, whatever its own load. Packs are kept in the order of nodes used, most first, the older pack first among
@@ -46,21 +46,27 @@ class Pack:
     """P^Pack."""
     seconds: float
     """T^Pack."""
-    volume: float
-    """Σ V_i in bytes."""
+    occupation: float
+    """Σ O_i, the seconds for which its jobs occupy the link."""
     load: float
     """L^Pack; 0 for a pack that takes no time."""
 
     @classmethod
-    def of(cls, members: Sequence[int], jobs: Jobs, machine: Machine) -> Pack:
-        """The pack of the `members`, numbers of `jobs`, on an I/O node of the `machine`."""
+    def of(cls, members: Sequence[int], jobs: Jobs) -> Pack:
+        """The pack of the `members`, numbers of `jobs`."""
         chosen = np.array(members, np.int64)
-        seconds, volume = float(jobs.seconds[chosen].max()), float(jobs.volume[chosen].sum())
-        load = volume / (machine.bandwidth * seconds) if seconds > 0.0 else 0.0
-        return cls(tuple(members), int(jobs.nodes[chosen].sum()), seconds, volume, load)
+        seconds, occupation = float(jobs.seconds[chosen].max()), float(jobs.occupation[chosen].sum())
+        load = occupation / seconds if seconds > 0.0 else 0.0
+        return cls(tuple(members), int(jobs.nodes[chosen].sum()), seconds, occupation, load)
 
 
-def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: str = "max") -> tuple[Pack, ...]:
+def make_packs(
+    jobs: Jobs,
+    machine: Machine,
+    sensibility: float = 1.0,
+    order: str = "max",
+    among: Ints | None = None,
+) -> tuple[Pack, ...]:
     """Put jobs into packs by Algorithm 2 of 001 §III.C.2. Time n · packs.
 
     Args:
@@ -68,6 +74,7 @@ def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: st
         machine: The I/O nodes with their compute nodes and bandwidth.
         sensibility: S, the largest I/O load of a pack; 0 or more, infinity for first-fit.
         order: In which of the ORDERS jobs are put into packs.
+        among: Numbers of the jobs to put into packs, ascending; all by default.
 
     Returns:
         The packs in the order in which they run: most nodes first.
@@ -77,36 +84,38 @@ def make_packs(jobs: Jobs, machine: Machine, sensibility: float = 1.0, order: st
     """
     if not sensibility >= 0.0:
         raise InputError("sensibility", f"{sensibility} is out of range; expected 0 or more, or inf")
-    sequence = sorted_jobs(jobs, order)
+    sequence = sorted_jobs(jobs, order, among)
     pack_of, place = np.full(len(jobs), -1, np.int64), np.full(len(jobs), -1, np.int64)
-    limit = sensibility * machine.bandwidth
-    count = compiled_make_packs()(sequence, jobs.nodes, jobs.seconds, jobs.volume, machine.nodes, limit, pack_of, place)
+    nodes, seconds, occupation = jobs.nodes, jobs.seconds, jobs.occupation
+    count = compiled_make_packs()(sequence, nodes, seconds, occupation, machine.nodes, sensibility, pack_of, place)
     members: list[list[int]] = [[] for _ in range(count)]
     for job in sequence.tolist():
         members[pack_of[job]].append(job)
-    return tuple(Pack.of(members[pack], jobs, machine) for pack in place[:count].tolist())
+    return tuple(Pack.of(members[pack], jobs) for pack in place[:count].tolist())
 
 
-def sorted_jobs(jobs: Jobs, order: str) -> Ints:
-    """The numbers of the `jobs` in an `order`, one of the ORDERS.
+def sorted_jobs(jobs: Jobs, order: str, among: Ints | None = None) -> Ints:
+    """The numbers of the `jobs` in an `order`, one of the ORDERS; only those `among` them, ascending numbers, if given.
 
     Raises:
         InputError: the order is unknown.
     """
     if order not in ORDERS:
         raise InputError("order", f"{order!r} is unknown; expected one of {', '.join(ORDERS)}")
+    chosen = np.arange(len(jobs)) if among is None else among
     if order == "random":
-        return np.arange(len(jobs))
-    return np.argsort(-(jobs.seconds if order == "max" else jobs.iteration), kind="stable")
+        return chosen
+    keys = jobs.seconds if order == "max" else jobs.iteration
+    return chosen[np.argsort(-keys[chosen], kind="stable")]
 
 
-def fits_load(volume: float, seconds: float, limit: float) -> bool:
-    """Whether a pack of this `volume` in bytes and T^Pack of so many `seconds` has L ≤ S; `limit` is S · b in bytes/s."""
-    return math.isinf(limit) or volume <= limit * seconds * (1.0 + SAME_AMOUNT)
+def fits_load(occupation: float, seconds: float, sensibility: float) -> bool:
+    """Whether L ≤ S for a pack with Σ O_i = `occupation` and T^Pack = `seconds`, both in seconds; S is the `sensibility`."""
+    return math.isinf(sensibility) or occupation <= sensibility * seconds * (1.0 + SAME_AMOUNT)
 
 
 def _make_packs(
-    sequence: Ints, nodes: Ints, seconds: Floats, volume: Floats, most: int, limit: float, pack_of: Ints, place: Ints
+    sequence: Ints, nodes: Ints, seconds: Floats, occupation: Floats, most: int, limit: float, pack_of: Ints, place: Ints
 ) -> int:
     """Algorithm 2; returns the number of packs.
 
@@ -115,14 +124,14 @@ def _make_packs(
     """
     used = np.zeros(len(sequence), np.int64)
     longest = np.zeros(len(sequence))
-    moved = np.zeros(len(sequence))
+    occupied = np.zeros(len(sequence))
     count = 0
     for job in sequence:
         at = 0
         while at < count:
             pack = place[at]
             length = max(longest[pack], seconds[job])
-            fits = limit == np.inf or moved[pack] + volume[job] <= limit * length * (1.0 + SAME_AMOUNT)
+            fits = limit == np.inf or occupied[pack] + occupation[job] <= limit * length * (1.0 + SAME_AMOUNT)
             if fits and used[pack] + nodes[job] <= most:
                 break
             at += 1
@@ -133,7 +142,7 @@ def _make_packs(
         pack_of[job] = pack
         used[pack] += nodes[job]
         longest[pack] = max(longest[pack], seconds[job])
-        moved[pack] += volume[job]
+        occupied[pack] += occupation[job]
         while at > 0 and (used[place[at - 1]] < used[pack] or (used[place[at - 1]] == used[pack] and place[at - 1] > pack)):
             place[at] = place[at - 1]
             at -= 1
@@ -149,7 +158,7 @@ def compiled_make_packs() -> Callable[..., int]:
     return kernel(_make_packs, types.int64(*arguments), "make-pack")
 
 
-def lpt(seconds: Sequence[float], io_nodes: int) -> list[int]:
+def lpt(seconds: Sequence[float], io_nodes: int, busy: Sequence[float] | None = None) -> list[int]:
     """Find the I/O node of each pack by longest processing time first: a pack goes where it ends earliest (001 §III.D.2.d).
 
     Ties go to the first I/O node. If packs take these times, the last end is at most 4/3 of the best possible one (Graham
@@ -158,12 +167,14 @@ def lpt(seconds: Sequence[float], io_nodes: int) -> list[int]:
     Args:
         seconds: times of the packs without contention.
         io_nodes: number of I/O nodes.
+        busy: for how many seconds each of them is still busy; by default all are free.
 
     Example:
         >>> lpt([5.0, 4.0, 3.0], 2)
         [0, 1, 1]
     """
-    loads = [(0.0, io_node) for io_node in range(io_nodes)]
+    loads = [(0.0 if busy is None else busy[io_node], io_node) for io_node in range(io_nodes)]
+    heapq.heapify(loads)
     chosen = [0] * len(seconds)
     for pack in sorted(range(len(seconds)), key=lambda index: -seconds[index]):
         load, io_node = loads[0]

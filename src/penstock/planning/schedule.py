@@ -44,6 +44,8 @@ class Outcome:
     backfilled: NDArray[np.bool_]
     """Whether the job started before one that precedes it in the order."""
     packs: list[PackRun] = field(default_factory=list)
+    plan: list[Pack] = field(default_factory=list)
+    """The packs as planned; those that ran, where packs were made again as jobs were released."""
 
     @classmethod
     def empty(cls, size: int) -> Outcome:
@@ -114,7 +116,9 @@ class Schedule:
     sensibility: float
     """S as a number."""
     plan: tuple[Pack, ...]
-    """The packs as planned, in the order in which they run; empty for list scheduling."""
+    """The packs as planned, in the order in which they run; those that ran, where packs were made again as jobs were
+    released. Empty for list scheduling.
+    """
     outcome: Outcome
     progress: Progress
     predicted_makespan: float
@@ -296,6 +300,7 @@ class Schedule:
             "end": self.outcome.end.tolist(),
             "predicted_seconds": self.jobs.seconds.tolist(),
             "volume": self.jobs.volume.tolist(),
+            "occupation": self.jobs.occupation.tolist(),
             "waiting": self.waiting.tolist(),
             "stretch": self.stretch.tolist(),
             "io_node": (self.outcome.io_node + 1).tolist(),

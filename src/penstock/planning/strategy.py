@@ -15,8 +15,10 @@ ALPHA: Final = "alpha"
 """A sensibility of S = α, the I/O load of the workload (001 §III.D.2.c)."""
 DEFAULT_DEPTH: Final = 100
 """Waiting jobs that backfilling considers by default."""
-DEFAULT_POLICY: Final = "fifo"
-"""The policy inside a pack by default: first in, first out, as in 001 §III.D.2.c."""
+DEFAULT_POLICY: Final = "due-yield"
+"""What shares the bandwidth by default. 001 §III.D.2.c has `fifo`, which costs some forty times as many node-hours on traces
+of machines, where jobs use a small part of the bandwidth each.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class BatchStrategy:
 
     Attributes:
         mapping: `pack`, `first-fit` (packs with S = ∞) or `list`.
-        sensibility: S, a number above 0, infinity, or `alpha` (the I/O load of the jobs). In list scheduling the average
-            bandwidths of running jobs add up to at most S · b.
+        sensibility: S, a number above 0, infinity, or `alpha` (the I/O load of the jobs). In list scheduling the I/O loads
+            of running jobs add up to at most S.
         order: The order in which jobs are put into packs: `max`, `random` or `char`.
         backfill: Whether waiting jobs may overtake others without delaying them.
         depth: Waiting jobs that backfilling considers.

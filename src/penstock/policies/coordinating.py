@@ -17,9 +17,10 @@ of these must be better by more than IMPROVEMENT, so that ties prefer waiting. F
 an arrival. For more, all that wait are decided again at every event, as `Release` does there; only an interruption stops
 an application that moves. At last the plan is compared with the one in which all share, which is taken if it is better.
 
-Predictions know the degradation of the link, the volumes and the rounds. An interrupted application goes on at its rate to
-the end of its round, as `penstock.engine.rounds` lets it; nobody new begins before the last of them has paused; and one that
-is in its last round ends with it. A live application that is known to reach less than its cap counts with what it reaches.
+Predictions know the degradation of the link, the volumes and the rounds. An interrupted application goes on at its rate
+to the end of its round, as `penstock.engine.transfers` lets it; nobody new begins before the last of them has paused; and
+one that is in its last round ends with it. A live application that is known to reach less than its cap counts with what
+it reaches.
 
 So the value of the plan is at most that of interfering from now on, whatever the rounds, as long as nobody posts anything
 else. For two applications, whose choice begins with the second posting, the metric is never worse than under interfering.
@@ -39,8 +40,7 @@ from penstock.numeric.tolerances import IMPROVEMENT
 from penstock.policies.interfering import level_of
 from penstock.policies.order import precedes, sort_few
 from penstock.policies.policy import Need, Parameter, Policy
-from penstock.policies.round_ends import left_when_paused
-from penstock.policies.view import View
+from penstock.policies.view import View, left_when_paused
 
 METRICS: Final = ("cpu-seconds", "interference", "io-time", "max-interference")
 CPU_SECONDS: Final = 0

@@ -21,18 +21,32 @@ from penstock.policies.order import fill
 from penstock.policies.policy import FILL, Need, Order, Parameter, Policy
 from penstock.policies.view import View
 
+USUAL_C = 2.0
+"""The default of c."""
+
 
 @step
 def progress_due(view: View, i: int) -> float:
     """P_i + c·V_i / B of application i of `view`, in seconds."""
-    return float(view.progress[i] + view.parameter * view.remaining[i] / view.bandwidth)
+    return _progress_due(view, i, view.parameter)
+
+
+@step
+def _progress_due(view: View, i: int, c: float) -> float:
+    return float(view.progress[i] + c * view.remaining[i] / view.bandwidth)
+
+
+@step
+def due_grade(view: View, i: int, c: float) -> float:
+    """(P_i + c·V_i / B) / (t − τ_i) of application i of `view`, as orders compare it."""
+    elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
+    return float(np.rint(_progress_due(view, i, c) / elapsed * YIELD_GRAIN))
 
 
 def due_yield(view: View, rates: Floats) -> None:
     """Fill the link in the order of (P_i + c·V_i / B) / (t − τ_i): from `view`, to `rates` in bytes/s. Time n."""
     for i in range(len(rates)):
-        elapsed = max(view.now - view.release[i], SHORTEST_ELAPSED_S)
-        view.scratch[i] = np.rint(progress_due(view, i) / elapsed * YIELD_GRAIN)
+        view.scratch[i] = due_grade(view, i, view.parameter)
     fill(view, view.scratch, rates)
 
 
@@ -43,5 +57,5 @@ DUE_YIELD = Policy(
     needs=(Need.PROGRESS, Need.VOLUME),
     reference="beyond 000",
     order=Order(progress_due, FILL, YIELD_GRAIN),
-    parameter=Parameter("c", 2.0, "how much the length of the transfer counts; 0 is greedy-yield"),
+    parameter=Parameter("c", USUAL_C, "how much the length of the transfer counts; 0 is greedy-yield"),
 )

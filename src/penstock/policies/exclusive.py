@@ -14,9 +14,8 @@ from penstock.model import Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import step
 from penstock.numeric.tolerances import YIELD_GRAIN
-from penstock.policies.order import keep_holder, rounded_time, serve_first
+from penstock.policies.order import ServiceOrder, keep_holder, nominal, rounded_time, serve_first
 from penstock.policies.policy import EXCLUSIVE, HOLD, Need, Order, Policy
-from penstock.policies.service_order import ServiceOrder, nominal
 from penstock.policies.static_orders import johnson_rank
 from penstock.policies.view import KeyFunction, RatesFunction, View
 

@@ -43,6 +43,7 @@ from penstock.policies.exclusive import (
     STRETCH_ORIENTED,
 )
 from penstock.policies.fair_share import FAIR_SHARE
+from penstock.policies.fairness import GROUP_FAIR, JOB_FAIR, SIZE_FAIR, USER_FAIR
 from penstock.policies.fcfs import FCFS
 from penstock.policies.greedy_com import GREEDY_COM
 from penstock.policies.greedy_yield import GREEDY_YIELD, PERIODIC_GREEDY_YIELD
@@ -74,6 +75,10 @@ REGISTRY: Final[dict[str, Policy]] = {
         INTERFERING,
         INTERRUPTING,
         COORDINATING,
+        JOB_FAIR,
+        SIZE_FAIR,
+        USER_FAIR,
+        GROUP_FAIR,
         FIFO,
         LOWEST_ID,
         LONGEST_IO,

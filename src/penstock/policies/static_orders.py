@@ -2,7 +2,7 @@
 
 The link serves the operations in this sequence. If the next one is not posted yet, the link waits for it. A static order
 therefore needs all applications at the start, and knows all their operations beforehand, by nominal values
-(`penstock.policies.service_order`). The run then takes as long as the phases really last.
+(`penstock.policies.order`). The run then takes as long as the phases really last.
 
 Jobs are given by arrays with one entry per job: `operations` n_i, and the mean seconds of `work` a_i and of `io` b_i at
 full bandwidth of an operation. An order is a sequence of job indices with one entry per operation: the k-th entry i stands
@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import TIME_GRAIN
+from penstock.policies.order import Nominal, Planner, ServiceOrder, in_sequence, nominal
 from penstock.policies.policy import STATIC, Need, Policy
-from penstock.policies.service_order import Nominal, Planner, ServiceOrder, in_sequence, nominal
 from penstock.policies.view import View
 
 PERIODIC_ORDERS: Final = ("fifo", "johnson", "most-remain")

@@ -8,10 +8,10 @@ each operation. `FLOATS` and `INTEGERS` name the first rows of both, in the orde
 row after them, `GIVEN`, takes the rates. A view is a range of places. Compiled policies are called with the addresses of
 the tables and make the view themselves, so that columns they do not read cost nothing: a call costs 1 ns, where passing a
 view of seventeen arrays costs 20.
-"""
 
-# ruff: noqa: ARG001, ARG002
-# numba prescribes these signatures.
+An operation can be paused at the end of a round (003 §III.C): one of `volume` bytes in `rounds` equal rounds where
+k·volume/rounds bytes have moved. Engine and policies both count so; 0 rounds are infinitely many.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, get_type_hints
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
@@ -26,7 +27,12 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, overload, register_model
 
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.compiled import array_at, number_at, read_only
+from penstock.numeric.compiled import array_at, number_at, read_only, step
+from penstock.numeric.tolerances import ROUND_END, ROUNDS_KNOWN_TO
+
+# ruff: noqa: ARG001, ARG002
+# numba prescribes these signatures.
+
 
 POSTING: Final = "posting"
 """Filled when an operation is posted, then constant."""
@@ -94,8 +100,14 @@ class View(NamedTuple):
     """Equal rounds of the pending operation; it can be paused only between two of them. 0 if it can be paused anywhere."""
     reach: Annotated[Floats, Column("bytes/s", MOVING)]
     """What it is known to reach however much it is granted, below `cap`; 0 where nothing below `cap` is known."""
+    weight: Annotated[Floats, Column("", POSTING)]
+    """Its weight where applications, users or groups share by weights; 1 unless something else is said."""
     turn: Annotated[Ints, Column("place", POSTING)]
     """Place of the pending operation in the planned order of all operations, from 0; −1 without such a plan."""
+    user: Annotated[Ints, Column("number", POSTING)]
+    """The number of its user; a number of its own if it has none."""
+    group: Annotated[Ints, Column("number", POSTING)]
+    """The number of its group or project; a number of its own if it has none."""
     degradation: Annotated[Floats, Column("part", ASKING)]
     """Parts of `bandwidth` that 1, 2, … n transfers get together; the policy gives rates as if all were 1."""
     scratch: Annotated[Floats, Column("", POLICY)]
@@ -295,3 +307,40 @@ def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int
 
 function: Any = None
 """Placeholder for the policy's own function in `asked` and `keyed`; `penstock.numeric.compiled.retargeted` replaces it."""
+
+
+@step
+def inside_round(remaining: float, volume: float, rounds: float) -> bool:
+    """Whether an operation of `volume` bytes in `rounds` rounds is inside a round when `remaining` bytes are left."""
+    done = _rounds_done(remaining, volume, rounds)
+    return bool(abs(done - np.rint(done)) > _nearly(rounds))
+
+
+@step
+def left_after_round(remaining: float, volume: float, rounds: float) -> float:
+    """Bytes left when the present round is over, of `volume` in `rounds` rounds with `remaining` left.
+
+    A round that is over to the last bits is the present one.
+    """
+    done = np.ceil(_rounds_done(remaining, volume, rounds) - _nearly(rounds))
+    return float(volume * (1.0 - done / rounds))
+
+
+@step
+def left_when_paused(view: View, i: int) -> float:
+    """Bytes left of operation `i` of the `view` when it pauses, if told to now: all, unless it is inside a round."""
+    remaining = view.remaining[i]
+    if view.rate[i] <= 0.0 or view.rounds[i] <= 0.0 or not inside_round(remaining, view.volume[i], view.rounds[i]):
+        return float(remaining)
+    return left_after_round(remaining, view.volume[i], view.rounds[i])
+
+
+@step
+def _rounds_done(remaining: float, volume: float, rounds: float) -> float:
+    return float((1.0 - remaining / volume) * rounds)
+
+
+@step
+def _nearly(rounds: float) -> float:
+    """The part of a round within which a transfer counts as between two rounds."""
+    return float(ROUND_END + ROUNDS_KNOWN_TO * rounds)

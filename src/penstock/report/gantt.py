@@ -214,7 +214,7 @@ def _utilization(axes: Axes, schedule: Schedule, size: float) -> None:
     """Cumulative, and in a sliding window."""
     line = schedule.over_time()
     axes.plot(line.date / size, line.window_utilization, color=COLOURS[4], linewidth=1.0, label="sliding window")
-    axes.plot(line.date / size, line.utilization, color="black", linewidth=1.2, label="since the begin")
+    axes.plot(line.date / size, line.utilization, color="black", linewidth=1.2, label="since the start")
     if schedule.trace is None:
         axes.plot(line.date / size, line.window_bandwidth, color=COLOURS[1], linewidth=1.0, label="bandwidth used")
     axes.set_ylim(0, 1.05)

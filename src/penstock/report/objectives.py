@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from penstock.planning.node_hours import hours
+
 if TYPE_CHECKING:
     from penstock.engine import Result
     from penstock.theory import Bounds
@@ -17,10 +19,15 @@ BOUNDED: Final = ("min_yield", "efficiency")
 """Objectives that have a bound."""
 SLOWDOWN: Final = "mean_slowdown"
 STRETCH: Final = "max_duration_stretch"
-COSTS: Final = {SLOWDOWN: "mean slowdown", STRETCH: "max stretch"}
-"""The same for values of 1 or more, where less is better: on I/O resources the slowdown of I/O against an application alone
-on its best number of them (002 eq. 4), with buffers the largest stretch from release to end (004 eq. 3).
+LOST: Final = "lost_node_hours"
+COSTS: Final = {LOST: "lost node-hours", SLOWDOWN: "mean slowdown", STRETCH: "max stretch"}
+"""The same where less is better: on a machine the node-hours that applications lose to the I/O of others, on I/O resources
+the slowdown of I/O against an application alone on its best number of them (002 eq. 4), with buffers the largest stretch
+from release to end (004 eq. 3).
 """
+RUNNING: Final = "running_efficiency"
+MANY: Final = 3
+"""Up to so many results are marked as the best in any case."""
 
 
 def text(value: float) -> str:
@@ -28,12 +35,35 @@ def text(value: float) -> str:
     return f"{value:z.4f}"
 
 
+def shown(result: Result, objective: str) -> str:
+    """The `objective` of a `result` as a comparison writes it."""
+    return (hours if objective == LOST else text)(getattr(result, objective))
+
+
+def is_stream(results: Sequence[Result]) -> bool:
+    """Whether applications come while others run, and all run to their ends, in all `results`."""
+    whole = all(result.makespan is not None for result in results)
+    return whole and any(a.release > result.begin for result in results for a in result.applications)
+
+
+def headings(results: Sequence[Result]) -> dict[str, str]:
+    """The objectives that `results` are compared in, with their headings.
+
+    Of a stream, the efficiency is that of the time in which applications run; the utilization would count nodes of
+    applications that have not come yet.
+    """
+    if not is_stream(results):
+        return OBJECTIVES
+    return {"min_yield": OBJECTIVES["min_yield"], RUNNING: OBJECTIVES["efficiency"]}
+
+
 def costs(results: Sequence[Result]) -> list[str]:
     """The costs that these results have: a stretch is known if all applications have ended."""
+    machine = any(result.machine_nodes is not None for result in results)
     placed = any(application.resources is not None for result in results for application in result.applications)
     ended = all(result.makespan is not None for result in results)
     buffered = any(result.buffer is not None for result in results)
-    return [cost for cost, told in ((SLOWDOWN, placed), (STRETCH, buffered and ended)) if told]
+    return [cost for cost, told in ((LOST, machine), (SLOWDOWN, placed), (STRETCH, buffered and ended)) if told]
 
 
 def gaps(result: Result, bounds: Bounds | None) -> dict[str, float]:
@@ -46,8 +76,11 @@ def gaps(result: Result, bounds: Bounds | None) -> dict[str, float]:
 def best(results: Sequence[Result], objective: str) -> frozenset[int]:
     """Positions of the best results in this objective, as written; none if there is only one result.
 
-    Results that differ only beyond the decimals shown are equally good, as a reader could not see why one is marked.
+    Results that differ only beyond the decimals shown are equally good, as a reader could not see why one is marked. None is
+    marked where most are equally good.
     """
-    shown = [text(getattr(result, objective)) for result in results]
-    top = (min if objective in COSTS else max)(shown, key=float, default="")
-    return frozenset(index for index, value in enumerate(shown) if value == top) if len(results) > 1 else frozenset()
+    written = [shown(result, objective) for result in results]
+    top = (min if objective in COSTS else max)(written, key=lambda text: float(text.replace(",", "")), default="")
+    found = frozenset(index for index, value in enumerate(written) if value == top)
+    most = len(found) > MANY and 2 * len(found) > len(results)
+    return frozenset() if most or len(results) == 1 else found

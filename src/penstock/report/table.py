@@ -19,7 +19,16 @@ OPTIONAL: Final = ("progress", "transferring", "share peak", "direct", "stretch"
 """Columns of the table of applications that a terminal of 80 columns can do without, the first ones first."""
 NARROW: Final = ("resources", "waiting", "end", "slowdown")
 """Those that a narrower one can do without, too."""
-COMPARISON_OPTIONAL: Final = ("time", "events", "gap", "max stretch", "mean slowdown", "utilization", "efficiency")
+COMPARISON_OPTIONAL: Final = (
+    "time",
+    "events",
+    "gap",
+    "max stretch",
+    "mean slowdown",
+    "utilization",
+    "lost node-hours",
+    "efficiency",
+)
 """Columns of the comparison that a narrow terminal can do without, the first ones first."""
 
 
@@ -135,15 +144,16 @@ def _comparison(results: Sequence[Result], bounds: Bounds | None) -> Iterator[tu
     """The columns of the comparison, heading and cells, with those of the bound last if there is one."""
     yield "policy", [*(Text(result.policy) for result in results), *(["bound"] if bounds else [])]
     more = objectives.costs(results)
-    for objective in (*objectives.OBJECTIVES, *more):
+    names = {**objectives.headings(results), **objectives.COSTS}
+    for objective in (*more[: objectives.LOST in more], *objectives.headings(results), *more[objectives.LOST in more :]):
         best = objectives.best(results, objective)
         cells: list[Text | str] = [
-            Text(objectives.text(getattr(result, objective)), style="bold" if index in best else "")
+            Text(objectives.shown(result, objective), style="bold" if index in best else "")
             for index, result in enumerate(results)
         ]
         bound = getattr(bounds, objective) if bounds and objective in objectives.BOUNDED else None
         last = "–" if bound is None else objectives.text(bound)
-        yield {**objectives.OBJECTIVES, **objectives.COSTS}[objective], [*cells, *([last] if bounds else [])]
+        yield names[objective], [*cells, *([last] if bounds else [])]
         if bounds is not None and bound is not None:
             yield "gap", [*(objectives.text(objectives.gaps(result, bounds)[objective]) for result in results), ""]
     yield "events", [*(f"{result.events:,}" for result in results), *(["–"] if bounds else [])]

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Final
 
 from penstock.model import InputError, parse_units
-from penstock.testbed import record, system
-from penstock.testbed.record import BedRecord
-from penstock.testbed.system import Runner
+from penstock.testbed import system
+from penstock.testbed.system import BedRecord, Runner
 
 PROGRAMS: Final = ("losetup", "mkfs.ext4", "mount", "setpriv", "umount")
 SMALLEST: Final = 16 * 2**20
@@ -86,8 +85,8 @@ def up(directory: Path, bandwidth: object, size: object, run: Runner = system.ru
     if length < SMALLEST:
         raise InputError("size", f"{size!r} is too small; expected {SMALLEST:,} bytes or more")
     root = _needs()
-    place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
-    with record.locked(folder):
+    place, folder = Path(os.path.realpath(directory)), system.folder_of_beds()
+    with system.locked(folder):
         _refuse_used(place, folder)
         _refuse_no_space(length, folder)
         name = f"penstock-{secrets.token_hex(6)}"
@@ -96,10 +95,10 @@ def up(directory: Path, bandwidth: object, size: object, run: Runner = system.ru
         try:
             for step, action in _steps(made, run):
                 made = made.begun(step)
-                record.write(folder, made)
+                system.write_record(folder, made)
                 action()
             made = replace(made, complete=True)
-            record.write(folder, made)
+            system.write_record(folder, made)
             return Bed(made, _loop(made))
         except BaseException as error:
             _roll_back(made, folder, run, error)
@@ -115,11 +114,11 @@ def down(directory: Path, run: Runner = system.run) -> bool:
     InputError if processes still use it, or something cannot be removed.
     """
     _refuse_no_root()
-    folder = record.folder_of_beds()
+    folder = system.folder_of_beds()
     if not folder.is_dir():
         return False
-    with record.locked(folder):
-        known = record.read(folder, Path(os.path.realpath(directory)))
+    with system.locked(folder):
+        known = system.read_record(folder, Path(os.path.realpath(directory)))
         if known is None:
             return False
         _refuse_busy(known)
@@ -127,7 +126,7 @@ def down(directory: Path, run: Runner = system.run) -> bool:
             _undo(known, run)
         except OSError as error:
             raise InputError(str(directory), f"cannot be removed: {error}") from None
-        record.forget(folder, known)
+        system.forget_record(folder, known)
         return True
 
 
@@ -137,10 +136,10 @@ def find(directory: Path) -> Bed:
     Raises InputError if there is none, if it is not complete, or without root.
     """
     _refuse_no_root()
-    place, folder = Path(os.path.realpath(directory)), record.folder_of_beds()
+    place, folder = Path(os.path.realpath(directory)), system.folder_of_beds()
     if not place.is_dir():
         raise InputError(str(directory), "is not a directory; expected one in a test bed")
-    known = next(filter(None, (record.read(folder, at) for at in (place, *place.parents))), None)
+    known = next(filter(None, (system.read_record(folder, at) for at in (place, *place.parents))), None)
     if known is None:
         raise InputError(str(directory), "has no test bed; expected one made by penstock testbed up")
     loops = system.loops_of(Path(known.image))
@@ -202,7 +201,7 @@ def _roll_back(made: BedRecord, folder: Path, run: Runner, error: BaseException)
     except (InputError, OSError) as second:
         why = str(error) or type(error).__name__
         raise InputError(made.directory, f"{why}; it could not be undone ({second}): try penstock testbed down") from error
-    record.forget(folder, made)
+    system.forget_record(folder, made)
 
 
 def _undo(made: BedRecord, run: Runner) -> None:
@@ -278,7 +277,7 @@ def _refuse_no_root() -> None:
 
 
 def _refuse_used(place: Path, folder: Path) -> None:
-    for other in record.read_all(folder):
+    for other in system.read_records(folder):
         if Path(other.directory) == place:
             what = "a test bed" if other.complete else "one that was not finished"
             raise InputError(str(place), f"there is {what}; expected penstock testbed down {place} first")

@@ -233,3 +233,99 @@ def _one_machine(operations: list[tuple[float, float, float]]) -> float:
                 makespan = max(makespan, now - minus_tail)
                 heappop(queue)
     return makespan
+
+
+class _Partial(NamedTuple):
+    """The beginning of an order, where the largest stretch counts."""
+
+    ready: tuple[float, ...]
+    """When the next operation of each job can begin, and where none is left, when the job ends."""
+    bound: float
+    """The largest stretch is no less, whatever comes after."""
+    order: tuple[int, ...]
+
+
+def least_max_stretch(jobs: Sequence[Job]) -> tuple[float, ChainSchedule]:
+    """The smallest possible largest stretch max C_i / C_i^min of a few short jobs, and a schedule that has it (001 §III.B.3,
+    ρ-HPC-IO on one I/O node).
+
+    Beginnings of orders are made level by level. Of two with the same operations done, one that is ready no later anywhere
+    and has no higher bound replaces the other. At worst there are as many as orders.
+
+    Args:
+        jobs: each a list of couples (seconds of work, seconds of I/O).
+
+    Raises:
+        InputError: if the jobs have too many operations, or the search keeps too many beginnings.
+
+    Example:
+        >>> value, schedule = least_max_stretch([[(0.0, 1.0)], [(0.0, 4.0)]])
+        >>> value, schedule.order  # the short job first: 1 and 5 / 4, not 5 and 1
+        (1.25, (0, 1))
+    """
+    known = chains(jobs)
+    alone = [c.seconds or 1.0 for c in known]
+    operations = sum(c.operations for c in known)
+    if operations > MOST_OPERATIONS:
+        raise InputError("jobs", f"they have {operations} operations; expected at most {MOST_OPERATIONS} for an optimum")
+    best = min(_candidates(jobs), key=lambda found: max_stretch(found, alone))
+    value = max_stretch(best, alone)
+    starts = tuple(c.work[0] if c.io else c.tail for c in known)
+    level = {(0,) * len(known): [_Partial(starts, 1.0, ())]}
+    for _ in range(operations):
+        level = _longer(known, alone, level, value * (1.0 - IMPROVEMENT))
+    for partial in (one for front in level.values() for one in front if one.bound < value):
+        value, best = partial.bound, schedule(jobs, partial.order)
+    return value, best
+
+
+def max_stretch(found: ChainSchedule, alone: Sequence[float]) -> float:
+    """The largest stretch in the schedule `found` of jobs that take the seconds `alone` by themselves; 1 at least."""
+    return max((end / seconds for end, seconds in zip(found.completion, alone, strict=True) if end > 0.0), default=1.0)
+
+
+_Fronts = dict[tuple[int, ...], list[_Partial]]
+
+
+def _longer(known: Sequence[Chain], alone: Sequence[float], level: _Fronts, below: float) -> _Fronts:
+    """The beginnings with one operation more whose bound is below a value, without those that others replace."""
+    fronts: _Fronts = {}
+    for done, front in level.items():
+        for partial in front:
+            for i in _next_ones(known, done, partial.ready):
+                counts = (*done[:i], done[i] + 1, *done[i + 1 :])
+                child = _with(known, alone, counts, partial, i)
+                others = fronts.setdefault(counts, [])
+                if child.bound < below and not any(_no_worse(one, child) for one in others):
+                    others[:] = [*(one for one in others if not _no_worse(child, one)), child]
+    if sum(map(len, fronts.values())) > MOST_NODES:
+        message = f"the search for the optimum keeps over {MOST_NODES:,} beginnings of orders"
+        raise InputError("jobs", f"{message}; expected fewer or shorter jobs")
+    return fronts
+
+
+def _next_ones(known: Sequence[Chain], done: Sequence[int], ready: Sequence[float]) -> list[int]:
+    """The jobs that may come next: not one whose operation could begin only when another one is over."""
+    left = [i for i, c in enumerate(known) if done[i] < c.operations]
+    over = min(ready[i] + known[i].io[done[i]] for i in left)
+    return [i for i in left if ready[i] < over]
+
+
+def _with(known: Sequence[Chain], alone: Sequence[float], counts: Sequence[int], before: _Partial, i: int) -> _Partial:
+    """The beginning `before` with the next operation of job i, after which so many of each are done."""
+    ready = list(before.ready)
+    free = ready[i] + known[i].io[counts[i] - 1]
+    ready[i] = free + (known[i].work[counts[i]] if counts[i] < known[i].operations else known[i].tail)
+    bound = before.bound
+    for j, c in enumerate(known):
+        if counts[j] < c.operations:
+            ready[j] = max(ready[j], free)
+        left = (
+            math.fsum(c.io[counts[j] :]) + math.fsum(c.work[counts[j] + 1 :]) + (c.tail if counts[j] < c.operations else 0.0)
+        )
+        bound = max(bound, (ready[j] + left) / alone[j])
+    return _Partial(tuple(ready), bound, (*before.order, i))
+
+
+def _no_worse(one: _Partial, other: _Partial) -> bool:
+    return one.bound <= other.bound and all(a <= b for a, b in zip(one.ready, other.ready, strict=True))

@@ -1,5 +1,6 @@
 """Where workloads come from: generators and importers."""
 
+from penstock.model.workload import io_load, io_weight
 from penstock.workloads.apex import MACHINES, ApexJob, ApexMachine, ApexSchedule, JobClass, schedule, windows
 from penstock.workloads.batches import Batch, Mira, Packs, Uniform, mira, uniform
 from penstock.workloads.bicolored import Bicolored, Jacobi, bicolored, jacobi
@@ -15,7 +16,6 @@ from penstock.workloads.curves import (
 )
 from penstock.workloads.distributed import Distributed, distributed
 from penstock.workloads.lanl import Lanl, LanlDraw, lanl
-from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.swf import Stream, Swf, stream
 from penstock.workloads.synthetic import Synthetic, demo, synthetic
 

@@ -26,8 +26,9 @@ application joins or leaves are kept, with τ_i = T_begin. This module adds:
   every class is within 10 % of its target and the jobs use the whole machine for 90 days.
 - The walltime is the time in dedicated mode, I/O included. An hour of work, not of time, lies between two checkpoints.
 - The rest of a work phase that T_begin cuts is `lead`, which belongs to no iteration of ω, as in the synthetic traces of
-  §6.2. Two other starts are options: "cut" counts that rest as the work of an iteration, and "fresh" begins the chain of
-  every application anew at T_begin. A transfer that T_begin cuts goes on with what is left of it under lead and cut.
+  §6.2. Three other starts are options: "cut" counts that rest as the work of an iteration, "fresh" begins the chain of
+  every application anew at T_begin, and "history" is lead with the iterations that ended before T_begin in ω (`past`). A
+  transfer that T_begin cuts goes on with what is left of it, except under fresh.
 - Windows end with the last start. After it the machine only runs empty; on NERSC those windows, of a few applications,
   would be most of the 20.
 """
@@ -177,7 +178,8 @@ CHECKPOINT_PERIOD: Final = HOUR
 LEAD: Final = "lead"
 CUT: Final = "cut"
 FRESH: Final = "fresh"
-STARTS: Final = (LEAD, CUT, FRESH)
+HISTORY: Final = "history"
+STARTS: Final = (LEAD, CUT, FRESH, HISTORY)
 """How applications enter a window."""
 
 
@@ -188,7 +190,7 @@ class ApexWindows:
     workload: str = parameter("nersc or trilab")
     machine: str = parameter("cielo, or one of its scaled versions M_1 to M_10", "cielo")
     count: int = parameter("how many windows, the longest first", 20)
-    start: str = parameter("how applications enter a window: lead, cut or fresh", LEAD)
+    start: str = parameter("how applications enter a window: lead, cut, fresh or history", LEAD)
 
     def __post_init__(self) -> None:
         classes(self.workload)
@@ -394,6 +396,19 @@ def _application(job: ApexJob, number: int, machine: ApexMachine, window: tuple[
     if missing > 0.0:
         kinds, amounts = np.append(kinds, np.uint8(WORK)), np.append(amounts, missing)
     lead = 0.0
-    if start == LEAD and kinds[0] == WORK and left[kept][0] < durations[kept][0]:
+    if start in (LEAD, HISTORY) and kinds[0] == WORK and left[kept][0] < durations[kept][0]:
         lead, kinds, amounts = float(amounts[0]), kinds[1:], amounts[1:]
-    return Application(f"{job.kind.name}-{number}", Phases(kinds, amounts), nodes=job.nodes, release=begin, lead=lead)
+    past = _past(phases.kinds, durations, done) if start == HISTORY else None
+    name = f"{job.kind.name}-{number}"
+    return Application(name, Phases(kinds, amounts), nodes=job.nodes, release=begin, lead=lead, past=past)
+
+
+def _past(kinds: NDArray[np.uint8], durations: NDArray[np.float64], done: float) -> tuple[int, float] | None:
+    """The number and the mean seconds of the iterations, work and I/O after it, that have ended; None if none has."""
+    ends = np.cumsum(durations)
+    begun = int(np.argmax(kinds == WORK))
+    over = np.flatnonzero((kinds != WORK) & (ends <= done) & (np.arange(len(kinds)) > begun))
+    if not len(over):
+        return None
+    begin = float(ends[begun] - durations[begun])
+    return len(over), (float(ends[over[-1]]) - begin) / len(over)

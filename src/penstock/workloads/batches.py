@@ -16,7 +16,7 @@ nodes. For a wanted I/O load α_gen:
 
 A share β of n applications means β·n of them, rounded, in random places. µ is that of the normals before truncation, as
 printed. Q̄ above 2^11 is cut to it, and sizes above P to P. So the I/O load differs from α_gen: measure it
-(`penstock.workloads.load`).
+(`penstock.model.workload`).
 
 After the jobs of Mira (`Mira`, §IV.B.3). 49,152 nodes and 240 GB/s, as one I/O node of bandwidth b with P nodes:
 

@@ -6,9 +6,11 @@ Bi-colored chains (§II.D.2, Table II.1): m jobs J_i = (a_i, b_i)^(n_i), a_i sec
 - general: m ~ U{2 … 15}, a_i ~ U(1, 20), b_i ~ U(0.1, 1) · a_i, n_i ~ U{5 … 150};
 - uniform, the training of networks of the machine-learning use case: one (a, b) for all jobs, n_i ~ U{100 … 200}.
 
-Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Every job draws its noise from the seed and
-its number alone. So noise changes neither the couples nor the counts, and the draws are the same for every ν. Jobs carry
-their couple as `nominal`: orders that are fixed beforehand know it, and not the noise.
+Noise ν multiplies each phase by a number of its own from U(1 − ν, 1 + ν). Other laws are options (§II.D.3 names them, and
+expects the uniform one to be the worst): normal, cut at 0, gamma and lognormal, all of mean 1 and of the same standard
+deviation, ν/√3. Every job draws its noise from the seed and its number alone. So noise changes neither the couples nor the
+counts, and the draws of a law are the same for every ν. Jobs carry their couple as `nominal`: orders that are fixed
+beforehand know it, and not the noise.
 
 The five Jacobi applications (§III.D.1, Table III.1) have the same total load, iterations · (work + I/O): 10,500 s per
 batch of iterations.
@@ -16,6 +18,7 @@ batch of iterations.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -33,6 +36,8 @@ WORK_SECONDS: Final = (1.0, 20.0)
 """The range of a_i."""
 RATIO: Final = (0.1, 1.0)
 """The range of b_i / a_i."""
+UNIFORM: Final = "uniform"
+LAWS: Final = (UNIFORM, "normal", "gamma", "lognormal")
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,12 @@ class Bicolored:
     noise: float = parameter("each phase is multiplied by a draw from 1 − ν to 1 + ν", 0.0, symbol="ν", aliases=("nu",))
     fewest: int = parameter("smallest number of jobs", 2, symbol="m")
     most: int = parameter("largest number of jobs; the number is drawn between the two", 15)
+    law: str = parameter("the law of the noise: uniform, normal, gamma or lognormal, of one standard deviation", UNIFORM)
 
     def __post_init__(self) -> None:
         require(self.case in ITERATIONS, "case", repr(self.case), " or ".join(ITERATIONS))
         require(0.0 <= self.noise <= 1.0, "noise", self.noise, "a number from 0 to 1")
+        require(self.law in LAWS, "law", repr(self.law), " or ".join(LAWS))
         require_range(self.fewest, self.most, ("fewest", "most"))
 
 
@@ -75,7 +82,7 @@ def bicolored(parameters: Bicolored, seed: int) -> Workload:
     applications = (
         Application(
             f"job-{job}",
-            alternating((_noise(parameters.noise, seed, job, count) * (work, volume)).ravel()),
+            alternating((_noise(parameters, seed, job, count) * (work, volume)).ravel()),
             nominal=(work, volume),
         )
         for job, (work, volume, count) in enumerate(rows)
@@ -83,10 +90,18 @@ def bicolored(parameters: Bicolored, seed: int) -> Workload:
     return Workload(Platform(bandwidth=1.0, nodes=jobs), tuple(applications))
 
 
-def _noise(noise: float, seed: int, job: int, iterations: int) -> Floats:
+def _noise(parameters: Bicolored, seed: int, job: int, iterations: int) -> Floats:
     """The factors of the job's phases, one row per iteration: work, I/O."""
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(job,)))
-    return 1.0 + noise * random.uniform(-1.0, 1.0, (iterations, 2))
+    shape, deviation = (iterations, 2), parameters.noise / math.sqrt(3.0)
+    if parameters.law == UNIFORM or deviation == 0.0:
+        return 1.0 + parameters.noise * random.uniform(-1.0, 1.0, shape)
+    if parameters.law == "normal":
+        return np.maximum(0.0, 1.0 + deviation * random.standard_normal(shape))
+    if parameters.law == "gamma":
+        return random.gamma(deviation**-2, deviation**2, shape)
+    spread = math.sqrt(math.log1p(deviation**2))
+    return np.exp(spread * random.standard_normal(shape) - spread**2 / 2.0)
 
 
 TABLE: Final = ((32.0, 10.0, 250), (16.0, 5.0, 500), (8.0, 2.5, 1000), (8.0, 2.5, 1000), (16.0, 5.0, 500))

@@ -31,9 +31,9 @@ import numpy as np
 
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.platform import total_bandwidth
+from penstock.model.workload import volume
 from penstock.workloads.batches import periodic
 from penstock.workloads.curves import CurveSource
-from penstock.workloads.load import volume
 from penstock.workloads.parameters import parameter, require
 
 HORIZON: Final = 5000.0

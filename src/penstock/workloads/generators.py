@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from penstock.model import Workload
+from penstock.model.workload import io_load, io_weight
 from penstock.workloads.apex import ApexWindows, windows
 from penstock.workloads.batches import Batch, Mira, Packs, Uniform, mira, uniform
 from penstock.workloads.bicolored import Bicolored, Jacobi, bicolored, jacobi
 from penstock.workloads.curves import curve_source
 from penstock.workloads.distributed import Distributed, distributed, load_with_one
 from penstock.workloads.lanl import Lanl, lanl
-from penstock.workloads.load import io_load, io_weight
 from penstock.workloads.parameters import parameter
 from penstock.workloads.swf import Swf, stream
 from penstock.workloads.synthetic import Synthetic, demo, synthetic

@@ -3,8 +3,9 @@ that ran: when, for how long and on how many nodes.
 
 A trace has one line per job, of 18 numbers; −1 stands for what is not known. Lines that begin with ``;`` are comments, and
 the header is made of comments ``; Key: value``. Columns used here, counted from 0: 0 job number, 1 submit time (seconds
-since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 10 status (0
-failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole).
+since UnixStartTime), 2 wait and 3 run time in seconds, 4 processors allocated, 7 processors requested, 8 wall time
+requested, 10 status (0 failed, 1 completed, 5 cancelled; 2, 3, 4 parts of a job that also has a line as a whole), 11 user,
+12 group.
 
 A line that cannot be used is left out and counted by the first reason that holds; no line is dropped without being
 counted. Some faults are repaired: unknown allocated processors become the requested ones, lines out of order are sorted,
@@ -44,7 +45,7 @@ from penstock.model.application import IO, MOST_PHASES, WORK
 from penstock.model.errors import short
 from penstock.workloads.parameters import Floats, Integers, parameter, require, truncated_normal
 
-NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, STATUS = 0, 1, 2, 3, 4, 7, 10
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, WALL_TIME, STATUS, USER, GROUP = 0, 1, 2, 3, 4, 7, 8, 10, 11, 12
 COLUMNS: Final = 18
 _HEADER: Final = re.compile(r";\s*(\w+)\s*:\s*(.*)")
 
@@ -158,6 +159,10 @@ class SwfJobs:
         releases: Seconds from the beginning of the span, or from the first release.
         seconds: Run times.
         sizes: Nodes of the jobs.
+        submits: When they were submitted, as `releases` count.
+        requested: Wall times requested; 0 or less where they are not known.
+        users: Numbers of the users; negative where they are not known.
+        groups: Likewise of the groups.
         lines: How many lines the trace has, comments and empty ones not counted.
         left_out: Lines left out, by reason.
         put_right: Lines repaired, by reason.
@@ -170,6 +175,10 @@ class SwfJobs:
     releases: Floats
     seconds: Floats
     sizes: Integers
+    submits: Floats
+    requested: Floats
+    users: Integers
+    groups: Integers
     lines: int
     left_out: dict[str, int]
     put_right: dict[str, int]
@@ -214,6 +223,10 @@ def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
         releases[kept] - begin,
         columns[kept, RUN],
         sizes[kept].astype(np.int64),
+        columns[kept, SUBMIT] - begin,
+        columns[kept, WALL_TIME],
+        columns[kept, USER].astype(np.int64),
+        columns[kept, GROUP].astype(np.int64),
         len(columns) + len(trace.malformed),
         left_out,
         {reason: count for reason, count in put_right.items() if count},
@@ -418,5 +431,23 @@ def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iteratio
     amounts[:, 1::2] = (fractions * jobs.seconds * caps / iterations)[:, None]
     kinds = np.tile(np.array([WORK, IO], np.uint8), iterations)
     kinds.flags.writeable = amounts.flags.writeable = False
-    rows = zip(jobs.names, amounts, jobs.sizes.tolist(), jobs.releases.tolist(), strict=True)
-    return tuple(Application(name, Phases(kinds, row), nodes=size, release=release) for name, row, size, release in rows)
+    rows = zip(
+        jobs.names,
+        amounts,
+        *(column.tolist() for column in (jobs.sizes, jobs.releases, jobs.submits, jobs.requested, jobs.users, jobs.groups)),
+        strict=True,
+    )
+    return tuple(
+        Application(
+            name,
+            Phases(kinds, row),
+            nodes=size,
+            release=release,
+            submit=submit,
+            requested=requested if requested > 0.0 else None,
+            user=f"user-{user}" if user >= 0 else None,
+            group=f"group-{group}" if group >= 0 else None,
+            source="drawn",
+        )
+        for name, row, size, release, submit, requested, user, group in rows
+    )

@@ -83,7 +83,7 @@ def test_without_patience_it_obeys_as_soon_as_it_is_told(server: Scripted) -> No
 
     server.rate = 0.0
     file = Slow()
-    with Job("a", address=server.address, patience=0.0) as job, job.io(500, rounds=50) as io:
+    with Job("a", address=server.address, patience=0.0) as job, closing(job.io(500, rounds=50)) as io:
         thread = started(io.write, file, bytes(500))
         server.expect(Inform)
         operation = job._link.session.operation
@@ -133,7 +133,9 @@ def test_who_waits_goes_on_when_the_daemon_is_stopped(place: Path) -> None:
             holding.write(Recorder(), bytes(10**6))
             waiting = second.io(100)
             thread = started(waiting.write, file, bytes(100))
-            until(lambda: {job["job"]: job["state"] for job in coordinator.state()["applications"]}["second"] == "waiting")
+            until(
+                lambda: ("second", "waiting") in {(job["job"], job["state"]) for job in coordinator.state()["applications"]}
+            )
             assert not file.pieces
             coordinator.process.send_signal(signal.SIGSTOP)
             thread.join(60.0)

@@ -3,8 +3,10 @@
 import pytest
 
 
-@pytest.mark.parametrize("environment", [{"PENSTOCK_PATIENCE": "0"}, {"PENSTOCK_DISABLE": "1"}])
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize(
+    ("ranks", "environment"),
+    [(1, {"PENSTOCK_PATIENCE": "0"}), (3, {"PENSTOCK_PATIENCE": "0"}), (2, {"PENSTOCK_DISABLE": "1"})],
+)
 def test_it_does_what_mpi_does(mpi, tmp_path, environment, ranks):
     out, err = mpi(ranks, "same", tmp_path, PENSTOCK_SOCKET=str(tmp_path / "none"), **environment).end()
     assert out.count("same") == ranks

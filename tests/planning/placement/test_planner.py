@@ -94,7 +94,7 @@ def test_only_some_heuristics() -> None:
         (lambda: Heuristic("most", "random"), "allocation most: unknown; expected one of random, static"),
         (lambda: Heuristic("static"), "allocation static: no placement; expected one of random, greedy"),
         (lambda: Heuristic("static", "left"), "placement left: unknown"),
-        (lambda: Planner(objective="money"), "objective: 'money' is unknown; expected one of mean-slowdown"),
+        (lambda: Planner(objective="money"), "objective: 'money' is unknown; expected one of node-hours"),
         (lambda: with_resources(three(), 5), "resources: 5 I/O resources on a platform of 4; expected at most 4"),
     ],
 )

@@ -12,6 +12,7 @@ from penstock.workloads.importers.job_records import (
     IoPhases,
     JobRecord,
     application_of,
+    by_job,
     most_together,
     workload_of,
 )
@@ -28,6 +29,16 @@ def test_a_job_is_a_chain_of_work_and_io() -> None:
     application = application_of(job((50.0, 54.0, 2e9, "read"), (10.0, 20.0, 4e9, "write")), 900.0)
     assert list(application.phases) == [("work", 10.0), ("write", 4e9), ("work", 30.0), ("read", 2e9), ("work", 46.0)]
     assert (application.release, application.read_bandwidth, application.write_bandwidth) == (100.0, 5e8, 4e8)
+
+
+def test_a_long_phase_with_little_io_does_not_move_the_others() -> None:
+    # 3 kB of log lines written from 0 to 100 s take 1 ms; the checkpoints stay at 20 s and 60 s.
+    starts, ends, busy = np.array([0.0, 20.0, 60.0]), np.array([100.0, 30.0, 70.0]), np.array([0.001, 10.0, 10.0])
+    phases = IoPhases(starts, ends, np.array([3e3, 1e9, 1e9]), np.array([True, True, True]), busy)
+    chain = list(application_of(JobRecord("7", 0.0, 100.0, phases=phases), 0.0).phases)
+    assert chain == [
+        ("write", 3e3), ("work", pytest.approx(19.999)), ("write", 1e9), ("work", 30.0), ("write", 1e9), ("work", 30.0),
+    ]  # fmt: skip
 
 
 def test_overlapping_reads_and_writes_share_the_seconds_of_both() -> None:
@@ -105,3 +116,22 @@ def test_alone_a_job_takes_as_long_as_it_did_and_moves_its_bytes(rows: list[tupl
     assert moved == pytest.approx(phases.total())
     assert simulate(workload, "fair-share").makespan == pytest.approx(1000.0, rel=1e-9)
     assert dedicated(workload).end == pytest.approx(1000.0, rel=1e-9)
+
+
+def test_parts_of_a_job_are_one_job_in_time() -> None:
+    first = job((0.0, 10.0, 1e9, "write"), nodes=4, ranks=8, user="7", source="dxt", source_bytes=(0.0, 1e9), files=("a",))
+    second = job((5.0, 6.0, 2e9, "read"), start=1200.0, nodes=2, ranks=16, user="7", source="counters", counted=(2e9, 1.0))
+    (made,) = by_job([second, first])
+    assert list(made.phases) == [(0.0, 10.0, 1e9, "write"), (205.0, 206.0, 2e9, "read")]
+    assert (made.start, made.end, made.nodes, made.ranks) == (1000.0, 1300.0, 4, 16)
+    assert (made.source, made.counted, made.files) == ("dxt", (2e9, 1.0), ("a",))
+
+
+def test_another_user_or_another_day_is_another_job() -> None:
+    first, other = job(user="7"), job(start=1200.0, user="8")
+    later = job(start=1100.0 + 2 * 86_400.0, user="7")  # the id of a process comes again
+    assert [len(by_job(records)) for records in ([first, other], [first, later], [first, job(start=1150.0, user="7")])] == [
+        2,
+        2,
+        1,
+    ]

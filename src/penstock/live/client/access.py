@@ -73,7 +73,7 @@ class Levels:
         return len(self._levels)
 
     def push(self, told: Mapping[str, Any]) -> None:
-        """Add an inner level; UsageError if one of its values is out of range."""
+        """Add an inner level with the values `told`; UsageError if one of them is out of range."""
         _check(told)
         self._levels.append(_Level(dict(told)))
 
@@ -86,13 +86,13 @@ class Levels:
         self._levels = [_Level(level.told, level.moved + moved) for level in self._levels]
 
     def announce(self, told: Mapping[str, Any]) -> Announcement:
-        """The operation that the innermost level describes, with these values beside its own."""
+        """The operation that the innermost level describes, with the values `told` beside its own."""
         _check(told)
         inner = self._levels[-1] if self._levels else _Level({})
         return _announced([*self._levels[:-1], _Level({**inner.told, **told}, inner.moved)])
 
     def announce_inside(self, volume: int, rounds: int | None) -> Announcement:
-        """An operation of so many bytes and rounds, as a level of its own."""
+        """An operation of `volume` bytes in `rounds` rounds, as a level of its own."""
         if not self._levels:  # what is prepared costs nothing where nothing is: 15 µs an operation
             return Announcement(volume, rounds_of(volume, rounds))
         told = {"volume": volume} if rounds is None else {"volume": volume, "rounds": rounds}
@@ -161,7 +161,11 @@ BYPASSED: Final = (
 
 
 class Access:
-    """The access of one application to the I/O system."""
+    """The access of one application to the I/O system.
+
+    Args:
+        link: The connection to the coordinator.
+    """
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -179,11 +183,11 @@ class Access:
             raise UsageError(f"{call}: the job has left; expected a new Job")
 
     def holds(self, who: object) -> bool:
-        """Whether this one may move bytes of the operation."""
+        """Whether `who` may move bytes of the operation."""
         return who is self._holder or who is self._guest
 
     def begin(self, call: str, announced: Announcement, who: object) -> Operation:
-        """Announce an operation that `who` holds; UsageError if there is one already."""
+        """Announce, for `call`, the operation `announced`, which `who` holds; UsageError if there is one already."""
         self.check_open(call)
         with self.link.lock:
             if self._holder is not None:
@@ -201,7 +205,7 @@ class Access:
         return operation
 
     def begin_io(self, volume: int, rounds: int | None, who: object) -> Operation:
-        """Announce an operation for an `IO`, or let it take part in the step that is under way."""
+        """Announce `volume` bytes in `rounds` rounds for the `IO` `who`, or let it take part in the present step."""
         self.check_open("io")
         announced = self.levels.announce_inside(volume, rounds)
         with self.link.lock:
@@ -212,14 +216,14 @@ class Access:
         return self.begin("io", announced, who)
 
     def settle(self, who: object) -> None:
-        """Between two moves of an operation: start a pause that waits for that."""
+        """Between two moves of an operation that `who` holds: start a pause that waits for that."""
         link = self.link
         with link.lock:
             if self.holds(who) and self.gate.settle(link.clock()):
                 link.send()
 
     def moved_elsewhere(self, who: object, size: int, begun: float) -> bool:
-        """Count bytes that the application has moved by other means since `begun`: a round, which ends now.
+        """Count `size` bytes that `who` has moved by other means since `begun`: a round, which ends now.
 
         Returns:
             Whether bytes are left of the announced volume.
@@ -235,7 +239,7 @@ class Access:
         return operation.moved < operation.volume
 
     def bypassed(self, who: object, volume: int, begun: float) -> None:
-        """A block ends in which nothing was moved through `who`: count the announced volume, and warn once."""
+        """Count the announced `volume` where a block, since `begun`, moved nothing through `who`; warn once."""
         if not self.holds(who) or not volume:
             return
         self.moved_elsewhere(who, volume, begun)

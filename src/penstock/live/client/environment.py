@@ -98,7 +98,7 @@ def own_folder() -> Path:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether the socket is in `own_folder` and another user has made that, or put a link in its place."""
+    """Whether the socket `path` is in `own_folder` and another user has made that folder, or put a link in its place."""
     folder = own_folder()
     if path.parent != folder:
         return False
@@ -110,13 +110,13 @@ def is_foreign(path: Path) -> bool:
 
 
 def check_owner(address: Address) -> None:
-    """PermissionError if the socket is in `own_folder` and that belongs to another user."""
+    """PermissionError if `address` is a socket in `own_folder` and that folder belongs to another user."""
     if isinstance(address, Unix) and is_foreign(address.path):
         raise PermissionError(errno.EPERM, f"{own_folder()} belongs to another user")
 
 
 def parse_address(text: str) -> Address:
-    """Parse a path or ``host:port``. Text with a slash, or without a colon, is a path, which is made absolute."""
+    """Parse `text`, a path or ``host:port``. With a slash, or without a colon, it is a path, which is made absolute."""
     if not text or "\0" in text:
         raise AddressError(f"address {text!r} is no address; expected a path or host:port")
     if "/" in text or ":" not in text:
@@ -144,7 +144,7 @@ def find_address(address: str | Path | Address | None = None) -> Address:
 
 
 def read_token(path: str | Path) -> str:
-    """Read the token in a file, which only its owner may read; AddressError if it cannot be used."""
+    """Read the token in the file `path`, which only its owner may read; AddressError if it cannot be used."""
     try:
         with Path(path).open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -275,7 +275,7 @@ class Identity:
                 raise UsageError(f"{field} {value!r} is out of range; expected a number from 0 to {most:g}")
 
     def register(self, passed: float, token: str) -> partial[Register]:
-        """The registration, `passed` seconds after this object was made; it lacks its `seq`."""
+        """The registration with this `token`, `passed` seconds after this object was made; it lacks its `seq`."""
         return partial(
             Register,
             version=VERSION,
@@ -299,7 +299,16 @@ def identify(
     whole: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Identity:
-    """Make an identity. What the arguments leave out comes from Slurm's variables in the environment, if there are any."""
+    """Make an identity. Slurm's variables in the environment, if any, give what the arguments leave out.
+
+    Args:
+        name: The job; None for Slurm's, or the program's name.
+        nodes: Number of nodes; None for Slurm's, or 1.
+        bandwidth: The most that the application can use, in bytes/s; None for no limit.
+        lead: Seconds from now on that belong to no iteration, such as a start-up.
+        whole: Seconds of its complete run with the I/O system to itself; None if unknown.
+        environment: The variables; None for those of this process.
+    """
     told = os.environ if environment is None else environment
     return Identity(
         job=printable(name if name is not None else _name(told)),

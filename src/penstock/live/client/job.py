@@ -24,7 +24,12 @@ _NO_BUFFER: Final = "{}: {} is no {}; expected bytes, or an array"
 
 
 class StridedBytes:
-    """The bytes of an array that is not in one piece, in the order of its elements; a slice of them is a copy."""
+    """The bytes of an array that is not in one piece, in the order of its elements; a slice of them is a copy.
+
+    Args:
+        data: The array.
+        view: Its memory.
+    """
 
     def __init__(self, data: Any, view: memoryview) -> None:
         while view.ndim > 1 and len(data) == 1:  # a row is copied at a time: take rows that are not everything
@@ -70,7 +75,10 @@ def buffer_of(buffer: Any) -> memoryview:
 
 
 def writer_to(file: Any, data: memoryview | StridedBytes) -> Callable[[int, int], int]:
-    """A function that is given position and size, writes, and returns how many bytes it has written, at least one."""
+    """A function of position and size that writes a part of `data` to `file`.
+
+    It returns how many bytes it has written, at least one.
+    """
     put = partial(os.write, file) if isinstance(file, int) else file.write
 
     def write(at: int, size: int) -> int:
@@ -95,7 +103,7 @@ def read_from(file: Any, size: int) -> bytes:
 
 
 def read_into(file: Any, data: memoryview) -> int:
-    """Read into the buffer; how many bytes, 0 only at the end of the file."""
+    """Read from `file` into the buffer `data`; how many bytes, 0 only at the end of the file."""
     count = os.readv(file, [data]) if isinstance(file, int) else file.readinto(data)
     if count is None:
         raise BlockingIOError(errno.EAGAIN, "the file has no data now; expected one that blocks")

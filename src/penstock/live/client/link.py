@@ -42,7 +42,15 @@ _links: Final[weakref.WeakSet[Link]] = weakref.WeakSet()
 
 
 class Link:
-    """Runs a session over a socket, from `start` to `leave`."""
+    """Runs a session over a socket, from `start` to `leave`.
+
+    Args:
+        session: The application.
+        address: Where the coordinator is.
+        clock: Gives dates in seconds that never go back.
+        token_file: A file with the token of a coordinator over TCP.
+        is_default: Neither argument nor environment gave the address.
+    """
 
     def __init__(
         self,
@@ -134,7 +142,7 @@ class Link:
         self.speak()
 
     def begin_leaving(self, seconds: float) -> None:
-        """End the operation and the application without waiting."""
+        """End the operation and the application without waiting; the thread ends at most so many `seconds` later."""
         with self.lock:
             self.session.leave()
             self._deadline = min(self._deadline, self.clock() + seconds)

@@ -55,7 +55,18 @@ class Membership:
 
 
 class Member:
-    """An application and its coordinator; `Job` and `AsyncJob` add the calls that wait."""
+    """An application and its coordinator; `Job` and `AsyncJob` add the calls that wait.
+
+    Args:
+        name: The job; None for Slurm's, or the program's name.
+        nodes: Number of nodes; None for Slurm's, or 1.
+        bandwidth: The most that the application can use, in bytes/s; None for no limit.
+        lead: Seconds from now on that belong to no iteration, such as a start-up.
+        whole: Seconds of its complete run with the I/O system to itself; None if unknown.
+        address: Where the coordinator is; None for the environment's.
+        token_file: A file with the token of a coordinator over TCP.
+        patience: Seconds to wait for a coordinator that does not answer; None for the environment's.
+    """
 
     def __init__(
         self,
@@ -117,7 +128,7 @@ class Member:
         self._access.levels.push(information)
 
     def inform(self, **information: Any) -> None:
-        """Announce the operation that the stack and these values describe, or that its next step starts.
+        """Announce the operation that the stack and the values of `information` describe, or that its next step starts.
 
         When the operation of an inner level is moved completely and the outer levels have more to move, the next inform
         announces the next part.

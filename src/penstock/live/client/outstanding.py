@@ -67,7 +67,7 @@ class Outbox:
         return messages, any(isinstance(message, Register | Join | Inform | Beat | Ask) for message in messages)
 
     def question(self, seq: int) -> Request | None:
-        """The message of this number, if the coordinator may refuse it."""
+        """The message with the number `seq`, if the coordinator may refuse it."""
         return self._refusable.pop(seq, None)
 
     def all_answered(self) -> None:
@@ -75,7 +75,7 @@ class Outbox:
         self._refusable.clear()
 
     def ask(self, volume: int, rounds: int) -> Question:
-        """Queue a question about an operation of so many bytes and rounds."""
+        """Queue a question about an operation of `volume` bytes in `rounds` rounds."""
         question = Question()
 
         def make(seq: int) -> Ask:
@@ -87,7 +87,7 @@ class Outbox:
         return question
 
     def answer(self, seq: int, outlook: Outlook | None) -> None:
-        """Answer the question of this number, if there is one."""
+        """Answer the question with the number `seq`, if there is one, by `outlook`."""
         self._close([question for question in self._asked if question.seq == seq], outlook)
 
     def _close(self, questions: list[Question], answer: Outlook | None) -> None:
@@ -140,7 +140,7 @@ class OutageTimer:
             self._since = max(min(last_heard, now), now - self.ask_after)
 
     def failed(self, why: str, now: float) -> None:
-        """The connection is lost, or could not be made."""
+        """The connection was lost at the date `now`, or could not be made; `why` is the reason."""
         self.start(now)
         self._why = " ".join(why.split())[:200]
 
@@ -154,7 +154,7 @@ class OutageTimer:
         return [(logging.INFO, f"penstock: coordinated by {self.where} again")] if announced else []
 
     def operation_refused(self, text: str) -> list[tuple[int, str]]:
-        """The coordinator refuses an operation. Returns what to log: nothing more until it grants one."""
+        """The coordinator refuses an operation, with this `text`. Returns what to log: nothing more until it grants one."""
         complained, self._complained = self._complained, True
         message = f"penstock: the coordinator at {self.where} refuses I/O ({text}); going on uncoordinated"
         return [] if complained else [(logging.WARNING, message)]
@@ -164,7 +164,7 @@ class OutageTimer:
         self._complained = False
 
     def outage_from(self, in_step: bool) -> float:
-        """The date from which there is an outage; while in step, never before `SHORTEST_OUTAGE`."""
+        """The date from which there is an outage; while `in_step`, never before `SHORTEST_OUTAGE`."""
         if self.gave_up:
             return -math.inf
         if self._since is None:
@@ -176,7 +176,7 @@ class OutageTimer:
         return math.inf if self._since is None else max(self._since, last_heard) + max(DEAD_SECONDS, 2.0 * self.patience)
 
     def announce_from(self, in_step: bool) -> float:
-        """The date from which to log the outage; infinite if it is logged."""
+        """The date from which to log the outage, which depends on `in_step`; infinite if it is logged."""
         if self._announced:
             return math.inf
         date = self.outage_from(in_step)

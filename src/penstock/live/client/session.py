@@ -118,7 +118,7 @@ class Session:
         return operation.rate
 
     def uncoordinated(self, now: float) -> bool:
-        """Whether the client goes on without the coordinator."""
+        """Whether the client goes on without the coordinator at the date `now`."""
         return self.disabled or now >= self.outage_from()
 
     def outage_from(self) -> float:
@@ -134,7 +134,16 @@ class Session:
     def begin(
         self, volume: int, rounds: int, now: float, *, follows: int = 0, bandwidth: float | None = None, store: str = ""
     ) -> Operation:
-        """Start an operation; the coordinator is told as soon as there is one, except about 0 bytes."""
+        """Start an operation; the coordinator is told as soon as there is one, except about 0 bytes.
+
+        Args:
+            volume: Bytes.
+            rounds: Number of rounds.
+            now: The date, in seconds.
+            follows: Bytes of the same I/O phase that come after it.
+            bandwidth: The most that it can use, in bytes/s; None for the application's.
+            store: The name of the store that it uses; empty if it does not matter.
+        """
         assert self.operation is None
         self._operations += 1
         self.changes += 1
@@ -145,7 +154,7 @@ class Session:
         return self.operation
 
     def round_ended(self, now: float) -> bool:
-        """The round has ended; whether a pause was waiting for that, which then is acknowledged."""
+        """The round has ended at the date `now`; whether a pause was waiting for that, which then is acknowledged."""
         operation = self.operation
         self.changes += 1
         if operation is None or not operation.round_ended():
@@ -168,7 +177,10 @@ class Session:
             self._release = release
 
     def ask(self, volume: int, rounds: int) -> Question:
-        """Ask who does I/O, and how long an operation like this would wait; answered with None if nobody can tell."""
+        """Ask who does I/O, and how long an operation of `volume` bytes in `rounds` rounds would wait.
+
+        The answer is None if nobody can tell.
+        """
         if self.registered and self._version >= FIRST_WITH_ASK:
             return self._outbox.ask(volume, rounds)
         return Question(is_open=False)
@@ -181,18 +193,18 @@ class Session:
         self.leaving = True
 
     def disable(self, now: float) -> None:
-        """Go on without a coordinator for good."""
+        """Go on without a coordinator for good, from the date `now`."""
         self.disabled = True
         self.lost("disabled", now)
 
     # The connection's side
 
     def look_at(self, where: str, token: str) -> None:
-        """From now on connections are made to this address, with this token."""
+        """From now on connect to the address `where`, with this `token`."""
         self._outage.where, self._token = where, token
 
     def connect(self, now: float) -> None:
-        """There is a new connection: register on it, or join."""
+        """There is a new connection at the date `now`: register on it, or join."""
         self.connected, self.hang_up, self._last_heard = True, None, now
         self._ever_connected = True
         self._grant = self._joined_with = 0
@@ -207,7 +219,10 @@ class Session:
             self._outbox.post(partial(known, operation=self._joined_with))
 
     def lost(self, why: str, now: float, *, absent: bool = False) -> None:
-        """The connection is lost, or could not be made; `absent` if there is nothing at the address to connect to."""
+        """The connection was lost at the date `now`, or could not be made, for the reason `why`.
+
+        If `absent`, there is nothing at the address to connect to.
+        """
         if self.hang_up is None:
             self._outage.failed(why, now)
         if absent and not self._ever_connected:
@@ -245,7 +260,7 @@ class Session:
         return min(beats, max(self._last_beat, self._last_heard) + max(SHORTEST_BEAT, self._outage.ask_after))
 
     def due(self, now: float) -> float:
-        """The date at which `send` or `check_patience` has something to do, if nothing happens before."""
+        """The date, after `now`, at which `send` or `check_patience` has something to do, if nothing happens before."""
         dates = [self._next_beat(), self._outage.announce_from(self._in_step())]
         if self.connected:
             dates.append(self._outage.close_from(self._last_heard))
@@ -255,7 +270,7 @@ class Session:
         return min(dates)
 
     def check_patience(self, now: float) -> bool:
-        """Log an outage that begins, and have a dead connection closed; whether an outage begins."""
+        """At the date `now`: log an outage that begins, and have a dead connection closed; whether an outage begins."""
         if self.disabled:
             return False
         begins = now >= self._outage.announce_from(self._in_step())
@@ -266,7 +281,7 @@ class Session:
         return begins
 
     def receive(self, message: Reply, now: float) -> None:
-        """Apply a message from the coordinator."""
+        """Apply a `message` from the coordinator, which arrived at the date `now`."""
         used, operation = self.rate(now), self.operation
         waits = operation is not None and operation.pausing
         self.changes += 1

@@ -55,7 +55,10 @@ class Pacer:
         self.due = -math.inf
 
     def set(self, rate: float, now: float) -> None:
-        """Set the rate for what follows. A wait that is left stays as long, or gets shorter if the rate is higher."""
+        """Set the `rate`, in bytes/s, from the date `now` on.
+
+        A wait that is left stays as long, or gets shorter if the rate is higher.
+        """
         if self.due > now:
             self.due = now if math.isinf(rate) else now + (self.due - now) * min(1.0, self.rate / rate)
         self.rate = rate
@@ -83,7 +86,7 @@ def rounds_of(volume: int, rounds: int | None) -> int:
 
 
 def check_integer(what: str, value: object, least: int) -> None:
-    """UsageError if the value is not an integer in range; `what` names it."""
+    """UsageError if the `value` is not an integer of at least `least`; `what` names it."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise UsageError(f"{what} {value!r} is out of range; expected a whole number, {least} or more")
 
@@ -155,7 +158,10 @@ class Operation:
         self.boundary = self._next_boundary()
 
     def grant(self, number: int, rate: float, used: float) -> list[int]:
-        """Apply a grant while `used` bytes/s are in use; returns the grants to acknowledge now."""
+        """Apply the grant `number` of `rate` bytes/s while `used` bytes/s are in use.
+
+        Returns the grants to acknowledge now.
+        """
         if rate < used or (self.granted and rate < self.latest) or self.must_acknowledge:
             self.unacknowledged.append(number)
         self.must_acknowledge = False
@@ -167,7 +173,7 @@ class Operation:
         return self.take_acknowledgements()
 
     def pause_after_round(self, used: float) -> None:
-        """Go on at the rate in use to the end of the round, then pause."""
+        """Go on at the rate in use, `used` bytes/s, to the end of the round, then pause."""
         self.rate, self.pausing = used, True
 
     def round_ended(self) -> bool:
@@ -207,7 +213,7 @@ class Operation:
         self.unacknowledged = []
 
     def advance(self, count: int) -> bool:
-        """Count more bytes; whether the operation is between two rounds then."""
+        """Count `count` more bytes; whether the operation is between two rounds then."""
         if count:
             self.moved += count
             moved, step = self.moved, self.step
@@ -221,7 +227,7 @@ class Operation:
         return self.between_rounds
 
     def is_round(self, size: int) -> bool:
-        """Whether so many bytes are exactly a round, with another one of the same length after it."""
+        """Whether `size` bytes are exactly a round, with another one of the same length after it."""
         return size == self.step and self.boundary < math.inf
 
     def round_in(self, size: int) -> int:
@@ -253,7 +259,11 @@ LONGEST_WAIT: Final = 1.0
 
 
 class Gate:
-    """The gate of one application; `moved` counts its bytes so far."""
+    """The gate of one application; `moved` counts its bytes so far.
+
+    Args:
+        session: The application.
+    """
 
     __slots__ = (
         "_pacer",
@@ -285,7 +295,7 @@ class Gate:
         self._waits_since: float | None = None
 
     def waited(self, now: float) -> float:
-        """Seconds spent waiting for its turn."""
+        """Seconds spent waiting for its turn, until the date `now`."""
         return self._waited + (now - self._waits_since if self._waits_since is not None else 0.0)
 
     def turn(self, now: float) -> bool:
@@ -317,11 +327,11 @@ class Gate:
             operation.limit(max(PAGE, int(pace * seconds)) if limited and seconds is not None else math.inf)
 
     def stop_waiting(self, now: float) -> None:
-        """Stop counting: the application has its turn, or gives it up."""
+        """Stop counting at the date `now`: the application has its turn, or gives it up."""
         self._waited, self._waits_since = self.waited(now), None
 
     def delay(self, now: float) -> float:
-        """Seconds until data may move; then, and whenever something changes, ask again."""
+        """Seconds from `now` until data may move; then, and whenever something changes, ask again."""
         if self.seen != self.session.changes or now >= self._until:
             self.turn(now)
         if not self._slice:
@@ -337,7 +347,9 @@ class Gate:
         return self._at_once(operation, left, whole_rounds)
 
     def onward(self, operation: Operation, count: int, begun: float, now: float, left: int, whole_rounds: bool) -> int:
-        """Count `count` bytes that were moved since `begun`; return how many of the bytes left may be moved next.
+        """Count `count` bytes of `operation` that were moved from `begun` to `now`.
+
+        Return how many of the bytes `left` may be moved next; with `whole_rounds`, complete rounds.
 
         Returns −1 if something has changed or data may not move yet: then the caller must `settle` what was moved, with
         the lock, and ask `delay` and `open`. This method needs no lock. Whoever changes something first counts it in

@@ -10,11 +10,12 @@ so the order of their fields is part of its format.
 from __future__ import annotations
 
 import math
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from penstock.engine import books
+from penstock.engine import chain
 from penstock.live.core.recording import CompletedOperation
 from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
 
@@ -55,6 +56,13 @@ class Reduction(NamedTuple):
     number: int
     rate: float
     deadline: float
+
+
+def number_of_name(name: str, own: int) -> int:
+    """A number by which policies know the user or group of this `name`; without a name one that belongs to client `own`."""
+    if not name:
+        return -2 - own
+    return 2**33 + int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
 
 
 class Client(msgspec.Struct, array_like=True, eq=False):
@@ -131,6 +139,11 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         most = None if self.operation is None else self.operation.most
         return self.cap if most is None else min(self.cap, most)
 
+    @property
+    def user_number(self) -> int:
+        """The number of its user for policies: the uid, where the coordinator knows it, whatever the client claims."""
+        return self.uid if self.uid >= 0 else number_of_name(self.user, self.number)
+
     def progress(self, now: float) -> float:
         """Seconds of its dedicated run done by now (000 eq. 6); a pending operation counts as last reported."""
         if self.operation is None:
@@ -139,16 +152,16 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         return self.done + min(alone, max(0.0, now - self.operation.posted))
 
     def end_work(self, now: float) -> None:
-        """End the work phase: an operation is posted."""
+        """End the work phase at the date `now`: an operation is posted."""
         seconds = now - self.idle_since
         counted = seconds - self.lead
-        books.end_work(self, seconds)
+        chain.book_work(self, seconds)
         self.since_operation += counted if counted > SAME_TIME_S else 0.0
         self.lead = max(0.0, -counted)
         self.idle_since = now
 
     def end_operation(self, now: float, moved: float) -> None:
-        """End the pending operation, of which `moved` bytes were moved while it was pending here.
+        """End the pending operation at the date `now`; `moved` bytes of it were moved while it was pending here.
 
         Whatever the client reports, its progress is at most the time that the operation took.
         """
@@ -157,7 +170,7 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         alone = moved / self.usable
         if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
             alone = took
-        books.end_operation(self, moved, alone, took)
+        chain.book_operation(self, moved, alone, took)
         self.operation = None
         self.idle_since = now
 
@@ -191,7 +204,10 @@ class Registry:
         """Numbers of the clients whose grants have changed since then."""
 
     def add(self, now: float, event: RegisterEvent, claims: Claims, bandwidth: float) -> Client:
-        """Enter a new client under the next number, with what counts of its claims; `bandwidth` is B, in bytes/s."""
+        """Enter a new client at the date `now` under the next number, from its `event` and what counts of its `claims`.
+
+        `bandwidth` is B, in bytes/s.
+        """
         client = Client(
             number=self.next_number,
             job=event.job,
@@ -223,7 +239,7 @@ class Registry:
         self.changed.add(client.number)
 
     def end_operation(self, now: float, client: Client, moved: float) -> None:
-        """End the client's pending operation, of which `moved` bytes were moved here."""
+        """End the pending operation of the `client` at the date `now`; `moved` bytes of it were moved here."""
         operation = client.operation
         assert operation is not None
         self._record(client, operation.posted, now, moved, operation.rounds)
@@ -231,7 +247,7 @@ class Registry:
         self.completed += 1
 
     def record_leave(self, now: float, client: Client) -> None:
-        """Record that the client has left."""
+        """Record that the `client` has left at the date `now`."""
         self._record(client, now, now, 0.0, 1)
 
     def _record(self, client: Client, posted: float, end: float, volume: float, rounds: int) -> None:
@@ -250,7 +266,7 @@ class Registry:
         )
 
     def find(self, text: str) -> list[Client]:
-        """The clients of that number or job name: first the one with the number, then the latest."""
+        """The clients whose number or job name is `text`: first the one with the number, then the latest."""
         found = [client for client in self.clients.values() if text in (str(client.number), client.job)]
         return sorted(found, key=lambda client: (str(client.number) == text, client.number), reverse=True)
 

@@ -150,7 +150,7 @@ class Core:
         self.decider.chosen, self.decider.fault = chosen.name, None
 
     def set_bandwidth(self, bandwidth: float) -> None:
-        """Share so many bytes/s from now on. The next decision takes back what clients have above that."""
+        """Share `bandwidth` bytes/s from now on. The next decision takes back what clients have above that."""
         self.bandwidth = float(bandwidth)
         self.decider.set_bandwidth(self.bandwidth)
         self.grants.set_bandwidth(self.bandwidth)
@@ -242,7 +242,7 @@ class Core:
         return min(tick, stalled, turn, self.grants.next_update, self.leases.next_date())
 
     def advance(self, now: float) -> None:
-        """Go on to a date without an event; a date in the past changes nothing."""
+        """Go on to the date `now` without an event; a date in the past changes nothing."""
         seconds = now - self.now
         if seconds > 0.0:
             self.pending.move(seconds, float(now))
@@ -278,7 +278,7 @@ class Core:
         return min(done, max(0.0, self.now - client.release))
 
     def yield_of(self, client: Client) -> float:
-        """y_i at the present date; 1 at the instant of release."""
+        """y_i of the `client` at the present date; 1 at the instant of release."""
         elapsed = self.now - client.release
         return self.progress(client) / elapsed if elapsed > 0.0 else 1.0
 
@@ -287,7 +287,7 @@ class Core:
         return self.decider.view(self.pending, self.now, self.registry.completed)
 
     def check_registration(self, event: RegisterEvent) -> Claims:
-        """What counts of the claims of a client that wants to register; Refused if it may not."""
+        """What counts of the claims of a client that wants to register by this `event`; Refused if it may not."""
         return check_registration(event, self.turns, self.policy.name, self.bandwidth, self.node_bandwidth, self.limits)
 
     # One method an event

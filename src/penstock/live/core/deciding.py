@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from penstock.engine.dedicated import dedicated
+from penstock.engine.setup import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
 from penstock.live.core.clients import NEVER, NO_PLACE, Client, Registry
@@ -21,8 +21,7 @@ from penstock.live.core.eligible import Eligible
 from penstock.live.core.pending import PendingOperations
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.policies.guard import failure
-from penstock.policies.policy import STATIC, Policy
+from penstock.policies.policy import STATIC, Policy, failure
 from penstock.policies.view import MOMENT, ROW, View
 
 
@@ -72,35 +71,38 @@ class PlannedOrder:
         return len(self._position)
 
     def position(self, job: str) -> int | None:
-        """The position of the application in the workload; None if it is not in there."""
+        """The position of the application `job` in the workload; None if it is not in there."""
         return self._position.get(job)
 
     def rank(self, job: str) -> float:
-        """The application's place in the planned order of applications; infinite if the plan does not have it."""
+        """The place of the application `job` in the planned order of applications; infinite if the plan does not have it."""
         if self._rank is None:
             return 0.0
         position = self._position.get(job)
         return math.inf if position is None else float(self._rank[position])
 
     def dedicated_seconds(self, job: str) -> float:
-        """Length of the application's complete dedicated run; infinite if unknown."""
+        """Length of the complete dedicated run of the application `job`; infinite if unknown."""
         position = self._position.get(job)
         return math.inf if position is None else self._dedicated_seconds[position]
 
     def turn(self, job: str, operation: int) -> int:
-        """How many of the operations left come before this one (counted from 0) of the application; −1 if not planned."""
+        """How many of the operations left come before this `operation` (counted from 0) of the application `job`.
+
+        It is −1 if the operation is not planned.
+        """
         position = self._position.get(job)
         turns = self._turns[position] if position is not None else []
         return bisect_left(self._left, turns[operation]) if operation < len(turns) else -1
 
     def mark_done(self, job: str, first: int, stop: int) -> None:
-        """Strike the operations `first` … `stop` − 1 of the application, counted from 0: they are done."""
+        """Strike the operations `first` … `stop` − 1 of the application `job`, counted from 0: they are done."""
         position = self._position.get(job)
         if position is not None:
             self._strike(self._turns[position][first:stop])
 
     def mark_departed(self, job: str) -> None:
-        """Strike all operations of the application: it has left."""
+        """Strike all operations of the application `job`: it has left."""
         position = self._position.get(job)
         if position is not None:
             self._strike(self._turns[position])
@@ -125,6 +127,11 @@ class Turns:
 
     A planned name belongs to one client: the first of that name, for as long as the coordinator knows it. A second one of
     the same user takes the name over if the first is not connected, as a job that was started again does.
+
+    Args:
+        registry: The clients.
+        pending: Their operations.
+        order: What the policy plans.
     """
 
     def __init__(self, registry: Registry, pending: PendingOperations, order: PlannedOrder) -> None:
@@ -133,7 +140,7 @@ class Turns:
         self.order = order
 
     def holder(self, job: str) -> Client | None:
-        """The client that has this planned name; None if it is free or not planned."""
+        """The client that has the planned name `job`; None if it is free or not planned."""
         return self._registry.clients.get(self._registry.holders.get(job, -1))
 
     def planned_name(self, client: Client) -> str:
@@ -234,7 +241,7 @@ class Decider:
         """The policy that the operator wants, even if another one has replaced it."""
 
     def set_bandwidth(self, bandwidth: float) -> None:
-        """Show policies this B from now on, in bytes/s."""
+        """Show policies this `bandwidth` as B from now on, in bytes/s."""
         self._moment[BANDWIDTH] = bandwidth
 
     def use(self, policy: Policy, now: float) -> None:
@@ -259,15 +266,18 @@ class Decider:
         return tick_date(self._origin, self._delta, self.ticks) if self._delta > 0.0 else math.inf
 
     def ask(self, pending: PendingOperations, now: float, completed: int) -> bool:
-        """Have the policy write the targets of these operations; whether caps and link can carry them."""
+        """Have the policy write the targets of the operations `pending` at the date `now`, when `completed` have ended.
+
+        Returns whether caps and link can carry them.
+        """
         return self._eligible.ask(pending, self.policy, self._moment_at(now, completed))
 
     def view(self, pending: PendingOperations, now: float, completed: int) -> View:
-        """What the policy is shown."""
+        """What the policy is shown of the operations `pending` at the date `now`, when `completed` have ended."""
         return pending.view(self._moment_at(now, completed))
 
     def failure(self, pending: PendingOperations, now: float, completed: int) -> str:
-        """Why the policy's last targets were refused."""
+        """Why the policy's last targets were refused; `pending`, `now` and `completed` as in `view`."""
         rates, view = pending.column("target").tolist(), self.view(pending, now, completed)
         reason = failure(self.policy.rates, view) or f"it gave rates that no link carries, {rates[:8]}"
         return f"policy {self.policy.name}: {reason}"

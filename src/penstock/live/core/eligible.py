@@ -16,7 +16,7 @@ The policy does not see
 If a sharing policy that does not idle on purpose leaves bandwidth free, and the link does not degrade, that bandwidth goes
 to the operations that the policy did not see, except barred ones.
 
-Rows of the table of pending operations: `user` is the owner's uid; `since` the date at which the operation got its place or
+Rows of the table of pending operations: `uid` is that of the owner; `since` the date at which the operation got its place or
 its last turn ended; `limit` the cap after penalties, in bytes/s, and `together` the cap that the policy sees; `barred` and
 `shown` are 0 or 1; `aside` is the latest date at which the operation comes back, −∞ if it is not set aside; `held` the
 seconds of its turn so far. `checked`, `reported_then` and `allowed_then` are `held`, the bytes reported and the bytes
@@ -48,7 +48,7 @@ from penstock.live.core.pending import (
     SHOWN,
     SINCE,
     TARGET,
-    USER,
+    UID,
     PendingOperations,
 )
 from penstock.numeric.arrays import Floats, Ints
@@ -64,7 +64,7 @@ APPLICATION: Final = view.ROW["application"]
 
 @inlined
 def start_watch(floats: Floats, place: int) -> None:
-    """Look from now on at what the operation reaches."""
+    """Look from now on at what the operation in the `place` of `floats` reaches."""
     floats[CHECKED, place] = floats[HELD, place]
     floats[REPORTED_THEN, place] = floats[REPORTED, place]
     floats[ALLOWED_THEN, place] = floats[ALLOWED, place]
@@ -72,7 +72,7 @@ def start_watch(floats: Floats, place: int) -> None:
 
 @inlined
 def start_turn(floats: Floats, place: int) -> None:
-    """Count the time of a turn anew."""
+    """Count the time of a turn anew, for the operation in the `place` of `floats`."""
     floats[HELD, place] = 0.0
     start_watch(floats, place)
 
@@ -127,7 +127,7 @@ def _by_user(floats: Floats, integers: Ints, size: int) -> Ints:
     """The places, one user after the other, each user's from the oldest on."""
     order = np.argsort(integers[APPLICATION, :size], kind="mergesort")
     order = order[np.argsort(floats[SINCE, :size][order], kind="mergesort")]
-    return order[np.argsort(floats[USER, :size][order], kind="mergesort")]
+    return order[np.argsort(floats[UID, :size][order], kind="mergesort")]
 
 
 by_user_places: Final = subroutine(_by_user)
@@ -149,7 +149,7 @@ def _elect(floats: Floats, integers: Ints, size: int, by_user: bool, together: b
         first = -1
         for place in by_user_places(floats, integers, size):
             shown = 1.0 if floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0 else 0.0
-            if first >= 0 and floats[USER, first] == floats[USER, place] and shown > 0.0:
+            if first >= 0 and floats[UID, first] == floats[UID, place] and shown > 0.0:
                 floats[TOGETHER, first] += floats[LIMIT, place] if together else 0.0
                 shown = 0.0
             elif shown > 0.0:
@@ -177,13 +177,16 @@ def _gather(floats: Floats, integers: Ints, size: int, shown: Floats, shown_inte
 
 @inlined
 def pass_on(floats: Floats, order: Ints) -> None:
-    """Let what the first operation of a user cannot use of its target go to the user's others."""
+    """Let what the first operation of a user cannot use of its target go to the user's others.
+
+    `order` has their places in `floats`.
+    """
     user, spare = math.nan, 0.0
     for place in order:
         if floats[SHOWN, place] > 0.0:
-            user, spare = floats[USER, place], max(0.0, floats[TARGET, place] - floats[LIMIT, place])
+            user, spare = floats[UID, place], max(0.0, floats[TARGET, place] - floats[LIMIT, place])
             floats[TARGET, place] -= spare
-        elif floats[USER, place] == user and floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0:
+        elif floats[UID, place] == user and floats[ASIDE, place] <= NEVER and floats[BARRED, place] <= 0.0:
             floats[TARGET, place] = min(spare, floats[LIMIT, place])
             spare -= floats[TARGET, place]
 
@@ -272,7 +275,7 @@ class Eligible:
         self._loops = loops()
 
     def limit(self, pending: PendingOperations, now: float, client: Client) -> None:
-        """Bring cap and bar of the client's operation up to date with its penalties."""
+        """Bring cap and bar of the `client`'s operation in `pending` up to date with its penalties at the date `now`."""
         lowered, barred = client.lowered_until > now, client.barred_until > now
         ends = [date for date in (client.lowered_until, client.barred_until) if date > now]
         if ends:
@@ -286,12 +289,12 @@ class Eligible:
             pending.changed = self._unusual = True
 
     def limit_new(self, pending: PendingOperations, now: float, client: Client) -> None:
-        """The same for an operation that was just posted: most clients have no penalty."""
+        """The same for an operation that the `client` posts in `pending` at the date `now`: most have no penalty."""
         if client.lowered_until > now or client.barred_until > now:
             self.limit(pending, now, client)
 
     def next_date(self, pending: PendingOperations, now: float) -> float:
-        """When `update` must be called, unless something happens before."""
+        """The date after `now` at which `update` must be called for `pending`, unless something happens before."""
         lifted = min(date for date, _ in self._penalised.values()) if self._penalised else math.inf
         if not (self._timed and (pending.contended or self._unusual)):
             return lifted
@@ -300,7 +303,11 @@ class Eligible:
         return min(lifted, self._loops.first_end(floats, pending.size, now, longest, self._watch, pending.contended))
 
     def update(self, pending: PendingOperations, now: float, policy: Policy) -> bool:
-        """End turns and penalties that are over by now, and choose whom to show; whether turns have ended or begun anew."""
+        """End turns and penalties that are over at the date `now`, and choose what of `pending` the `policy` is shown.
+
+        Returns:
+            Whether turns have ended or begun anew.
+        """
         if self._penalised:
             for client in [client for date, client in self._penalised.values() if date <= now]:
                 self.limit(pending, now, client)
@@ -326,12 +333,15 @@ class Eligible:
         return count
 
     def bring_all_back(self, pending: PendingOperations) -> bool:
-        """End the wait of all operations that are set aside; whether there are any."""
+        """End the wait of all operations of `pending` that are set aside; whether there are any."""
         floats, _ = pending.tables
         return self._loops.bring_back(floats, pending.size, math.inf) > 0
 
     def ask(self, pending: PendingOperations, policy: Policy, moment: Floats) -> bool:
-        """Have the policy write the targets of all operations; whether caps and link can carry what it gave."""
+        """Have the `policy` write the targets of all operations of `pending` at the `moment`.
+
+        Returns whether caps and link can carry what it gave.
+        """
         if not self._unusual:
             right = pending.ask(policy, moment)
         else:
@@ -343,7 +353,7 @@ class Eligible:
         return right
 
     def serves_nobody(self, pending: PendingOperations) -> bool:
-        """Whether all targets are 0."""
+        """Whether all targets of the operations `pending` are 0."""
         return self._unusual and not pending.column("target").any()
 
     def _ask_some(self, pending: PendingOperations, policy: Policy, moment: Floats) -> bool:

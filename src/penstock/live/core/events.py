@@ -14,7 +14,12 @@ from penstock.live.core.clients import Client
 
 
 class Refused(Exception):
-    """The core refuses an event and has changed nothing. `code` is one of the protocol's error codes."""
+    """The core refuses an event and has changed nothing. `code` is one of the protocol's error codes.
+
+    Args:
+        code: One of the protocol's error codes.
+        text: What is wrong and what is expected, in one line.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         self.code = code

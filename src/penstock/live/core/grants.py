@@ -4,8 +4,8 @@ A higher grant is in force when it is sent. A lower grant is in force only when 
 client may be using the old rate. Moving bandwidth from one client to another therefore takes two steps: the first client is
 told and yields at its next round, then the other one is granted what is free (003 §III.C: an application is authorised when
 those before it have released). While a client is told to pause and has not yet paused, no new client starts, since it takes
-that place; `penstock.engine.rounds` follows the same rule. A client that waits for others to slow down may start with a part
-of its target: at least `SMALLEST_PART` of it, and `GROWTH` times what it has.
+that place; `penstock.engine.transfers` follows the same rule. A client that waits for others to slow down may start with a
+part of its target: at least `SMALLEST_PART` of it, and `GROWTH` times what it has.
 
 A small change of a rate is deferred until `min_update_interval` seconds after the client was last told a rate. A client
 moves slices of 10 ms, so more frequent updates have no effect; and where a hundred clients share, every arrival changes all
@@ -63,11 +63,11 @@ class Leases:
         """Nobody is sent away before this date."""
 
     def give_grace(self, now: float) -> None:
-        """Send nobody away for a lease: the coordinator itself did not run, and clients could not be heard."""
+        """Send nobody away for a lease from `now` on: the coordinator itself did not run, and heard no client."""
         self.grace_until = now + self.lease
 
     def excuse(self, now: float, client: Client) -> None:
-        """Start a new lease: the coordinator does not read at the moment what the client sends.
+        """Start a new lease of the `client` at the date `now`: the coordinator does not read at the moment what it sends.
 
         A deadline is put off, too, but by `PUT_OFF` leases at most: else a client that sends without end need not yield.
         """
@@ -77,7 +77,7 @@ class Leases:
             self._deadlines[client.number] = (min(now + self.lease, latest), client)
 
     def renew(self, now: float, client: Client) -> None:
-        """Start a new lease: the client gave a sign of life."""
+        """Start a new lease of the `client` at the date `now`: it gave a sign of life."""
         client.last_heard = now
         self._heard[client.number] = client
         self._heard.move_to_end(client.number)
@@ -92,7 +92,7 @@ class Leases:
         self._deadlines.pop(client.number, None)
 
     def mark_away(self, now: float, client: Client) -> None:
-        """The client has lost its place; its books are kept for a while."""
+        """The `client` has lost its place at the date `now`; its books are kept for a while."""
         self._heard.pop(client.number, None)
         self.clear_deadline(client)
         self._away[client.number] = (now, client)
@@ -103,7 +103,7 @@ class Leases:
             dates.pop(client.number, None)
 
     def silent(self, now: float) -> Iterator[Client]:
-        """Clients whose lease has ended. The caller must mark each as away before it asks for the next."""
+        """Clients whose lease has ended by `now`. The caller must mark each as away before it asks for the next."""
         while self._heard:
             client = next(iter(self._heard.values()))
             if client.last_heard + self.lease > now:
@@ -111,11 +111,11 @@ class Leases:
             yield client
 
     def overdue(self, now: float) -> list[Client]:
-        """Clients that did not acknowledge a reduced grant by its deadline."""
+        """Clients that did not acknowledge a reduced grant by its deadline, which is `now` or earlier."""
         return [client for deadline, client in self._deadlines.values() if deadline <= now]
 
     def expired(self, now: float) -> Iterator[Client]:
-        """Clients away for longer than `keep`, and the oldest of too many. The caller must forget each."""
+        """Clients away for longer than `keep` by `now`, and the oldest of too many. The caller must forget each."""
         while self._away:
             since, client = next(iter(self._away.values()))
             if since + self.keep > now and len(self._away) <= self.keep_most:
@@ -186,7 +186,7 @@ class Grants:
         return withheld
 
     def set_bandwidth(self, bandwidth: float) -> None:
-        """Let clients together use so many bytes/s from now on; what they have above that is taken back."""
+        """Let clients together use `bandwidth` bytes/s from now on; what they have above that is taken back."""
         self._bandwidth = bandwidth
         self.due = True
 
@@ -197,7 +197,7 @@ class Grants:
         self.due = True
 
     def acknowledge(self, now: float, client: Client, number: int) -> None:
-        """The client keeps to the grant of this number, and so to all grants before it."""
+        """The `client` keeps to the grant of this `number`, and so to all grants before it, from the date `now` on."""
         rates = [reduction.rate for reduction in client.unacknowledged if reduction.number <= number]
         if not rates:
             return
@@ -216,7 +216,7 @@ class Grants:
         self._leases.clear_deadline(client)
 
     def restore(self, now: float, client: Client, rate: float) -> None:
-        """Take over a grant out of a journal."""
+        """Take over a grant of the `client` out of a journal at the date `now`: `rate` in bytes/s."""
         self.put_in_force(now, client, rate)
         self._pending.set_sent(client.place, rate, now)
 
@@ -232,7 +232,7 @@ class Grants:
         self._registry.regranted.add(client.number)
 
     def update(self, now: float) -> list[GrantInstruction]:
-        """Send all grants that follow from the targets: increases, answers to announcements, then reductions."""
+        """Send at `now` all grants that follow from the targets: increases, answers to announcements, then reductions."""
         grants: list[GrantInstruction] = []
         raise_next = self._raise(now, grants)
         for client in self.announced:
@@ -301,7 +301,7 @@ class ObservedOperations(PendingOperations):
     """The pending operations of clients that are not held back: none stalls by its grants."""
 
     def ask(self, policy: Policy, moment: Floats, shown: tuple[Floats, Ints, int] | None = None) -> bool:
-        """Have the policy write the targets, shown what it would have granted until now as the rates."""
+        """Have the `policy` write the targets at the `moment`, shown what it would have granted until now as the rates."""
         floats = self._floats if shown is None else shown[0]
         used = floats[RATE].copy()
         floats[RATE] = floats[WITHHELD]
@@ -318,7 +318,7 @@ class ObservedOperations(PendingOperations):
         return [(self.owners[place], float(now[place])) for place in new]
 
     def first_stalled(self, now: float, lease: float) -> float:  # noqa: ARG002
-        """Nobody is sent away because it moves nothing."""
+        """Nobody is sent away because it moves nothing: no date, whatever `now` and the `lease`."""
         return math.inf
 
 
@@ -326,7 +326,7 @@ class ObservingGrants(Grants):
     """Grants every operation all that its client can use, and notes what the policy would have granted."""
 
     def update(self, now: float) -> list[GrantInstruction]:
-        """Answer announcements; nobody is told anything else."""
+        """Answer announcements at the date `now`; nobody is told anything else."""
         pending = self._pending
         assert isinstance(pending, ObservedOperations)
         self.withheld += [

@@ -116,7 +116,7 @@ class Penalties:
         return f"{what}; it is held back if that goes on"
 
     def admit(self, now: float, client: Client) -> None:
-        """Bar a new client whose user is barred."""
+        """Bar a new `client` at the date `now` if its user is barred."""
         client.barred_until = self._bars.get(_key(client), NEVER)
         self._bars = {key: date for key, date in self._bars.items() if date > now}
 

@@ -189,7 +189,7 @@ class Learned:
         """What policies count with; 0 for its cap."""
 
     def sample(self, cap: float) -> None:
-        """Learn from what was moved since the last sample."""
+        """Learn from what was moved since the last sample, of a client with this `cap` in bytes/s."""
         rate, granted = self.bytes / self.seconds, self.allowed / self.seconds
         self.bytes = self.allowed = self.seconds = 0.0
         if rate < NEARLY_ALL * granted:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.books import compiled_progress_during, progress_during
+from penstock.engine.chain import compiled_progress_during, progress_during
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.clients import NEVER, NO_PLACE, Client
@@ -33,7 +33,7 @@ from penstock.policies.view import COLUMNS, INTEGERS, POSTING, View, view_at
 
 OWN: Final = (
     *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld"),
-    *("user", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
+    *("uid", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
 )
 """The coordinator's own rows, behind those of the view and the row `target` that policies write rates to. Those of the
 second line say which operations the policy is shown; `penstock.live.core.eligible` describes them."""
@@ -42,7 +42,7 @@ FLOATS: Final = (*view.FLOATS, "target", *OWN)
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
 DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD = (ROW[name] for name in OWN[:10])
-USER, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("user", "since", "limit", "aside", "shown", "held"))
+UID, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("uid", "since", "limit", "aside", "shown", "held"))
 POSTED: Final = view.ROW["posted"]
 REACH: Final = view.ROW["reach"]
 SCRATCH: Final = view.ROW["scratch"]
@@ -73,6 +73,9 @@ class Posting(NamedTuple):
     whole: float
     rank: float
     rounds: float
+    weight: float
+    user: int
+    group: int
     transferring: float
     done: float
     """Progress before the operation."""
@@ -129,7 +132,7 @@ def _move(floats: Floats, size: int, seconds: float, now: float, contended: bool
 
 @inlined
 def stalled_from(floats: Floats, place: int, now: float, lease: float) -> float:
-    """The date from which the operation counts as stalled.
+    """The date, as known at `now`, from which the operation in the `place` of `floats` counts as stalled.
 
     Its grants have allowed more than its volume, and a lease and the time of a round have passed since it last moved.
     """
@@ -174,7 +177,10 @@ def _ask(
 
 @inlined
 def deferred_until(floats: Floats, place: int, min_update_interval: float) -> float:
-    """The date until which an update of the operation's rate is deferred; a large change is not."""
+    """The date until which an update of the rate in the `place` of `floats` is deferred.
+
+    That is `min_update_interval` seconds after the last one; a large change is not deferred.
+    """
     sent = floats[SENT, place]
     small = abs(floats[TARGET, place] - sent) < SMALL_CHANGE * sent
     return float(floats[TOLD, place]) + min_update_interval if small else -math.inf
@@ -318,7 +324,7 @@ class PendingOperations:
         return self._integers[TURN, : self.size]
 
     def set_turns(self, turns: list[int]) -> None:
-        """Set the places in the planned order, one entry an operation."""
+        """Set the places in the planned order: `turns` has one entry for each operation."""
         self._integers[TURN, : self.size] = turns
         self.changed = True
 
@@ -328,7 +334,10 @@ class PendingOperations:
         return self._floats, self._integers
 
     def post(self, owner: Client, here: float, posting: Posting, now: float) -> None:
-        """Enter the owner's operation, of which `here` bytes beyond its base are moved already."""
+        """Enter the `owner`'s operation as `posting` describes it, at the date `now`.
+
+        `here` bytes beyond its base are moved already.
+        """
         moved = posting.base + here
         place = self.size
         if place == self._floats.shape[1]:
@@ -344,13 +353,13 @@ class PendingOperations:
             row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
         row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
         row[REPORTED], row[ALLOWED] = moved, here
-        row[USER], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
+        row[UID], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
         self._floats[:, place] = row
         self._integers[:, place] = _integers_of(values)
         self.changed = True
 
     def allow(self, place: int, volume: float) -> None:
-        """The client may have moved up to so many bytes of the operation here, where it was out of sight."""
+        """The client may have moved up to `volume` bytes of the operation in the `place`, where it was out of sight."""
         self._floats[ALLOWED, place] = max(volume, self._floats[ALLOWED, place])
 
     def post_again(self, place: int, moved: float, now: float) -> None:
@@ -390,20 +399,26 @@ class PendingOperations:
         return twin
 
     def remaining(self, place: int) -> float:
-        """Bytes that the operation still has to move, as reported or estimated."""
+        """Bytes that the operation in the `place` still has to move, as reported or estimated."""
         return float(self._floats[REMAINING, place])
 
     def moved(self, place: int) -> float:
-        """Bytes of the operation that have moved, as reported or estimated."""
+        """Bytes of the operation in the `place` that have moved, as reported or estimated."""
         return float(self._floats[VOLUME, place] - self._floats[REMAINING, place])
 
     def account(self, place: int) -> tuple[float, float, float, float]:
-        """Bytes of the operation, bytes that remain, bytes that grants allowed; seconds with a grant of all its client's."""
+        """Of the operation in the `place`: its bytes, bytes that remain, bytes that grants allowed.
+
+        Fourth come the seconds with a grant of all operations of its client.
+        """
         item = self._floats.item
         return item(VOLUME, place), item(REMAINING, place), item(ALLOWED, place), item(TRANSFERRING, place)
 
     def set_cap(self, place: int, cap: float) -> None:
-        """The client can use up to `cap` bytes/s from now on; the progress that it has made stays as it is."""
+        """The client in the `place` can use up to `cap` bytes/s from now on.
+
+        The progress that it has made stays as it is.
+        """
         floats = self._floats
         here = self.moved(place) - floats[BASE, place]
         floats[DONE, place] += here * (1.0 / floats[CAP, place] - 1.0 / cap)
@@ -412,20 +427,23 @@ class PendingOperations:
         self.changed = True
 
     def set_reach(self, place: int, reached: float, reach: float) -> None:
-        """The client reaches `reached` bytes/s, and policies count with `reach`; 0 for all that it is granted."""
+        """The client in the `place` reaches `reached` bytes/s, and policies count with `reach`.
+
+        A rate of 0 stands for all that it is granted.
+        """
         self._floats[REACHED, place] = reached
         self._floats[REACH, place] = reach
 
     def reached(self, place: int) -> float:
-        """The bytes/s that the client is known to reach; 0 for all that it is granted."""
+        """The bytes/s that the client of the operation in the `place` is known to reach; 0 for all that it is granted."""
         return float(self._floats[REACHED, place])
 
     def sent(self, place: int) -> float:
-        """The rate that the operation was last granted, in bytes/s."""
+        """The rate that the operation in the `place` was last granted, in bytes/s."""
         return float(self._floats[SENT, place])
 
     def set_moved(self, place: int, moved: float, now: float) -> None:
-        """The client has moved so many bytes of the operation by now."""
+        """The client has moved `moved` bytes of the operation in the `place` by the date `now`."""
         floats = self._floats
         volume, done, base, cap, posted = (float(floats[row, place]) for row in (VOLUME, DONE, BASE, CAP, POSTED))
         remaining = max(LEAST_LEFT * volume, volume - moved)
@@ -435,19 +453,19 @@ class PendingOperations:
         floats[PROGRESS, place] = at_most_elapsed(progress, done, now - posted)
 
     def allowed(self, place: int) -> float:
-        """Bytes that the grants of the operation have allowed so far."""
+        """Bytes that the grants of the operation in the `place` have allowed so far."""
         return self._floats.item(ALLOWED, place)
 
     def set_progressed(self, place: int, now: float) -> None:
-        """The operation has moved something by then, or can from then on."""
+        """The operation in the `place` has moved something by the date `now`, or can from then on."""
         self._floats[PROGRESSED, place] = max(now, self._floats[PROGRESSED, place])
 
     def set_rate(self, place: int, rate: float) -> None:
-        """The client may be using up to `rate` bytes/s."""
+        """The client in the `place` may be using up to `rate` bytes/s."""
         self._floats[RATE, place] = rate
 
     def set_sent(self, place: int, rate: float, now: float) -> None:
-        """The client was granted `rate` bytes/s at the date `now`."""
+        """The client in the `place` was granted `rate` bytes/s at the date `now`."""
         self._floats[SENT, place] = rate
         self._floats[TOLD, place] = now
 
@@ -456,11 +474,14 @@ class PendingOperations:
         self._loops.move(self._floats, self.size, seconds, now, self.contended)
 
     def first_stalled(self, now: float, lease: float) -> float:
-        """The date from which the first of the operations counts as stalled."""
+        """The date, as known at `now`, from which the first operation counts as stalled under this `lease`."""
         return self._loops.first_stalled(self._floats, self.size, now, lease)
 
     def stalled(self, now: float, lease: float) -> list[tuple[Client, float]]:
-        """The owners of stalled operations and the seconds since each last moved something, last place first."""
+        """The owners of operations that are stalled at `now` under this `lease`, last place first.
+
+        Beside each are the seconds since it last moved something.
+        """
         places = (place for place in reversed(range(self.size)) if stalled_from(self._floats, place, now, lease) <= now)
         return [(self.owners[place], now - float(self._floats[PROGRESSED, place])) for place in places]
 
@@ -482,12 +503,17 @@ class PendingOperations:
         return self._loops.ask(floats, integers, moment, parts, size, policy.place)
 
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
-        """The clients to send a lower grant, with their targets in bytes/s; and when the first deferred one is due."""
+        """The clients to send a lower grant at the date `now`, with their targets in bytes/s.
+
+        Second comes the date when the first update that `min_update_interval` defers is due.
+        """
         count, due = self._loops.to_reduce(self._floats, self._integers, self.size, now, min_update_interval)
         return [(self.owners[p], float(self._floats[TARGET, p])) for p in self._integers[ORDER, :count].tolist()], due
 
     def to_raise(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float, float]], float, float]:
-        """The clients to send a higher grant, those with the smallest part of their target first.
+        """The clients to send a higher grant at `now`, those with the smallest part of their target first.
+
+        `min_update_interval` defers small changes.
 
         Returns:
             Each client with what it was sent and its target, in bytes/s; when the first deferred update is due; and what all
@@ -498,6 +524,6 @@ class PendingOperations:
         return [(self.owners[p], float(floats[SENT, p]), float(floats[TARGET, p])) for p in places], due, total
 
     def view(self, moment: Floats) -> View:
-        """What a policy is shown."""
+        """What a policy is shown at the `moment`."""
         parts = _parts_left(self._degradation, self.size)
         return view_at(self._floats, self._integers, moment, parts, self.size, 0, self.size)

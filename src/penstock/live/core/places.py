@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from penstock.engine.books import mean_iteration
+from penstock.engine.chain import mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
-from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
+from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry, number_of_name
 from penstock.live.core.deciding import UNPLANNED, Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
@@ -77,7 +77,10 @@ def _check_planned_name(event: RegisterEvent, turns: Turns, limits: Limits) -> N
 
 
 def check_new_operation(event: InformEvent, turns: Turns, policy: str, bandwidth: float) -> None:
-    """Check an operation that the client announces for the first time; `bandwidth` is B, in bytes/s."""
+    """Check an operation that a client announces for the first time, by `event`, where `policy` plans `turns`.
+
+    `bandwidth` is B, in bytes/s.
+    """
     client, number, last = event.client, event.operation, event.client.last_operation
     if number <= last:
         raise Refused(OUT_OF_ORDER, f"operation {number} comes after {last}; expected a higher number")
@@ -101,7 +104,16 @@ def check_pending(client: Client, number: int) -> PendingOperation:
 
 
 class Places:
-    """Changes the parts of the core together, so that they always agree on who has a place."""
+    """Changes the parts of the core together, so that they always agree on who has a place.
+
+    Args:
+        registry: The clients.
+        pending: Their operations.
+        turns: The planned order, as it goes on.
+        leases: Dates by which clients must act.
+        grants: What clients are told.
+        eligible: Which operations the policy is shown.
+    """
 
     def __init__(
         self,
@@ -159,7 +171,9 @@ class Places:
         return min(operation.round_bytes, client.usable * self._eligible.limits.longest_round)
 
     def post(self, now: float, client: Client, moved: float) -> float:
-        """Give the client's operation a place, or bring its row up to date; the client says that `moved` bytes are moved.
+        """Give the operation of the `client` a place at the date `now`, or bring its row up to date.
+
+        The client says that `moved` bytes are moved.
 
         Returns:
             How many times more than its grants allowed that is, as `credit` does.
@@ -204,6 +218,9 @@ class Places:
             whole=math.inf if whole is None else whole,
             rank=rank,
             rounds=operation.rounds,
+            weight=1.0,
+            user=client.user_number,
+            group=number_of_name(client.group, client.number),
             transferring=client.transfer_seconds,
         )
 
@@ -227,18 +244,21 @@ class Places:
         self._turns.operation_ended(client)
 
     def leave(self, now: float, client: Client) -> None:
-        """The client has ended: drop its books."""
+        """The `client` has ended at the date `now`: drop its books."""
         self._withdraw(client)
         self._registry.record_leave(now, client)
         self._drop(client)
 
     def forget(self, now: float, client: Client, reason: str) -> None:
-        """Send the client away and drop its books."""
+        """Send the `client` away at the date `now`, with this `reason`, and drop its books."""
         self.send_away(now, client, reason)
         self._drop(client)
 
     def restore(self, now: float, client: Client, bandwidth: float) -> None:
-        """Take over a client out of a journal, not connected; if it had a place, it has it again."""
+        """Take over a `client` out of a journal at the date `now`, not connected; if it had a place, it has it again.
+
+        `bandwidth` is B, in bytes/s.
+        """
         had_place = client.place != NO_PLACE
         if client.unseen_since is None:
             client.unseen_since = client.last_heard
@@ -281,7 +301,7 @@ class Places:
                 self.send_away(now, client, reason)
 
     def send_away(self, now: float, client: Client, reason: str) -> None:
-        """Take the client's place; its books are kept for a while, and it is told the reason."""
+        """Take the place of the `client` at the date `now`; its books are kept for a while, and it is told the `reason`."""
         self._withdraw(client)
         self._turns.client_gone(client)
         self._leases.mark_away(now, client)

@@ -61,7 +61,7 @@ class RecordedSpan(NamedTuple):
 
 
 def spans(operations: Iterable[CompletedOperation], since: float = -math.inf) -> list[RecordedSpan]:
-    """How the applications of `as_workload` ran, in the same order."""
+    """How the applications of `as_workload` ran, of these `operations` `since` that date, in the same order."""
     return [
         RecordedSpan(
             _start(chain, since),

@@ -85,7 +85,7 @@ _READ: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
 
 
 def read(info: MPI.Info | None) -> Hints:
-    """Read Penstock's hints; UsageError if one is unknown or out of range."""
+    """Read Penstock's hints in `info`; UsageError if one is unknown or out of range."""
     if not isinstance(info, MPI.Info | None):
         raise UsageError(f"info {info!r} is no MPI.Info; expected one, or None")
     told: dict[str, Any] = {}
@@ -106,7 +106,7 @@ def read(info: MPI.Info | None) -> Hints:
 
 
 def without(info: MPI.Info | None) -> MPI.Info:
-    """A copy without Penstock's hints, for the MPI library; the caller frees it."""
+    """A copy of `info` without Penstock's hints, for the MPI library; the caller frees it."""
     return MPI.Info.Create({key: text for key, text in (info or {}).items() if not key.startswith(PREFIX)})
 
 
@@ -133,12 +133,15 @@ _jobs: Final[dict[tuple[Presented, int], Job]] = {}
 
 
 def of_all(hints: Hints, nodes: int) -> Job:
-    """The job of the communicator."""
+    """The job of a communicator of so many `nodes`, as the `hints` describe it."""
     told = hints.nodes if hints.nodes is not None else nodes
     return Presented(hints.job, told, hints.bandwidth, hints.patience, hints.socket).job()
 
 
 def of_rank(hints: Hints, name: str, nodes: int, rank: int) -> Job:
-    """The job of a rank other than 0, for its independent I/O; it has one node's part of the bandwidth."""
+    """The job of a `rank` other than 0, for its independent I/O, with these `hints` and this `name`.
+
+    It has one of the `nodes`' part of the bandwidth.
+    """
     part = hints.bandwidth / nodes if hints.bandwidth is not None else None
     return Presented(f"{name}.{rank}"[-NAME_CHARACTERS:], 1, part, hints.patience, hints.socket).job()

@@ -59,7 +59,7 @@ class BufferPart:
         return self.count if moved >= volume else self.count * moved // volume // self.grain * self.grain
 
     def message(self, first: int, last: int) -> list[Any]:
-        """These elements, as mpi4py takes them."""
+        """The elements `first` … `last` − 1, as mpi4py takes them."""
         return [self.data, (last - first, self.displacement + first), self.datatype]
 
 
@@ -152,7 +152,11 @@ PART: Final = 0.1
 
 
 class Ranks:
-    """The ranks of a file, on a communicator of its own."""
+    """The ranks of a file, on a communicator of its own.
+
+    Args:
+        comm: The communicator of the file.
+    """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self._comm = comm.Dup()
@@ -164,7 +168,10 @@ class Ranks:
         self._comm.Free()
 
     def agree(self, call: str, failure: BaseException | None = None, number: int = 0) -> int:
-        """Check that all ranks are in this call and none has failed; otherwise all raise. Returns their largest number."""
+        """Check that all ranks are in this `call` and none has a `failure`; otherwise all raise.
+
+        Returns their largest `number`.
+        """
         code = zlib.crc32(call.encode())
         failed, greatest, least, largest = self.largest(failure is not None, code, -code, number)
         if failed:
@@ -174,11 +181,11 @@ class Ranks:
         return largest
 
     def largest(self, *numbers: int) -> list[int]:
-        """The largest of each number over all ranks."""
+        """The largest of each of the `numbers` over all ranks."""
         return self._reduced(MPI.MAX, numbers)
 
     def largest_to_first(self, *numbers: int) -> list[int]:
-        """The same for rank 0 alone; the other ranks do not wait for each other."""
+        """The largest of each of the `numbers` for rank 0 alone; the other ranks do not wait for each other."""
         mine = array("q", numbers)
         theirs = array("q", mine)
         self._comm.Reduce(mine, theirs, MPI.MAX)
@@ -200,7 +207,7 @@ class Ranks:
         return self.total(first)
 
     def tell(self, at: int, to: int) -> None:
-        """Rank 0: tell the others which range all move next."""
+        """Rank 0: tell the others that all move the range from `at` to before `to` next."""
         self._comm.Ibcast(array("q", [at, to])).Wait()
 
     def hear(self) -> tuple[int, int]:
@@ -261,7 +268,14 @@ STOP: Final = -1
 
 
 class Rounds:
-    """One rank's part in an operation that moves `volume` bytes of all ranks."""
+    """One rank's part in an operation that moves `volume` bytes of all ranks.
+
+    Args:
+        ranks: The ranks.
+        part: This rank's part.
+        move: Moves a range of the part.
+        volume: Bytes of all ranks.
+    """
 
     def __init__(self, ranks: Ranks, part: BufferPart, move: Move, volume: int) -> None:
         self.moved = 0
@@ -276,7 +290,7 @@ class Rounds:
         self._round(0, 0)
 
     def lead(self, job: Job, rounds: int) -> None:
-        """Rank 0: announce the operation, and start each round when the coordinator allows it."""
+        """Rank 0: announce the operation to the `job`, and start each of the `rounds` when the coordinator allows it."""
         waiting = True  # the other ranks wait for a range
 
         def one(at: int, size: int) -> int:

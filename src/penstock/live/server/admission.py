@@ -47,7 +47,12 @@ MOST_HOSTS: Final = 4096
 
 
 class Bucket:
-    """A token bucket: `rate` tokens a second, at most those of one second."""
+    """A token bucket: `rate` tokens a second, at most those of one second.
+
+    Args:
+        rate: Tokens a second.
+        now: The date at which it is full, in seconds.
+    """
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
@@ -55,7 +60,7 @@ class Bucket:
         self._then = now
 
     def take(self, count: int, now: float) -> float:
-        """Take so many tokens; returns the seconds until the bucket has them, 0 if it has them now."""
+        """Take `count` tokens at the date `now`; returns the seconds until the bucket has them, 0 if it has them now."""
         self._tokens = min(self._rate, self._tokens + (now - self._then) * self._rate) - count
         self._then = now
         return max(0.0, -self._tokens / self._rate)
@@ -69,7 +74,7 @@ class Guesses:
         """By host: wrong tokens that are not forgiven, since when they are counted so, and the budget."""
 
     def failed(self, host: Key, now: float) -> None:
-        """The host has sent a wrong token."""
+        """The `host` has sent a wrong token at the date `now`."""
         wrong, bucket = self._wrong(host, now)
         self._hosts[host] = (min(wrong + 1.0, MOST_WRONG), now, bucket or Bucket(GUESSES_PER_SECOND, now))
         self._hosts.move_to_end(host)
@@ -77,7 +82,7 @@ class Guesses:
             self._hosts.popitem(last=False)
 
     def delay(self, host: Key, now: float) -> float | None:
-        """Seconds to wait before a token of this host is looked at; None if too many wait already."""
+        """Seconds from `now` before a token of this `host` is looked at; None if too many wait already."""
         wrong, bucket = self._wrong(host, now)
         if bucket is None or wrong < FREE_GUESSES:
             return 0.0
@@ -95,7 +100,12 @@ class Guesses:
 
 
 class Connections:
-    """All connections, and what they share: the limits of each user and host, and counts of misbehaviour."""
+    """All connections, and what they share: the limits of each user and host, and counts of misbehaviour.
+
+    Args:
+        settings: The settings, with the limits.
+        clock: The coordinator's clock.
+    """
 
     def __init__(self, settings: ServerSettings, clock: Clock) -> None:
         self.peers: set[Peer] = set()
@@ -118,7 +128,7 @@ class Connections:
         self._buckets: OrderedDict[tuple[Key, bool], Bucket] = OrderedDict()
 
     def add(self, peer: Peer) -> str | None:
-        """Enter a new connection, for which an older stranger may have to go; why there is no room for it, if so."""
+        """Enter a new connection, `peer`, for which an older stranger may have to go; why there is no room for it, if so."""
         self.peers.add(peer)
         self._counts[peer.user] += 1
         own = self._strangers_of.setdefault(peer.user, OrderedDict())
@@ -151,7 +161,7 @@ class Connections:
         self._strangers_of[peer.user].move_to_end(peer)
 
     def remove(self, peer: Peer) -> None:
-        """Drop a connection that has ended."""
+        """Drop the connection `peer`, which has ended."""
         if peer not in self.peers:
             return
         self.introduced(peer)
@@ -162,7 +172,10 @@ class Connections:
             del self._counts[peer.user]
 
     def bucket(self, peer: Peer) -> Bucket:
-        """The messages that all connections of a user together may send; strangers of a host have a budget of their own."""
+        """The messages that all connections of the user of `peer` together may send.
+
+        Strangers of a host have a budget of their own.
+        """
         key = (peer.user, peer.local or peer not in self._strangers)
         bucket = self._buckets.get(key)
         if bucket is None:

@@ -73,7 +73,10 @@ class ControlCommands:
         task.add_done_callback(self._tasks.discard)
 
     def answer(self, command: str, argument: str) -> Any:
-        """The answer to a command, or an awaitable that gives it; Refused if the command is unknown or fails."""
+        """The answer to a `command` with its `argument`, or an awaitable that gives it.
+
+        Refused if the command is unknown or fails.
+        """
         if command not in COMMANDS:
             raise Refused(INVALID, f"unknown command {command!r}; expected one of {', '.join(COMMANDS)}")
         try:

@@ -224,7 +224,10 @@ def _impatient() -> type[asyncio.Protocol]:
 
 @contextlib.asynccontextmanager
 async def serving(settings: ServerSettings, take: Callable[[], Snapshot]) -> AsyncIterator[None]:
-    """Serve HTTP in a thread of its own while the block runs; `take` is called in this event loop."""
+    """Serve HTTP in a thread of its own while the block runs, as `settings` say.
+
+    `take` makes a snapshot, in this event loop.
+    """
     where = tcp(settings.http, "http")
     try:
         import uvicorn
@@ -258,7 +261,7 @@ async def serving(settings: ServerSettings, take: Callable[[], Snapshot]) -> Asy
 
 
 def expected_hosts(host: str, more: str) -> frozenset[str]:
-    """The names under which requests are answered: those of this machine, and those of the setting."""
+    """The names under which requests are answered: those of this machine, `host`, and those in `more`, the setting."""
     own = {host, "localhost", "127.0.0.1", "::1", socket.gethostname()}
     return frozenset(name.strip().lower() for name in (*own, *more.split(",")) if name.strip())
 

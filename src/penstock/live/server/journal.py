@@ -350,7 +350,7 @@ class JournalWriter:
 
 
 def entries_in(database: sqlite3.Connection) -> list[JournalEntry]:
-    """The rows of a journal, in their order."""
+    """The rows of a journal, which `database` holds, in their order."""
     return [_entry.decode(row) for (row,) in database.execute("SELECT entry FROM entry ORDER BY id")]
 
 

@@ -83,7 +83,10 @@ class Listener:
 
 
 def listen_locally(path: Path, welcome: Welcome, stack: contextlib.AsyncExitStack) -> Listener:
-    """Listen on a Unix socket until the stack is unwound. Every user may connect: the kernel tells who it is."""
+    """Listen on the Unix socket `path` until the `stack` is unwound; `welcome` gets each connection.
+
+    Every user may connect: the kernel tells who it is.
+    """
     place = f"socket {path}"
     with one_line(place):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -107,7 +110,10 @@ def listen_locally(path: Path, welcome: Welcome, stack: contextlib.AsyncExitStac
 
 
 def listen_remotely(text: str, welcome: Welcome, stack: contextlib.AsyncExitStack) -> None:
-    """Listen on a TCP port until the stack is unwound, at all addresses of the host."""
+    """Listen on the TCP port in `text` until the `stack` is unwound, at all addresses of the host.
+
+    `welcome` gets each connection.
+    """
     where = tcp(text, "listen")
     place = f"listen {where}"
 
@@ -129,7 +135,7 @@ def listen_remotely(text: str, welcome: Welcome, stack: contextlib.AsyncExitStac
 
 
 def tcp(text: str, place: str) -> Tcp:
-    """Parse a TCP address, host:port; InputError if it is none."""
+    """Parse `text` as a TCP address, host:port; InputError, at `place`, if it is none."""
     where = parse_address(text)
     if not isinstance(where, Tcp):
         raise InputError(place, f"{text!r} is no TCP address; expected host:port")
@@ -138,7 +144,7 @@ def tcp(text: str, place: str) -> Tcp:
 
 @contextlib.contextmanager
 def one_line(place: str) -> Iterator[None]:
-    """Turn a failure to listen into an InputError of one line."""
+    """Turn a failure to listen at `place` into an InputError of one line."""
     try:
         yield
     except OSError as error:
@@ -161,7 +167,7 @@ def _remove(path: Path, inode: int) -> None:
 
 
 def notify(text: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Send systemd a state such as READY=1; returns whether it listens."""
+    """Send systemd the state `text`, such as READY=1, at the socket in `environment`; returns whether it listens."""
     address = environment.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False
@@ -172,7 +178,7 @@ def notify(text: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def watchdog_seconds(environment: Mapping[str, str] = os.environ) -> float:
-    """Seconds within which systemd expects a sign of life of this process; 0 for never."""
+    """Seconds within which systemd, by the `environment`, expects a sign of life of this process; 0 for never."""
     microseconds = environment.get("WATCHDOG_USEC", "")
     for_us = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     return int(microseconds) / 1e6 if microseconds.isdecimal() and for_us else 0.0

@@ -42,7 +42,7 @@ class RareLog:
         self._left_out = 0
 
     def warn(self, text: str, *values: object) -> None:
-        """Log the warning, or count it."""
+        """Log the warning `text` with its `values`, or count it."""
         now = time.monotonic()
         if now < self._next:
             self._left_out += 1
@@ -56,18 +56,18 @@ class JsonLines(logging.Formatter):
     """Formats a record as one JSON object: date, level, the name of the event and its fields, or the text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The `record` as one line."""
         fields = getattr(record, "fields", {"event": "message"})
         return json_line(record.created, level=record.levelname.lower(), **fields, text=record.getMessage())
 
 
 def json_line(date: float, **fields: Any) -> str:
-    """An event as one JSON object; the date is in seconds of the wall clock."""
+    """An event and its `fields` as one JSON object; the `date` is in seconds of the wall clock."""
     return msgspec.json.encode({"time": _date(date), **fields}).decode()
 
 
 def set_up(log_format: str, *, verbose: bool) -> None:
-    """Log to standard error, as lines or as JSON; all events, or warnings only."""
+    """Log to standard error, as lines or as JSON by `log_format`: all events if `verbose`, else warnings only."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else logging.Formatter(TEXT_FORMAT))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
@@ -96,7 +96,7 @@ class Logbook:
                 raise InputError(f"audit_log {audit_log}", f"cannot be written: {error.strerror}") from None
 
     def note(self, event: str, text: str, **fields: Any) -> None:
-        """Write an event down; `text` is for people, and leaves out nothing that matters."""
+        """Write an `event` with its `fields` down; `text` is for people, and leaves out nothing that matters."""
         if not text.isprintable():  # a name in it may be anything
             text = ascii(text)[1:-1]
         if LOG.isEnabledFor(logging.INFO):
@@ -105,7 +105,10 @@ class Logbook:
             self._audit(json_line(time.time(), event=event, **fields, text=text))
 
     def client(self, event: str, client: Client, text: str, **more: Any) -> None:
-        """Write down what a client does. Its number tells two jobs of one name apart."""
+        """Write down what a `client` does: the `event`, its `text` for people, `more` fields.
+
+        Its number tells two jobs of one name apart.
+        """
         self.note(event, f"{client.job!r} (application {client.number}) {text}", **_fields(client), **more)
 
     def overrun(self, client: Client) -> None:
@@ -115,7 +118,10 @@ class Logbook:
             self.client("overrun", client, text, overruns=client.overruns)
 
     def refused(self, peer: Peer, error: Error) -> None:
-        """Write down a refused message or connection: so many a second, and then how many were left out."""
+        """Write down that a message or the connection of `peer` was refused with `error`.
+
+        That is done for some in a second; then follows how many were left out.
+        """
         second = int(time.monotonic())
         if second != self._second:
             left_out, self._left_out = self._left_out, 0

@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
 
 
 def lock_journal(path: str) -> LockFile:
-    """Lock the journal for this process: two coordinators would grant the same bandwidth twice."""
+    """Lock the journal at `path` for this process: two coordinators would grant the same bandwidth twice."""
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return LockFile(f"{path}.lock", path, "uses this journal; expected one of its own, --journal FILE")
@@ -80,7 +80,7 @@ def lock_journal(path: str) -> LockFile:
 
 
 def identity(path: str) -> tuple[int, int]:
-    """Device and inode of a file; zeros if it is not there."""
+    """Device and inode of the file at `path`; zeros if it is not there."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -98,14 +98,14 @@ def is_full(path: str) -> bool:
 
 
 def open_unshared(path: str) -> sqlite3.Connection:
-    """Open a journal to read it where the index of its log, which processes share, cannot be written."""
+    """Open the journal at `path` to read it where the index of its log, which processes share, cannot be written."""
     database = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS)
     database.execute("PRAGMA locking_mode=EXCLUSIVE")
     return database
 
 
 def open_journal(path: str) -> sqlite3.Connection:
-    """Open a journal or make one, which only its owner may read; sqlite3.Error if it cannot be used."""
+    """Open the journal at `path` or make one, which only its owner may read; sqlite3.Error if it cannot be used."""
     previous = os.umask(0o077)
     try:
         database = sqlite3.connect(path, timeout=BUSY_SECONDS)

@@ -112,7 +112,7 @@ class Peer:
         self._wire.read()
 
     def say(self, message: Reply) -> None:
-        """Send a reply, or cut the peer off if it does not read earlier ones."""
+        """Send the reply `message`, or cut the peer off if it does not read earlier ones."""
         if self._is_over:
             return
         if self._wire.unsent > UNREAD_BYTES:
@@ -133,7 +133,7 @@ class Peer:
         self._wire.close()
 
     def turn_away(self, reason: str) -> None:
-        """Close the connection now: there is no room for it."""
+        """Close the connection now, with this `reason`: there is no room for it."""
         self.server.connections.turned_away += 1
         self.server.logbook.refused(self, Error(DENIED, reason))
         self.say(Error(DENIED, reason))

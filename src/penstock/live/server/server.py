@@ -198,7 +198,7 @@ class Server:
     # Messages
 
     def handle(self, peer: Peer, message: Request) -> None:
-        """Enter a message into the core; Refused if it cannot be."""
+        """Enter a `message` of `peer` into the core; Refused if it cannot be."""
         kind, client = type(message), peer.client
         self._messages[kind] += 1
         if isinstance(message, Introduction):
@@ -233,7 +233,7 @@ class Server:
         peer.say(Outlook(message.seq, self.core.bandwidth, seen.moving, seen.waiting, start, end))
 
     def disconnected(self, peer: Peer) -> None:
-        """A connection has ended."""
+        """The connection of `peer` has ended."""
         self.connections.remove(peer)
         client = peer.client
         if client is not None and self._peers.get(client.number) is peer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from penstock.engine.books import mean_iteration
+from penstock.engine.chain import mean_iteration
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
 
@@ -14,6 +14,7 @@ WORKING: Final = "working"
 TRANSFERRING: Final = "transferring"
 WAITING: Final = "waiting"
 AWAY: Final = "away"
+SECONDS_PER_HOUR: Final = 3600.0
 STATES: Final = (WORKING, TRANSFERRING, WAITING, AWAY)
 
 
@@ -74,7 +75,7 @@ class Snapshot:
     """One entry a client (`describe`)."""
 
     def of_user(self, uid: int) -> Snapshot:
-        """The snapshot as a user may see it: all totals, and of applications only its own."""
+        """The snapshot as the user `uid` may see it: all totals, and of applications only its own."""
         own = [one for one in self.applications if one["uid"] == uid]
         numbers = {one["application"] for one in own}
         recent = tuple(grant for grant in self.traffic.recent if grant.application in numbers)
@@ -108,7 +109,35 @@ class Snapshot:
             "journal_failure": self.traffic.journal_failure,
             "recent": [grant._asdict() for grant in self.traffic.recent],
             "applications": list(self.applications),
+            "users": self.by_user(),
         }
+
+    def by_user(self) -> list[dict[str, Any]]:
+        """The lowest yield and the node-hours of each user; nothing where users are not shown."""
+        own: dict[str, list[dict[str, Any]]] = {}
+        for one in self.applications:
+            if "user" in one:
+                own.setdefault(one["user"] or str(one["uid"]), []).append(one)
+        return [{"user": name, **_of_user(theirs)} for name, theirs in own.items()]
+
+
+def _of_user(own: list[dict[str, Any]]) -> dict[str, Any]:
+    """The lowest yield of a user's applications; node-hours of work, of ended I/O as it would be alone, and lost to it."""
+    computing = transferring = delayed = 0.0
+    for one in own:
+        hours, seconds = one["nodes"] / SECONDS_PER_HOUR, one["io_seconds"]
+        under_way = one["pending"]["seconds"] if one["pending"] else 0.0
+        alone = min(seconds, one["transferred"] / one["bandwidth"])
+        computing += hours * max(0.0, one["elapsed"] - seconds - under_way)
+        transferring += hours * alone
+        delayed += hours * (seconds - alone)
+    return {
+        "applications": len(own),
+        "min_yield": min(one["yield"] for one in own),
+        "computing": computing,
+        "transferring": transferring,
+        "delayed": delayed,
+    }
 
 
 def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:
@@ -164,7 +193,7 @@ def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
 
 
 def describe(core: Core, client: Client) -> dict[str, Any]:
-    """A client as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
+    """A `client` of the `core` as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
 
     `transferred` is what its ended operations have moved. In `pending`, `moved` is what it has reported of the operation
     under way, and `estimated` what it has moved by now if it uses its grants.

@@ -80,7 +80,7 @@ class Wire:
                 self._loop.call_soon(self.read)
 
     def pause(self, seconds: float) -> None:
-        """Read nothing for so long."""
+        """Read nothing for so many `seconds`."""
         if self._is_open and not self._hung_up:
             self._loop.remove_reader(self._fd)
             if self._timer is not None:
@@ -186,6 +186,6 @@ class Wire:
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """The uid at the other end of a Unix socket, from the kernel."""
+    """The uid at the other end of `connection`, a Unix socket, from the kernel."""
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(uid)

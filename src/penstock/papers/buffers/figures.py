@@ -13,7 +13,7 @@ from penstock.buffers.theorems import alone, least_written, most_read
 from penstock.buffers.timeline import Flow, full_speed_timeline
 from penstock.model import Application, Platform, Workload
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, PRINTED, BufferRows
-from penstock.papers.drawing import panels
+from penstock.papers.drawing import common_legend, panels
 from penstock.papers.verdicts import Estimate
 
 TABLE_2: Final = {
@@ -81,7 +81,7 @@ def figure_table_2(rows: BufferRows) -> Figure:
         panel.set_xticks(places, [f"{mtbf:g} y" for mtbf in MTBF])
         panel.set(title=f"load {load:.0%}", ylim=(0.9, None))
     axes[0].set_ylabel("static over dynamic size")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -89,7 +89,9 @@ def _lines(panel: Axes, solid: Flow, dashed: Flow, title: str, word: str) -> Non
     panel.plot(solid.dates, solid.amounts, "k-", label="at full speed")
     panel.plot(dashed.dates, dashed.amounts, "--", color="#0072b2", label=word)
     panel.set(xlabel="time, s", ylabel="bytes", title=title)
-    panel.legend(fontsize=7)
+    figure = panel.get_figure()
+    assert isinstance(figure, Figure)
+    common_legend(figure)
 
 
 def figure_4() -> Figure:
@@ -143,7 +145,7 @@ def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
                 panel.fill_between(FACTORS, low, high, color=COLOURS[mtbf], alpha=0.12, linewidth=0)
             panel.axvline(1.0, color="black", linewidth=0.6, linestyle="--")
             panel.set(title=f"load {load:.0%}", xlabel="size over S_OPT", ylabel=measure.replace("_", " "))
-    axes[0].legend(fontsize=7, title="MTBF")
+    common_legend(figure, "MTBF")
     return figure
 
 

@@ -23,7 +23,7 @@ from penstock.papers.calciom.experiments import (
     small,
     split,
 )
-from penstock.papers.drawing import panels
+from penstock.papers.drawing import common_legend, panels
 from penstock.report.figures import COLOURS
 from penstock.report.plot import NAMED, draw_delta
 from penstock.theory.interference import Delta, Pair, delta_graph, expected_interference, someone_in_io
@@ -44,7 +44,7 @@ def figure_1(traces: Mapping[str, Floats]) -> Figure:
         label = f"{name}: {someone_in_io(chances, SHARE):.0%}"
         panel.step(np.arange(len(chances)), chances, where="mid", color=colour, linewidth=1.0, label=label)
     panel.set(xlabel="concurrent jobs", ylabel="part of the time")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -61,7 +61,7 @@ def figure_2(scale: CalciomScale) -> Figure:
     dots = graph.dt[:: max(1, len(graph.dt) // 20)]
     axes[0].plot(dots, [expected_interference(pair, dt).a for dt in dots.tolist()], "k.", markersize=4, label="A, by hand")
     draw_delta(axes[1], graph.dt, graph.factors, "interference factor")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -79,7 +79,7 @@ def figure_4(scale: CalciomScale) -> Figure:
     panel.plot(SMALL_SIZES, beside, ".-", color=NAMED["interfering"], label="beside A")
     panel.set(xlabel="processes of B", ylabel="bandwidth of B, GB/s", xscale="log", yscale="log")
     panel.set_title(f"8 processes: {alone[0] / beside[0]:.1f} times less", fontsize=9)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -101,7 +101,7 @@ def figure_5(scale: CalciomScale) -> Figure:
             panel.step(dates, rates, line, where="post", color=COLOURS[index], label="AB"[index])
         panel.set(title=strategy, xlabel="time, s")
     axes[0].set_ylabel("rate, GB/s")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -117,7 +117,7 @@ def figure_6(scale: CalciomScale) -> Figure:
         for index, panel in enumerate(axes):
             panel.plot(graph.dt, graph.factors["interfering"][:, index], color=colour, linewidth=1.2, label=f"{a} and {b}")
             panel.set(xlabel="dt, s", ylabel="interference factor", title="AB"[index])
-    axes[1].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -132,7 +132,7 @@ def figure_7(scale: CalciomScale) -> Figure:
         graph = delta_graph(pair, range_of(pair, scale), ["interfering", "serializing"])
         draw_delta(panel, graph.dt, graph.times, "I/O time, s")
         panel.set_title(title)
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -155,8 +155,7 @@ def figure_8(scale: CalciomScale) -> Figure:
     axes[1].plot(dts, writing, color=COLOURS[0], label="A, writing")
     axes[1].plot(dts, times["interfering"][:, 0] - writing, color=COLOURS[1], label="A, communicating")
     axes[1].set(xlabel="dt, s", ylabel="time, s", ylim=(0.0, None))
-    for panel in axes:
-        panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -175,7 +174,7 @@ def figure_9(scale: CalciomScale) -> Figure:
             draw_delta(panel, graph.dt, graph.factors, f"interference factor of {member}", member)
             draw_delta(panel, late.dt, late.factors, f"interference factor of {member}", member)
             panel.set_title(f"A: {a}, B: {b}")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -189,7 +188,7 @@ def figure_10(scale: CalciomScale) -> Figure:
     for panel, member in zip(axes, "AB", strict=True):
         draw_delta(panel, graph.dt, graph.factors, "interference factor", member)
         panel.set_title(f"App {member}")
-    axes[1].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -218,7 +217,7 @@ def figure_11(scale: CalciomScale) -> Figure:
         wasted = graph.values("cpu-seconds")[strategy] / (pair.a.nodes + pair.b.nodes)
         panel.plot(graph.dt, wasted, line, color=NAMED[strategy], linewidth=1.2, label=label)
     panel.set(xlabel="dt, s", ylabel="CPU seconds a core")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -238,7 +237,7 @@ def figure_12(scale: CalciomScale) -> Figure:
         sums = [sum(delayed(pair, dt, part * max(0.0, pair.alone().a - dt))) for dt in dts]
         panel.plot(dts, sums, ":", color=colour, linewidth=1.0, label=f"delayed by {part:.0%}")
     panel.set(xlabel="dt, s", ylabel="sum of I/O times, s")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 

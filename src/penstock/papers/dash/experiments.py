@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ class BatchTrial:
     io_nodes: int = 1
     wanted: float = 0.0
     """The I/O load that the batch was to have, where that is not its parameter."""
+    printed: bool = False
+    """Whether f is drawn around the wanted load itself, as the thesis prints it for Mira."""
 
 
 FIRST_FIT: Final = BatchStrategy("first-fit")
@@ -56,7 +58,7 @@ FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class DashScale:
-    """How much is run.
+    """How much is run. The values of α_gen are spread evenly over 0.5 to 10 at every scale, as means over them are claims.
 
     Attributes:
         loads: Values of α_gen in chapter III.
@@ -80,27 +82,29 @@ class DashScale:
     jacobi: tuple[float, ...]
 
 
-BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+BATCHES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Up to the 64 batches of §III.D.2.a."""
 SMALLER: Final = {"fewest": 40, "most": 60, "longest": 100, "shortest": 50}
 SCALES: Final[Mapping[str, DashScale]] = {
-    "smoke": DashScale((1.0, 4.0), 2, (0.3, 0.7), 2, SMALLER, 20, 30, BATCHES[:4]),
-    "quick": DashScale((0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0), 4, (0.2, 0.4, 0.6, 0.8), 4, {}, 200, 300, BATCHES),
+    "smoke": DashScale((0.5, 3.5, 7.0, 10.0), 2, (0.2, 0.4, 0.6, 0.8), 2, SMALLER, 20, 30, BATCHES[:6]),
+    "quick": DashScale((0.5, 1.75, 3.25, 4.5, 6.0, 7.25, 8.75, 10.0), 4, (0.2, 0.4, 0.6, 0.8), 4, {}, 200, 300, BATCHES),
     "paper": DashScale(
         tuple(k / 4 for k in range(2, 41)), 10, (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 10, {}, 1_000, 3_000, BATCHES
     ),
 }
 
 
-def packs(scale: DashScale) -> Experiment[BatchTrial]:
+def packs(scale: DashScale, policies: Sequence[str] = ()) -> Experiment[BatchTrial]:
     """Figures III.8 to III.12: one I/O node.
 
-    `scale` says which I/O loads, and how many batches of each.
+    `scale` says which I/O loads, and how many batches of each; `policies` are those that a user adds for packs with S = 1.
     """
+    added = [(ONE, policy) for policy in policies if policy not in ("fifo", "longest-remaining")]
     trials = [
         BatchTrial("packs", (("load", load),), seed, strategy, policy)
         for load in scale.loads
         for seed in range(scale.batches)
-        for strategy, policy in ((FIRST_FIT, "fifo"), (ONE, "fifo"), (LOAD, "fifo"), (ONE, "longest-remaining"))
+        for strategy, policy in ((FIRST_FIT, "fifo"), (ONE, "fifo"), (LOAD, "fifo"), (ONE, "longest-remaining"), *added)
     ]
     return Experiment("packs", tuple(trials), measure)
 
@@ -137,12 +141,14 @@ def mapping(scale: DashScale) -> Experiment[BatchTrial]:
     trials = [
         BatchTrial(
             kind,
-            (("load", parameter(kind, load)), ("profile", profile), *scale.smaller.items()),
+            (("load", load if printed else parameter(kind, load)), ("profile", profile), *scale.smaller.items()),
             seed,
             strategy,
             wanted=load,
+            printed=printed,
         )
         for kind, profile in FAMILIES.values()
+        for printed in ((False, True) if kind == "mira" else (False,))
         for load in scale.mapping_loads
         for seed in range(scale.mapping_batches)
         for strategy in MAPPINGS.values()
@@ -189,6 +195,19 @@ def general(scale: DashScale) -> Campaign:
     """
     policies = (BEST_EFFORT, *LIST, *PERIODIC)
     return _campaign("general", [{"case": "general", "noise": noise} for noise in NOISES], scale.chains, policies)
+
+
+NOISE_LAWS: Final = ("normal", "gamma", "lognormal")
+"""Beside the uniform one of the thesis."""
+
+
+def laws(scale: DashScale) -> Campaign:
+    """The general case with 50 % of noise of other laws (§II.D.3).
+
+    `scale` says how much is run.
+    """
+    points = [{"case": "general", "noise": NOISES[-1], "law": law} for law in NOISE_LAWS]
+    return _campaign("laws", points, scale.chains, (BEST_EFFORT, *LIST, *PERIODIC))
 
 
 def machine_learning(scale: DashScale) -> Campaign:

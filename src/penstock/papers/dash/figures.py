@@ -1,5 +1,5 @@
-"""The figures of 001: II.4 to II.6 and III.4 to III.6 on chains, III.8 to III.13 and IV.3 to IV.10 on batches, V.3 on
-partitions.
+"""The figures of 001 but those of chapter IV: examples (I.2, II.2, II.3, III.3, V.1 to V.3), II.4 to II.6 and III.4 to III.6
+on chains, III.8 to III.13 on batches.
 
 Figures on chains are drawn from the `Results` of a campaign, those on batches from `Rows`: what was measured, by trial.
 The first paragraph of a figure's docstring is its caption.
@@ -7,22 +7,22 @@ The first paragraph of a figure's docstring is its caption.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from penstock.engine import simulate
+from penstock.model import Application, Degradation, Platform, Workload
 from penstock.numeric.arrays import Floats
 from penstock.papers.dash.experiments import (
     BEST_EFFORT,
     EIGHT,
-    FAMILIES,
     FIRST_FIT,
     LIST,
     LOAD,
-    MAPPINGS,
     ML_NOISES,
     ONE,
     OPTIMAL,
@@ -30,10 +30,14 @@ from penstock.papers.dash.experiments import (
     BatchTrial,
     random_set,
 )
-from penstock.papers.drawing import binned, colour_of, panels
+from penstock.papers.drawing import binned, colour_of, common_legend, lanes, panels
 from penstock.papers.reproducing import Results
+from penstock.planning.batch import schedule as batch_schedule
 from penstock.planning.partition import best_partition
 from penstock.planning.strategy import BatchStrategy
+from penstock.report.gantt import draw_nodes
+from penstock.theory.chains import hierarchical_round_robin
+from penstock.theory.chains import schedule as chain_schedule
 
 Rows = Mapping[BatchTrial, Mapping[str, Any]]
 STRATEGIES: Final[Mapping[str, tuple[BatchStrategy, str, str]]] = {
@@ -42,7 +46,6 @@ STRATEGIES: Final[Mapping[str, tuple[BatchStrategy, str, str]]] = {
     "S = 1, longest-remaining": (ONE, "longest-remaining", "#009e73"),
     "first-fit": (FIRST_FIT, "fifo", "#000000"),
 }
-MAPPING_COLOURS: Final = {"list": "#000000", "pack max": "#0072b2", "pack random": "#e69f00", "pack char": "#d55e00"}
 COLOURS: Final = {
     "best-effort": "#000000",
     "fifo": "#0072b2",
@@ -77,22 +80,34 @@ def relative(results: Results, policy: str, to: str, **parameters: object) -> tu
 
 
 def figure_ii_4(results: Results) -> Figure:
-    """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means."""
+    """Figure II.4: makespan of the general case by I/O weight W, relative to best-effort and absolute; binned means.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (left, right) = panels(1, 2)
     _relative_to_best_effort(left, results, noise=0.0)
+    left.set_title("(a) relative to best-effort")
+    right.set_title("(b) absolute")
     for policy in results.compared((BEST_EFFORT, *LIST, *PERIODIC)):
         rows = results.where(policy, noise=0.0)
         binned(right, weights(rows), rows.column("makespan"), colour_of(policy, COLOURS), policy, BINS)
     right.set(xlabel="I/O weight W", ylabel="makespan (s)")
+    common_legend(figure)
     return figure
 
 
 def figure_ii_5(results: Results) -> Figure:
-    """Figure II.5: the same relative to best-effort with 20 % and 50 % of noise on every phase."""
+    """Figure II.5: the same relative to best-effort with 20 % and 50 % of noise on every phase.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, axes = panels(1, 2, share_y=True)
     for panel, noise in zip(axes, (0.2, 0.5), strict=True):
         _relative_to_best_effort(panel, results, noise=noise)
         panel.set_title(f"noise {noise:.0%}")
+    common_legend(figure)
     return figure
 
 
@@ -101,17 +116,21 @@ def _relative_to_best_effort(panel: Axes, results: Results, noise: float) -> Non
         binned(panel, *relative(results, policy, BEST_EFFORT, noise=noise), colour_of(policy, COLOURS), policy, BINS)
     panel.axhline(1.0, color=COLOURS[BEST_EFFORT], linewidth=0.8)
     panel.set(xlabel="I/O weight W", ylabel="makespan / best-effort")
-    panel.legend(fontsize=7)
 
 
 def figure_ii_6(results: Results) -> Figure:
-    """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise."""
+    """Figure II.6: the machine-learning case, makespan over that of hierarchical round-robin without and with 20 % noise.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, axes = panels(1, 2, share_y=True)
     for panel, noise in zip(axes, ML_NOISES, strict=True):
         for policy in results.compared((BEST_EFFORT, "fifo")):
             binned(panel, *relative(results, policy, OPTIMAL, noise=noise), colour_of(policy, COLOURS), policy, BINS)
-        panel.set(title=f"noise {noise:.0%}", xlabel="I/O weight W", ylabel="makespan / hierarchical round-robin")
-        panel.legend(fontsize=7)
+        panel.set(title=f"noise {noise:.0%}", xlabel="I/O weight W")
+    axes[0].set_ylabel("makespan / hierarchical round-robin")
+    common_legend(figure)
     return figure
 
 
@@ -127,7 +146,11 @@ def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
 
 
 def figure_iii_4(results: Results) -> Figure:
-    """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy."""
+    """Figure III.4: stretch of each of the five applications by the number of iteration batches, for each list policy.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     policies = results.compared(EIGHT)
     figure, axes = panels(-(-len(policies) // 4), 4, share_y=True)
     for panel, policy in zip(axes, policies, strict=False):
@@ -135,23 +158,31 @@ def figure_iii_4(results: Results) -> Figure:
         for application in range(values.shape[1]):
             panel.plot(batches, values[:, application], marker=".", label=f"application {application + 1}")
         panel.set(title=policy, xlabel="iteration batches", ylabel="stretch", xscale="log")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
 def figure_iii_5(results: Results) -> Figure:
-    """Figure III.5: the largest stretch by the number of iteration batches."""
+    """Figure III.5: the largest stretch by the number of iteration batches.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (panel,) = panels(1, 1)
     for policy in results.compared(EIGHT):
         batches, values = stretches(results, policy)
         panel.plot(batches, values.max(axis=1), marker=".", color=colour_of(policy, COLOURS), label=policy)
     panel.set(xlabel="iteration batches", ylabel="max stretch", xscale="log")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
 def figure_iii_6(results: Results) -> Figure:
-    """Figure III.6: makespan over that of fifo by the number of iteration batches."""
+    """Figure III.6: makespan over that of fifo by the number of iteration batches.
+
+    Args:
+        results: the runs of chains, by campaign.
+    """
     figure, (panel,) = panels(1, 1)
     for policy in results.compared(EIGHT):
         ours, fifo = results.where(policy).beside(results.where("fifo"))
@@ -160,7 +191,7 @@ def figure_iii_6(results: Results) -> Figure:
         ratio = ours.column("makespan") / fifo.column("makespan")
         panel.plot(batches[order], ratio[order], marker=".", color=colour_of(policy, COLOURS), label=policy)
     panel.set(xlabel="iteration batches", ylabel="makespan / fifo", xscale="log")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -183,47 +214,70 @@ def ratios(rows: Rows, name: str, measure: str, io_nodes: int = 1) -> tuple[Floa
 
     Args:
         rows: Those of the experiment "packs" or "io-nodes".
-        name: A name of `STRATEGIES`.
+        name: A name of `strategies`.
         measure: A column of the rows.
         io_nodes: The number of I/O nodes.
     """
-    strategy, policy, _ = STRATEGIES[name]
+    strategy, policy, _ = strategies(rows)[name]
     ours, base = chosen(rows, strategy, policy, io_nodes), chosen(rows, FIRST_FIT, io_nodes=io_nodes)
     loads = np.array([row["io_load"] for row in ours.values()])
     return loads, np.array([row[measure] / base[batch][measure] for batch, row in ours.items()])
 
 
+def strategies(rows: Rows) -> dict[str, tuple[BatchStrategy, str, str]]:
+    """`STRATEGIES`, and those of a user's policies in the `rows`: strategy, policy and colour by name."""
+    known = {(strategy, policy) for strategy, policy, _ in STRATEGIES.values()}
+    found = dict.fromkeys((trial.strategy, trial.policy) for trial in rows)
+    added = {f"S = 1, {policy}": (one, policy, colour_of(policy)) for one, policy in found if (one, policy) not in known}
+    return {**STRATEGIES, **added}
+
+
 def _relative(rows: Rows, measure: str, label: str) -> Figure:
     figure, (panel,) = panels(1, 1)
-    for name in ("S = 1", "S = I/O load", "S = 1, longest-remaining"):
-        loads, values = ratios(rows, name, measure)
-        panel.plot(loads, values, ".", color=STRATEGIES[name][2], label=name)
+    for name, (_, _, colour) in strategies(rows).items():
+        if name != "first-fit":
+            panel.plot(*ratios(rows, name, measure), ".", color=colour, label=name)
     panel.axhline(1.0, color="#000000", linewidth=0.8)
     panel.set(xlabel="I/O load α", ylabel=f"{label} / first-fit")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
 def figure_iii_8(rows: Rows) -> Figure:
-    """Figure III.8: makespan over that of first-fit by I/O load α, one I/O node."""
+    """Figure III.8: makespan over that of first-fit by I/O load α, one I/O node.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "makespan", "makespan")
 
 
 def figure_iii_9(rows: Rows) -> Figure:
-    """Figure III.9: stretch (mean over packs of each pack's largest) over that of first-fit by I/O load α."""
+    """Figure III.9: stretch (mean over packs of each pack's largest) over that of first-fit by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "pack_stretch", "stretch")
 
 
 def figure_iii_10(rows: Rows) -> Figure:
-    """Figure III.10: number of packs over that of first-fit by I/O load α."""
+    """Figure III.10: number of packs over that of first-fit by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     return _relative(rows, "packs_run", "packs")
 
 
 def figure_iii_11(rows: Rows) -> Figure:
-    """Figure III.11: makespan over the one predicted without contention, by I/O load α."""
+    """Figure III.11: makespan over the one predicted without contention, by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
-    for name in ("first-fit", "S = I/O load", "S = 1"):
-        strategy, policy, colour = STRATEGIES[name]
+    for name, (strategy, policy, colour) in strategies(rows).items():
         own = chosen(rows, strategy, policy).values()
         panel.plot(
             [r["io_load"] for r in own],
@@ -233,16 +287,16 @@ def figure_iii_11(rows: Rows) -> Figure:
             label=name,
         )
     panel.set(xlabel="I/O load α", ylabel="makespan / predicted", yscale="log")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
 def shares(rows: Rows, name: str) -> dict[str, float]:
     """Mean node time executing, delayed and idle, over the node time of first-fit on the same batch.
 
-    `rows` are those of the experiment "packs", by trial. `name` is one of `STRATEGIES`.
+    `rows` are those of the experiment "packs", by trial. `name` is one of `strategies`.
     """
-    strategy, policy, _ = STRATEGIES[name]
+    strategy, policy, _ = strategies(rows)[name]
     ours, base = chosen(rows, strategy, policy), chosen(rows, FIRST_FIT)
     return {
         part: float(np.mean([row[part] / base[batch]["capacity"] for batch, row in ours.items()]))
@@ -251,21 +305,30 @@ def shares(rows: Rows, name: str) -> dict[str, float]:
 
 
 def figure_iii_12(rows: Rows) -> Figure:
-    """Figure III.12: mean node time executing, delayed and idle, over that of first-fit."""
+    """Figure III.12: mean node time executing, delayed and idle, over that of first-fit.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
-    names = ("first-fit", "S = I/O load", "S = 1")
+    names = list(strategies(rows))
+    places = [name.replace(", ", ",\n") for name in names]
     bottom = np.zeros(len(names))
     for part, colour in (("executing", "#009e73"), ("delayed", "#d55e00"), ("idle", "#999999")):
         heights = np.array([shares(rows, name)[part] for name in names])
-        panel.bar(names, heights, bottom=bottom, color=colour, label=part)
+        panel.bar(places, heights, bottom=bottom, color=colour, label=part)
         bottom += heights
     panel.set_ylabel("node time / first-fit")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
 def figure_iii_13(rows: Rows) -> Figure:
-    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α."""
+    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α.
+
+    Args:
+        rows: the rows of the batches.
+    """
     figure, (panel,) = panels(1, 1)
     for count, colour in ((1, "#0072b2"), (3, "#e69f00"), (5, "#009e73")):
         loads, values = ratios(rows, "S = 1", "makespan", count)
@@ -275,147 +338,137 @@ def figure_iii_13(rows: Rows) -> Figure:
         )
     panel.axhline(1.0, color="#000000", linewidth=0.8)
     panel.set(xlabel="I/O load α", ylabel="makespan / first-fit")
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
-def of_family(rows: Rows, family: str, mapping: str) -> Iterator[tuple[float, Mapping[str, Any]]]:
-    """The wanted I/O load and what was measured, for each batch of the family.
+def _two(first: tuple[float, float, int], second: tuple[float, float, int]) -> Figure:
+    """Two applications of so many seconds of work and of I/O, so many times, with exclusive access and sharing the link."""
+    pair = tuple(
+        Application.of(f"application {index}", [("work", work), ("io", io)] * count)
+        for index, (work, io, count) in enumerate((first, second), 1)
+    )
+    workload = Workload(Platform(1.0), pair)
+    figure, axes = panels(2, 1, share_x=True)
+    for panel, (title, policy) in zip(axes, (("exclusive access", "fifo"), ("fair share", "fair-share")), strict=True):
+        lanes(panel, workload, policy)
+        panel.set_title(title)
+    axes[0].set_xlabel("")
+    common_legend(figure)
+    return figure
 
-    `rows` are those of the experiment "mapping", by trial. `family` is one of `FAMILIES`, `mapping` one of `MAPPINGS`.
+
+DEGRADATIONS: Final = {"A": (4, 0.02), "B": (4, 0.16), "C": (2, 0.11)}
+"""Use cases of §I.A.4: how many at once, and the part of the bandwidth that is lost."""
+
+
+def figure_i_2() -> Figure:
+    """Figure I.2: the sum of the bandwidths of several applications over that of one, use cases A to C. The degradations are
+    the thesis' own (its bandwidths are not in the text); the bars are runs of the engine with them.
     """
-    kind, profile = FAMILIES[family]
-    for trial, row in rows.items():
-        if (trial.kind, dict(trial.parameters).get("profile"), trial.strategy) == (kind, profile, MAPPINGS[mapping]):
-            yield trial.wanted, row
+    figure, (panel,) = panels(1, 1)
+    for place, (count, lost) in enumerate(DEGRADATIONS.values()):
+        for shift, running in ((-0.2, 1), (0.2, count)):
+            platform = Platform(1.0, degradation=Degradation.of({count: 1.0 - lost}))
+            members = tuple(Application.of(f"a{index}", [("write", 10.0)]) for index in range(running))
+            seconds = simulate(Workload(platform, members), BEST_EFFORT).makespan
+            assert seconds is not None
+            colour = ("#0072b2", "#e69f00")[running > 1]
+            bar = panel.bar(place + shift, 10.0 * running / seconds, 0.36, color=colour)
+            bar.set_label(("one application", "several at once (4, 4, 2)")[running > 1])
+    panel.set_xticks(range(len(DEGRADATIONS)), [f"use case {name}" for name in DEGRADATIONS])
+    panel.set(ylabel="bandwidth over that of one", ylim=(0.0, 1.1))
+    common_legend(figure)
+    return figure
 
 
-def over_time(rows: Rows, family: str, mapping: str, load: float, column: str) -> Floats:
-    """The mean over the batches of a `column` over time, at equal parts of each one's makespan.
-
-    `rows` are those of the experiment "mapping", by trial. `family`, `mapping` and the wanted I/O `load` choose the batches.
+def figure_ii_2() -> Figure:
+    """Figure II.2: two applications of one iteration, with exclusive access and sharing the link: with exclusive access the
+    first ends earlier, and the second no later.
     """
-    columns = [row["over_time"][column] for wanted, row in of_family(rows, family, mapping) if wanted == load]
-    return np.asarray(np.mean(columns, axis=0))
+    return _two((2.0, 3.0, 1), (2.0, 3.0, 1))
 
 
-def loads_of(rows: Rows) -> list[float]:
-    """The wanted I/O loads of the `rows`, in rising order."""
-    return sorted({trial.wanted for trial in rows})
-
-
-def _utilization(rows: Rows, family: str) -> Figure:
-    loads = loads_of(rows)
-    figure, axes = panels(2, len(loads), share_y=True)
-    for row, (column, kind) in enumerate((("utilization", "cumulative"), ("window_utilization", "sliding window"))):
-        for number, load in enumerate(loads):
-            panel = axes[row * len(loads) + number]
-            for mapping in MAPPINGS:
-                values = over_time(rows, family, mapping, load, column)
-                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=MAPPING_COLOURS[mapping], label=mapping)
-            panel.set(title=f"load {load:g}, {kind}", xlabel="time / makespan", ylabel="utilization")
-    axes[0].legend(fontsize=7)
+def figure_ii_3() -> Figure:
+    """Figure II.3: hierarchical round-robin for J_1 = J_2 = (2.5, 1)^4, J_3 = J_4 = (2.5, 1)^2, J_5 = (2.5, 1); it ends at
+    16. Dotted lines: ends of the blocks.
+    """
+    counts = (4, 4, 2, 2, 1)
+    members = tuple(
+        Application.of(f"J_{index}", [("work", 2.5), ("io", 1.0)] * count) for index, count in enumerate(counts, 1)
+    )
+    figure, (panel,) = panels(1, 1)
+    lanes(panel, Workload(Platform(1.0), members), OPTIMAL)
+    jobs = [[(2.5, 1.0)] * count for count in counts]
+    order = hierarchical_round_robin(jobs)
+    ends = [end for job, end in zip(order, chain_schedule(jobs, order).end, strict=True) if job == 0]
+    for end in ends:
+        panel.axvline(end, color="#cc0000", linestyle=":", linewidth=0.9)
+    common_legend(figure)
     return figure
 
 
-def figure_iv_3(rows: Rows) -> Figure:
-    """Figure IV.3: utilization during the execution for I/O loads, MN batches; cumulative and in a sliding window."""
-    return _utilization(rows, "MN")
-
-
-def figure_iv_4(rows: Rows) -> Figure:
-    """Figure IV.4: the same for MB batches."""
-    return _utilization(rows, "MB")
-
-
-def figure_iv_5(rows: Rows) -> Figure:
-    """Figure IV.5: the same for BU batches."""
-    return _utilization(rows, "BU")
-
-
-def figure_iv_6(rows: Rows) -> Figure:
-    """Figure IV.6: the same for NU batches."""
-    return _utilization(rows, "NU")
-
-
-def _stretch(rows: Rows, measure: str, label: str) -> Figure:
-    figure, axes = panels(1, len(FAMILIES))
-    for panel, family in zip(axes, FAMILIES, strict=True):
-        for mapping in MAPPINGS:
-            own = [(row["io_load"], row[measure]) for _, row in of_family(rows, family, mapping)]
-            panel.plot(*zip(*own, strict=True), ".", color=MAPPING_COLOURS[mapping], markersize=3, alpha=0.6)
-            by_load = {
-                load: [row[measure] for wanted, row in of_family(rows, family, mapping) if wanted == load]
-                for load in loads_of(rows)
-            }
-            measured = [
-                np.mean([row["io_load"] for wanted, row in of_family(rows, family, mapping) if wanted == load])
-                for load in by_load
-            ]
-            means = [np.mean(values) for values in by_load.values()]
-            panel.plot(measured, means, color=MAPPING_COLOURS[mapping], label=mapping)
-        panel.set(title=family, xlabel="I/O load α", ylabel=label)
-    axes[0].legend(fontsize=7)
+def figure_iii_3() -> Figure:
+    """Figure III.3: eleven applications in packs on two I/O nodes (top and middle), and the applications of the second pack
+    while they share the first I/O node (bottom).
+    """
+    shapes = [(4, 6), (3, 6), (3, 5), (5, 5), (2, 4), (4, 4), (3, 4), (2, 3), (5, 3), (3, 3), (2, 2)]
+    jobs = tuple(
+        Application.of(str(index), [("work", 2.4), ("io", 0.6)] * count, nodes=nodes)
+        for index, (nodes, count) in enumerate(shapes, 1)
+    )
+    platform = Platform(1.0, nodes=8)
+    done = batch_schedule(Workload(platform, jobs), ONE, io_nodes=2, policy="fifo")
+    figure, axes = panels(3, 1)
+    for io_node in (0, 1):
+        draw_nodes(axes[io_node], done, io_node)
+    second = [pack for pack in done.packs if pack.io_node == 0][1]
+    lanes(axes[2], Workload(platform, tuple(jobs[job] for job in second.planned.jobs)), "fifo")
+    common_legend(figure)
     return figure
 
 
-def figure_iv_7(rows: Rows) -> Figure:
-    """Figure IV.7: max stretch by the measured I/O load; points are batches, lines means over those of one wanted load."""
-    return _stretch(rows, "max_stretch", "max stretch")
+def figure_v_1() -> Figure:
+    """Figure V.1: two dissimilar applications. With exclusive access the short ones wait for the long ones, and sharing the
+    link is better for application 2.
+    """
+    return _two((6.0, 6.0, 2), (1.0, 0.5, 12))
 
 
-def figure_iv_8(rows: Rows) -> Figure:
-    """Figure IV.8: mean stretch, likewise."""
-    return _stretch(rows, "mean_stretch", "mean stretch")
-
-
-def figure_iv_9(rows: Rows) -> Figure:
-    """Figure IV.9: applications running, nodes and bandwidth used during the execution, MB and MN batches, all loads."""
-    figure, axes = panels(2, 3)
-    columns = (("running", "applications"), ("nodes", "nodes used"), ("window_bandwidth", "bandwidth used"))
-    for row, family in enumerate(("MB", "MN")):
-        for number, (column, label) in enumerate(columns):
-            panel = axes[3 * row + number]
-            for mapping in MAPPINGS:
-                values = np.mean([over_time(rows, family, mapping, load, column) for load in loads_of(rows)], axis=0)
-                panel.plot(np.linspace(0.0, 1.0, len(values) + 1)[1:], values, color=MAPPING_COLOURS[mapping], label=mapping)
-            panel.set(title=family, xlabel="time / makespan", ylabel=label)
-    axes[0].legend(fontsize=7)
-    return figure
-
-
-def figure_iv_10(rows: Rows) -> Figure:
-    """Figure IV.10: mean stretch against the part of the node time that no job held, MB batches; shade: utilization."""
-    figure, axes = panels(1, len(MAPPINGS), share_y=True)
-    for panel, mapping in zip(axes, MAPPINGS, strict=True):
-        own = [row for _, row in of_family(rows, "MB", mapping)]
-        shade = panel.scatter(
-            [row["idle"] / row["capacity"] for row in own],
-            [row["mean_stretch"] for row in own],
-            c=[row["utilization"] for row in own],
-            vmin=0.0,
-            vmax=1.0,
-            s=12,
-        )
-        panel.set(title=mapping, xlabel="idle node time", ylabel="mean stretch")
-    figure.colorbar(shade, ax=axes, label="utilization")
-    return figure
+def figure_v_2() -> Figure:
+    """Figure V.2: two similar applications. With exclusive access they wait once and then no more; sharing the link, they
+    slow each other down in every iteration.
+    """
+    return _two((3.0, 2.0, 4), (3.0, 2.0, 4))
 
 
 def figure_v_3() -> Figure:
-    """Figure V.3: a best partition of a set of seven applications, by volume v and load v/t; a colour a part."""
+    """Figure V.3: a best partition of a set of seven applications, each at its time t and its volume v; a colour a part. The
+    parts are contiguous in v.
+    """
     applications = random_set(np.random.default_rng(53), 7)
     partition = best_partition(applications)
     figure, (panel,) = panels(1, 1)
     for part in partition.parts:
-        volumes = [applications.volume[i] for i in part.members]
-        loads = [applications.volume[i] / applications.time[i] for i in part.members]
-        panel.plot(volumes, loads, "o", label=f"B_k = {part.bandwidth:.2f} B, stretch {part.stretch:.2f}")
-    panel.set(xlabel="volume v", ylabel="load v/t", xscale="log", title=f"value {partition.value:.2f}")
-    panel.legend(fontsize=7)
+        times, volumes = ([column[i] for i in part.members] for column in (applications.time, applications.volume))
+        panel.plot(times, volumes, "o", label=f"B_k = {part.bandwidth:.2f} B, stretch {part.stretch:.2f}")
+        for i, time, volume in zip(part.members, times, volumes, strict=True):
+            panel.annotate(f"{i + 1}", (time, volume), xytext=(3, 2), textcoords="offset points", fontsize=7)
+    panel.set(xlabel="time t", ylabel="volume v", xscale="log", yscale="log", title=f"value {partition.value:.2f}")
+    common_legend(figure)
     return figure
 
 
+EXAMPLES: Final[Mapping[str, Callable[[], Figure]]] = {
+    "figureI.2": figure_i_2,
+    "figureII.2": figure_ii_2,
+    "figureII.3": figure_ii_3,
+    "figureIII.3": figure_iii_3,
+    "figureV.1": figure_v_1,
+    "figureV.2": figure_v_2,
+    "figureV.3": figure_v_3,
+}
+"""Item → what draws it from an example."""
 CHAIN_FIGURES: Final[Mapping[str, tuple[str, Callable[[Results], Figure]]]] = {
     "figureII.4": ("general", figure_ii_4),
     "figureII.5": ("general", figure_ii_5),
@@ -432,13 +485,5 @@ BATCH_FIGURES: Final[Mapping[str, tuple[str, Callable[[Rows], Figure]]]] = {
     "figureIII.11": ("packs", figure_iii_11),
     "figureIII.12": ("packs", figure_iii_12),
     "figureIII.13": ("io-nodes", figure_iii_13),
-    "figureIV.3": ("mapping", figure_iv_3),
-    "figureIV.4": ("mapping", figure_iv_4),
-    "figureIV.5": ("mapping", figure_iv_5),
-    "figureIV.6": ("mapping", figure_iv_6),
-    "figureIV.7": ("mapping", figure_iv_7),
-    "figureIV.8": ("mapping", figure_iv_8),
-    "figureIV.9": ("mapping", figure_iv_9),
-    "figureIV.10": ("mapping", figure_iv_10),
 }
 """Item → the experiment it needs and what draws it."""

@@ -19,7 +19,7 @@ from penstock.model import Curve, Workload
 from penstock.numeric.arrays import Floats
 from penstock.papers.trials import Experiment
 from penstock.planning.placement.allocation import Characteristics
-from penstock.planning.placement.heuristics import Heuristic, best_placement, heuristics
+from penstock.planning.placement.heuristics import MCKP, MCKP_SHARED, Heuristic, best_placement, heuristics
 from penstock.renamed import old_names
 from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, read_profiles
 from penstock.workloads.distributed import Distributed, distributed
@@ -104,22 +104,34 @@ FEW_APPLICATIONS: Final = 4
 POOL: Final = {BUILT_IN: 189, TARGETS: 301}
 """Curves of Figures 1 and 2."""
 APPLICATIONS: Final = 40
+FEWER: Final = (20, 10)
+"""Other numbers of applications K. MCKP needs K ≤ N, so it is measured there; with K = 40 it shares one resource."""
 RESOURCES: Final = 20
+MOST_STRESS: Final = 0.97
+"""Θ·N/K, the mean I/O-stress of an application at one resource, up to which sets are drawn."""
 
 
-def sets_of(curves: str, scale: DistributedScale, profiles: Path | None = None) -> Experiment[PlacementTrial]:
-    """The sets of applications with curves of one kind; measured ones are in the file `profiles`.
+def sets_of(
+    curves: str, scale: DistributedScale, profiles: Path | None = None, applications: int = APPLICATIONS
+) -> Experiment[PlacementTrial]:
+    """The sets of applications with curves of one kind.
 
-    `scale` says which loads Θ, and how many sets of each; `curves` is the kind.
+    Args:
+        curves: The kind.
+        scale: Which loads Θ, and how many sets of each. Of these the generator can follow those with Θ·N/K below 1.
+        profiles: The file of measured curves.
+        applications: K, the number of applications in a set.
     """
     read = profiles if curves == MEASURED else None
     path, digest = (str(read), sha256(read.read_bytes()).hexdigest()[:12]) if read else ("", "")
     trials = (
-        PlacementTrial(curves, APPLICATIONS, load, 1_000 * index + number, path, digest)
+        PlacementTrial(curves, applications, load, 1_000 * index + number, path, digest)
         for index, load in enumerate(scale.loads)
+        if load * RESOURCES < MOST_STRESS * applications
         for number in range(scale.sets)
     )
-    return Experiment(curves, tuple(trials), measure)
+    name = curves if applications == APPLICATIONS else f"{curves}-{applications}"
+    return Experiment(name, tuple(trials), measure)
 
 
 def measure(trial: PlacementTrial) -> dict[str, Any]:
@@ -222,11 +234,18 @@ class Sets:
 
     label: str
     rows: tuple[Mapping[str, Any], ...]
+    applications: int = APPLICATIONS
+    """K."""
 
     @cached_property
     def loads(self) -> Floats:
         """I/O-load of n-sys, which is the least any allocation has."""
         return np.array([row["load"] for row in self.rows])
+
+    @property
+    def mckp(self) -> str:
+        """The name of MCKP in the rows: with more applications than resources, that of our form of it."""
+        return MCKP if self.applications <= RESOURCES else MCKP_SHARED
 
     def of(self, heuristic: str, measure: str, *, believed: bool = False) -> Floats:
         """A measure of all sets under a heuristic; `believed` where the scheduler knew the classes of the curves only."""
@@ -245,7 +264,7 @@ class Sets:
         more.
         """
         found = []
-        for low in np.arange(0.0, float(self.loads.max()) + width, width):
+        for low in np.arange(0.0, float(self.loads.max(initial=0.0)) + width, width):
             inside = self.between(low, low + width)
             if inside.sum() >= fewest:
                 found.append((float(low) + width / 2.0, inside))

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from penstock.model import Curve
 from penstock.numeric.arrays import Floats
 from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, UNSURE, Sets
-from penstock.papers.drawing import panels
-from penstock.planning.placement.heuristics import MCKP_SHARED
+from penstock.papers.drawing import common_legend, panels
+from penstock.papers.verdicts import Estimate
+from penstock.planning.placement.heuristics import BOTH_STEPS, MCKP_SHARED
 from penstock.workloads.curves import CLASSES, class_of
 
 COLOURS: Final = {
@@ -31,7 +32,7 @@ LOW, HIGH = (0.2, 0.4), (0.8, 1.0)
 
 def name_of(allocation: str, placement: str = IN_TURN) -> str:
     """The heuristic's name in the rows: that of its `allocation` and `placement`."""
-    return allocation if allocation == MCKP_SHARED else f"{allocation} + {placement}"
+    return allocation if allocation in BOTH_STEPS else f"{allocation} + {placement}"
 
 
 def _by_class(curves: Sequence[Curve], label: str, resource: str) -> Figure:
@@ -85,7 +86,7 @@ def figure_5(sets: Sets) -> Figure:
             _mean_and_range(panel, sets, values, colour, allocation)
         panel.set(xlabel="I/O-load of n-sys", title=placement, yscale="log")
     axes[0].set_ylabel("mean slowdown")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
@@ -111,65 +112,112 @@ def figure_6(sets: Sets) -> Figure:
 
 
 def figure_7(sets: Sets) -> Figure:
-    """Figure 7: I/O-spread of the placements under best-bdw at three I/O-loads; means and their 95 % intervals.
+    """Figure 7: I/O-spread of the placements under best-bdw at three I/O-loads(π_sys), ± 0.05; lines join the means, the
+    area around them is their 95 % interval.
 
     `sets` are the rows of one kind of curves.
     """
-    figure, (panel,) = panels(1, 1)
-    places = (0.2, 0.5, 0.8)
-    for placement, colour in PLACEMENTS.items():
-        values = sets.of(name_of("best-bdw", placement), "spread")
-        samples = [values[sets.near(load)] for load in places]
-        filled = [(load, sample) for load, sample in zip(places, samples, strict=True) if len(sample) > 1]
-        errors = [1.96 * sample.std(ddof=1) / np.sqrt(len(sample)) for _, sample in filled]
-        panel.errorbar(
-            [load for load, _ in filled],
-            [sample.mean() for _, sample in filled],
-            yerr=errors,
-            color=colour,
-            label=placement,
-            capsize=2,
-        )
-    panel.set(xlabel="I/O-load of n-sys", ylabel="I/O-spread", title=sets.label)
-    panel.legend(fontsize=7)
+    figure, axes = panels(1, 3, share_y=True)
+    for panel, load in zip(axes, (0.2, 0.5, 0.8), strict=True):
+        chosen = sets.near(load)
+        found = [Estimate.of(sets.of(name_of("best-bdw", placement), "spread")[chosen]) for placement in PLACEMENTS]
+        if chosen.any():
+            means, margins = (np.array(column) for column in zip(*((one.value, one.margin) for one in found), strict=True))
+            panel.plot(range(len(found)), means, "o-", color=COLOURS["best-bdw"])
+            panel.fill_between(range(len(found)), means - margins, means + margins, color=COLOURS["best-bdw"], alpha=0.2)
+        panel.set_xticks(range(len(found)), ["clairvoyant", "in turn", "random"])
+        panel.set(title=f"I/O-load {load} ± 0.05", ylim=(0.0, None))
+    axes[0].set_ylabel("I/O-spread")
+    figure.suptitle(sets.label)
     return figure
 
 
 def figure_8(sets: Sets) -> Figure:
-    """Figure 8: mean and maximum I/O slowdown of the allocations in a low and a high range of I/O-load(π_sys).
+    """Figure 8: mean and maximum I/O slowdown of the allocations in a low and a high range of I/O-load(π_sys), in
+    logarithmic scale from 1; boxes from the 25th to the 75th percentile, whiskers from the 10th to the 90th.
 
     `sets` are the rows of one kind of curves.
     """
-    figure, axes = panels(2, 2)
+    figure, axes = panels(2, 2, share_x=True)
     for row, (measure, label) in enumerate((("mean_slowdown", "mean"), ("max_slowdown", "max"))):
         for column, (low, high) in enumerate((LOW, HIGH)):
             panel = axes[2 * row + column]
             samples = [sets.of(name_of(allocation), measure)[sets.between(low, high)] for allocation in COLOURS]
             if len(samples[0]):
                 panel.boxplot(samples, tick_labels=list(COLOURS), whis=(10, 90), showfliers=False)
-            panel.set(yscale="log", ylabel=f"{label} slowdown", title=f"I/O-load {low} to {high}")
-            panel.tick_params(axis="x", labelrotation=20, labelsize=7)
+            panel.set(yscale="log", title=f"I/O-load {low} to {high}")
+            panel.set_ylim(bottom=1.0)
+            panel.tick_params(axis="x", labelrotation=20)
+            if column == 0:
+                panel.set_ylabel(f"{label} I/O slowdown")
     figure.suptitle(sets.label)
     return figure
 
 
+def _regression(x: Floats, y: Floats, grid: Floats) -> tuple[Floats, Floats]:
+    """A polynomial of degree 2 through the points at the places of the `grid`, and half its 95 % interval there."""
+    if len(x) < 6:
+        return np.full(len(grid), np.nan), np.full(len(grid), np.nan)
+    powers, at = np.vander(x, 3), np.vander(grid, 3)
+    fitted, *_ = np.linalg.lstsq(powers, y, rcond=None)
+    variance = float(np.square(y - powers @ fitted).sum()) / (len(x) - 3)
+    spread = np.einsum("ij,jk,ik->i", at, np.linalg.inv(powers.T @ powers) * variance, at)
+    return at @ fitted, 1.96 * np.sqrt(np.maximum(spread, 0.0))
+
+
 def figure_9(sets: Sets) -> Figure:
-    """Figure 9: the two parts of the I/O slowdown by I/O-load(π_sys), ρ_io and ρ_con; regression of degree 2.
+    """Figure 9: the two parts of the I/O slowdown by I/O-load(π_sys), ρ_io and ρ_con; lines are regressions of degree 2, the
+    areas around them their 95 % intervals. What goes beyond the axis is named.
 
     `sets` are the rows of one kind of curves.
     """
     figure, axes = panels(1, 2)
     grid = np.linspace(float(sets.loads.min()), float(sets.loads.max()), 60)
-    parts = (("mean_allocation_slowdown", "ρ_io"), ("mean_congestion_slowdown", "ρ_con"))
-    for panel, (measure, label) in zip(axes, parts, strict=True):
+    parts = (("mean_allocation_slowdown", "ρ_io", 1.0), ("mean_congestion_slowdown", "ρ_con", 0.0))
+    highest = 1.05 * float(np.percentile(sets.of(name_of("static"), "mean_slowdown"), 99))
+    for panel, (measure, label, least) in zip(axes, parts, strict=True):
+        beyond = []
         for allocation, colour in COLOURS.items():
-            values = sets.of(name_of(allocation), measure)
-            panel.plot(sets.loads, values, ".", color=colour, markersize=1.5, alpha=0.3)
-            panel.plot(grid, np.polyval(np.polyfit(sets.loads, values, 2), grid), color=colour, label=allocation)
-        panel.set(xlabel="I/O-load of n-sys", ylabel=label)
-        panel.set_ylim(0.0, 1.05 * float(np.percentile(sets.of(name_of("static"), "mean_slowdown"), 99)))
-    axes[0].legend(fontsize=7)
+            line, margin = _regression(sets.loads, sets.of(name_of(allocation), measure), grid)
+            panel.plot(grid, line, color=colour, label=allocation)
+            panel.fill_between(grid, line - margin, line + margin, color=colour, alpha=0.2, linewidth=0)
+            if np.nanmax(line, initial=-np.inf) > highest:
+                beyond.append(f"{allocation} goes on to {np.nanmax(line):.0f}")
+        panel.text(0.02, 0.97, "\n".join(beyond), transform=panel.transAxes, va="top", fontsize=7)
+        panel.set(xlabel="I/O-load of n-sys", ylabel=label, ylim=(least, highest))
+    common_legend(figure)
     figure.suptitle(sets.label)
+    return figure
+
+
+def by_size(kinds: Sequence[Sets]) -> Figure:
+    """Beside the paper: mean I/O slowdown and idle time of the allocations by the number of applications K on 20 I/O nodes,
+    I/O-load(π_sys) 0.2 to 0.4; means and 95 % intervals. With K = 40 mckp is our form of it.
+
+    `kinds` are the sets of each kind of curves and each K; those of the first kind are drawn.
+    """
+    label = kinds[0].label
+    chosen = sorted((sets for sets in kinds if sets.label.startswith(label)), key=lambda sets: sets.applications)
+    figure, axes = panels(1, 2)
+    for panel, (measure, words) in zip(
+        axes, (("mean_slowdown", "mean I/O slowdown"), ("idle_time", "idle time")), strict=True
+    ):
+        for allocation, colour in COLOURS.items():
+            found = [
+                Estimate.of(
+                    sets.of(sets.mckp if allocation == MCKP_SHARED else name_of(allocation), measure)[sets.between(*LOW)]
+                )
+                for sets in chosen
+            ]
+            places, means = [sets.applications for sets in chosen], [one.value for one in found]
+            margins = np.nan_to_num([one.margin for one in found])
+            name = "mckp" if allocation == MCKP_SHARED else allocation
+            panel.errorbar(places, means, yerr=margins, marker="o", color=colour, capsize=2, label=name)
+        panel.set_xticks([sets.applications for sets in chosen])
+        panel.set(xlabel="applications K", ylabel=words)
+    axes[0].set_yscale("log")
+    common_legend(figure)
+    figure.suptitle(label)
     return figure
 
 
@@ -182,7 +230,7 @@ def figure_10(sets: Sets) -> Figure:
     for allocation, colour in COLOURS.items():
         _mean_and_range(panel, sets, sets.of(name_of(allocation), "idle_time"), colour, allocation)
     panel.set(xlabel="I/O-load of n-sys", ylabel="idle time", title=sets.label)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -195,7 +243,7 @@ def figure_11(classes: Mapping[str, Curve], label: str) -> Figure:
     for kind, curve in classes.items():
         panel.plot(curve.counts, curve.bandwidths, marker="o", markersize=3, label=kind)
     panel.set(xlabel="I/O nodes", ylabel="bandwidth over the largest", title=label)
-    panel.legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -219,7 +267,7 @@ def figure_12(sets: Sets) -> Figure:
         _mean_and_range(axes[1], sets, idle, colour, heuristic.name)
     axes[0].set(xlabel="I/O-load of n-sys", ylabel="change of the mean slowdown, %")
     axes[1].set(xlabel="I/O-load of n-sys", ylabel="idle time")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 
@@ -235,7 +283,7 @@ def figure_13(sets: Sets) -> Figure:
             _mean_and_range(panel, sets, sets.of(name_of(allocation), measure), colour, allocation)
         panel.set(xlabel="I/O-load of n-sys", ylabel=label)
     axes[0].set_yscale("log")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     figure.suptitle(sets.label)
     return figure
 

@@ -108,7 +108,7 @@ def apex(scale: RevisitingScale) -> Campaign:
     return Campaign("apex", tuple(cells))
 
 
-STARTS: Final = ("cut", "fresh")
+STARTS: Final = ("cut", "fresh", "history")
 """The other ways in which applications enter a window; "lead" is what the campaign "apex" has."""
 
 

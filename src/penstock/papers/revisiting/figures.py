@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
-from penstock.papers.drawing import COLOURS, binned, boxes, colour_of, panels
+from penstock.papers.drawing import COLOURS, binned, boxes, colour_of, common_legend, panels
 from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.experiments import (
     MACHINES,
@@ -44,7 +44,7 @@ def figure_2(results: Results) -> Figure:
             boxes(panel, places, samples, colour_of(policy), policy, 0.8 * width)
         panel.set_xticks(range(len(PRESSURES)), [str(pressure) for pressure in PRESSURES])
         panel.set(xlabel="W_GOAL", ylabel=name)
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -66,7 +66,7 @@ def _sorted_figure(results: Results, by: str, name: str) -> Figure:
             yields = sorted_yields(results, policy, pressure, by)
             panel.plot(range(1, len(yields) + 1), yields, color=colour_of(policy), label=policy, linewidth=1.1)
         panel.set(title=f"W_GOAL = {pressure}", xlabel=f"applications by {name}", ylabel="mean yield")
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -99,7 +99,7 @@ def figure_5(results: Results) -> Figure:
             colour = _viridis(shade)
             panel.scatter(chosen.column("pressure"), chosen.column("min_yield"), s=6, color=colour, label=machine)
         panel.set(title=workload.upper(), xlabel="I/O pressure W", ylabel="min-yield of fair-share")
-    axes[1].legend(fontsize=6, ncols=2)
+    common_legend(figure)
     return figure
 
 
@@ -155,7 +155,7 @@ def _binned_figure(results: Results, column: str, name: str) -> Figure:
             chosen = results.where(policy, workload=workload)
             binned(panel, chosen.column("pressure"), chosen.column(column), colour_of(policy), policy)
         panel.set(title=workload.upper(), xlabel="I/O pressure W", ylabel=name)
-    axes[0].legend(fontsize=7)
+    common_legend(figure)
     return figure
 
 
@@ -205,7 +205,7 @@ def figure_table_2(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequen
             panel.set_ylim(0.9, 2 * TOP)
         panel.set_xticks(list(sizes), [str(m) for m in sizes])
         panel.minorticks_off()
-        panel.legend(fontsize=6)
+        common_legend(figure)
     return figure
 
 

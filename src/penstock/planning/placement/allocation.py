@@ -20,7 +20,7 @@ I/O-Stress is n · T_io(n) / (T_cpu + T_io(n)), the number of resources that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from typing import Final
@@ -88,6 +88,18 @@ class Characteristics:
             measured=tuple(tuple(n for n in curve.counts if n <= size) if curve else () for curve in curves),
             curves=rows if known else None,
             best=_best(workload, curves, size),
+        )
+
+    def chosen(self, which: Ints) -> Characteristics:
+        """Those of the applications at the positions `which`."""
+        return replace(
+            self,
+            nodes=self.nodes[which],
+            work=self.work[which],
+            volume=self.volume[which],
+            measured=tuple(self.measured[index] for index in which.tolist()),
+            curves=None if self.curves is None else np.ascontiguousarray(self.curves[which]),
+            best=None if self.best is None else self.best[which],
         )
 
     def __len__(self) -> int:

@@ -169,6 +169,10 @@ class Heuristic:
         return find_placement_rule(self.placement).place(known, counts, generator)
 
 
+BASELINE: Final = Heuristic("static", "greedy-non-clairvoyant")
+"""What resource managers do without knowing the I/O of jobs: in proportion to nodes, and in turn."""
+
+
 def heuristic_from_name(name: str) -> Heuristic:
     """The heuristic with this name, as `Heuristic.name` gives it."""
     return Heuristic(*name.split(SEPARATOR))

@@ -5,9 +5,9 @@ The law that every importer keeps: the bytes of the phases are the bytes of the 
 `JobRecord.source_bytes`. What the job's counters say is kept beside that in `JobRecord.volumes`; the difference is printed.
 
 A job becomes an application that is released when the job started: work between the phases, a read or a write for each.
-Its own bandwidth is what the phases reached: in each direction bytes over seconds of I/O. Where reads and writes overlap,
-the chain has them one after the other, and the seconds of both are shortened so that they add up to the time in which
-either was under way. So the application alone takes as long as the job did.
+Its own bandwidth is what the phases reached: in each direction bytes over seconds in which an operation was under way. Where
+reads and writes overlap, the chain has them one after the other, and their seconds are shortened so that they fit into the
+time from the start of the first to the end of the last. So the application alone takes as long as the job did.
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ class JobRecord:
         source: what the phases come from: ``dxt``, ``heatmap``, ``counters``, ``accounting``, ``model`` or ``none``.
         source_bytes: bytes read and written according to the source; the phases hold the same.
         volumes: bytes read and written by layer (``POSIX``, ``MPI-IO``, ``STDIO``, ``Slurm`` …), as the job's counters say.
+        counted: bytes read and written according to the job's counters of what the phases are made of; None without such.
         files: the files that it was read from.
         notes: what a reader of the workload must know of it.
     """
@@ -136,6 +137,7 @@ class JobRecord:
     source: str = "none"
     source_bytes: tuple[float, float] = (0.0, 0.0)
     volumes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    counted: tuple[float, float] | None = None
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -181,33 +183,40 @@ class Bandwidths:
 AS_SEEN: Final = Bandwidths()
 
 
-def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN) -> Application:
+RELEASES: Final = ("start", "submit")
+
+
+def release_of(record: JobRecord, release: str) -> float:
+    """The Unix date at which the job of a `record` is released: its start, or for `release` ``submit`` its submission."""
+    return record.submit if release == "submit" and record.submit is not None else record.start
+
+
+def application_of(
+    record: JobRecord, origin: float, bandwidths: Bandwidths = AS_SEEN, release: str = "start"
+) -> Application:
     """The application that a job becomes.
 
     Args:
         record: the job.
         origin: the Unix date at which the clock of the workload starts.
         bandwidths: how fast its I/O is when it is alone.
+        release: whether it is released when it started (``start``), or when it was submitted (``submit``).
     """
     phases = record.phases
-    covered = np.maximum.accumulate(np.concatenate(([0.0], phases.ends)))
-    gaps = np.maximum(phases.starts - covered[:-1], 0.0)
-    spans, busy = phases.ends - phases.starts, phases.seconds
-    shrunk = (covered[-1] - gaps.sum()) / spans.sum() if spans.any() else 1.0  # where reads and writes overlap
-    idle = (spans - busy) * shrunk
-    tail = max(record.end - record.start - covered[-1], 0.0)
-    chain = np.stack((gaps, phases.volumes, idle), axis=1).ravel()
-    kinds = np.stack(
-        (np.full(len(phases), WORK), np.where(phases.writes, WRITE, READ), np.full(len(phases), WORK)), axis=1
-    ).ravel()
+    seconds = _seconds_in_chain(phases, record.end - record.start)
+    ends = _ends_in_chain(phases.starts, seconds)
+    work = phases.starts - np.concatenate(([0.0], ends[:-1]))[: len(phases)]
+    tail = max(record.end - record.start - (ends[-1] if len(phases) else 0.0), 0.0)
+    chain = np.stack((np.maximum(work, 0.0), phases.volumes), axis=1).ravel()
+    kinds = np.stack((np.full(len(phases), WORK), np.where(phases.writes, WRITE, READ)), axis=1).ravel()
     kinds, amounts = _joined(np.append(kinds, WORK), np.append(chain, tail))
-    read, write = (_bandwidth(phases, direction, shrunk, bandwidths) for direction in (False, True))
+    read, write = (_bandwidth(phases, seconds, direction, bandwidths) for direction in (False, True))
     both = read is not None and write is not None and read != write
     return Application(
         record.name,
         Phases(kinds.astype(np.uint8), amounts),
         nodes=record.nodes or 1,
-        release=record.start - origin,
+        release=release_of(record, release) - origin,
         bandwidth=max((one for one in (read, write) if one is not None), default=None),
         read_bandwidth=read if both else None,
         write_bandwidth=write if both else None,
@@ -217,6 +226,38 @@ def application_of(record: JobRecord, origin: float, bandwidths: Bandwidths = AS
         requested=record.requested or None,
         source=record.source,
     )
+
+
+def _seconds_in_chain(phases: IoPhases, duration: float) -> NDArray[np.float64]:
+    """Seconds that each phase takes in the chain: those in which an operation was under way.
+
+    Phases that overlap take together at most the time from the start of the first to the end of the last, and all of them
+    end before the job does.
+    """
+    if not len(phases):
+        return np.zeros(0)
+    covered = np.maximum.accumulate(phases.ends)
+    group = np.cumsum(np.concatenate(([0], phases.starts[1:] >= covered[:-1])))
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    room = np.append(covered[first[1:] - 1], covered[-1]) - phases.starts[first]
+    asked = np.add.reduceat(phases.seconds, first)
+    parts = np.minimum(np.divide(room, asked, out=np.ones_like(room), where=asked > 0.0), 1.0)
+    seconds = phases.seconds * parts[group]
+    end = max(duration, float(covered[-1]))
+    if _ends_in_chain(phases.starts, seconds)[-1] <= end:
+        return np.asarray(seconds)
+    low, high = 0.0, 1.0
+    for _ in range(60):  # the last end grows with the part that is taken
+        middle = (low + high) / 2.0
+        fits = _ends_in_chain(phases.starts, seconds * middle)[-1] <= end
+        low, high = (middle, high) if fits else (low, middle)
+    return np.asarray(seconds * low)
+
+
+def _ends_in_chain(starts: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """When each phase ends if it begins at its start, or at the end of the one before it if that is later."""
+    done = np.cumsum(seconds)
+    return np.asarray(done + np.maximum.accumulate(starts - done + seconds))
 
 
 def _joined(kinds: NDArray[np.uint8], amounts: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
@@ -229,35 +270,103 @@ def _joined(kinds: NDArray[np.uint8], amounts: NDArray[np.float64]) -> tuple[NDA
     return kinds[begins], np.add.reduceat(amounts, begins)
 
 
-def _bandwidth(phases: IoPhases, writes: bool, shrunk: float, bandwidths: Bandwidths) -> float | None:
+def _bandwidth(phases: IoPhases, seconds: NDArray[np.float64], writes: bool, bandwidths: Bandwidths) -> float | None:
     """Bytes/s of one direction; None where nothing is known of it."""
     chosen = (phases.writes == writes) & (phases.volumes > 0.0)
-    volumes, seconds = phases.volumes[chosen], phases.seconds[chosen] * shrunk
+    volumes, seconds = phases.volumes[chosen], seconds[chosen]
     if not seconds.any():
         return None
-    seen = np.max(volumes[seconds > 0.0] / seconds[seconds > 0.0]) if bandwidths.largest else volumes.sum() / seconds.sum()
+    lasting = seconds > 0.0
+    seen = np.max(volumes[lasting] / seconds[lasting]) if bandwidths.largest else volumes.sum() / seconds.sum()
     return float(seen) * bandwidths.factor
 
 
+def _added_counts(counts: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    known = [each for each in counts if each is not None]
+    return (sum(each[0] for each in known), sum(each[1] for each in known)) if known else None
+
+
+ANOTHER_JOB: Final = 86_400.0
+"""Seconds without a log after which the same id of the same user is another job: ids that are process numbers come again."""
+
+
+def by_job(records: Iterable[JobRecord]) -> list[JobRecord]:
+    """One record for each job, of records that are parts of jobs, such as one for each program that a job ran.
+
+    Parts with the same id and user belong together, unless more than a day lies between them. Bytes add up, nodes and
+    processes are the most of any part.
+
+    Args:
+        records: in any order.
+    """
+    groups: list[list[JobRecord]] = []
+    latest: dict[tuple[str, str | None], tuple[float, list[JobRecord]]] = {}
+    for record in sorted(records, key=lambda one: (one.start, one.files)):
+        key = (record.job_id, record.user)
+        end, group = latest.get(key, (-np.inf, []))
+        if not group or record.start - end > ANOTHER_JOB:
+            group = []
+            groups.append(group)
+        group.append(record)
+        latest[key] = (max(end, record.end) if len(group) > 1 else record.end, group)
+    return [group[0] if len(group) == 1 else _as_one(group) for group in groups]
+
+
+def _as_one(parts: Sequence[JobRecord]) -> JobRecord:
+    """One record of all parts, which are in the order of their starts."""
+    first = parts[0]
+    columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ("starts", "ends", "volumes", "writes", "busy")}
+    for part in parts:
+        shift = part.start - first.start
+        for name, column in columns.items():
+            values = getattr(part.phases, name)
+            column.append(values + shift if name in ("starts", "ends") else values)
+    volumes: dict[str, tuple[float, float]] = {}
+    for part in parts:
+        for layer, (read, written) in part.volumes.items():
+            before = volumes.get(layer, (0.0, 0.0))
+            volumes[layer] = (before[0] + read, before[1] + written)
+    return replace(
+        first,
+        end=max(part.end for part in parts),
+        nodes=max((part.nodes for part in parts if part.nodes is not None), default=None),
+        ranks=max((part.ranks for part in parts if part.ranks is not None), default=None),
+        program=" + ".join(dict.fromkeys(part.program for part in parts if part.program)) or None,
+        phases=IoPhases(*(np.concatenate(column) for column in columns.values())),  # type: ignore[arg-type]
+        source=max(parts, key=lambda part: sum(part.source_bytes)).source,
+        source_bytes=(sum(part.source_bytes[0] for part in parts), sum(part.source_bytes[1] for part in parts)),
+        volumes=volumes,
+        counted=_added_counts([part.counted for part in parts]),
+        files=tuple(file for part in parts for file in part.files),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
 def workload_of(
-    records: Sequence[JobRecord], platform: Platform | None = None, bandwidths: Bandwidths = AS_SEEN
+    records: Sequence[JobRecord],
+    platform: Platform | None = None,
+    bandwidths: Bandwidths = AS_SEEN,
+    release: str = "start",
 ) -> Workload:
-    """One workload of all jobs, in the order of their starts; the clock starts with the first of them.
+    """One workload of all jobs, in the order of their releases; the clock starts with the first of them.
 
     Args:
         records: the jobs. Names that occur twice get a number.
         platform: the machine. By default its bandwidth is the most that the jobs reached together, which is a lower bound of
             what it can do, and it has as many nodes as the jobs had at one time.
         bandwidths: how fast the I/O of a job is when it is alone.
+        release: whether a job is released when it started (``start``), or when it was submitted (``submit``).
 
     Raises:
         InputError: if there is no job, or one does not fit on the platform.
     """
     if not records:
         raise InputError("", "there is no job; expected one or more")
-    ordered = _named_apart(sorted(records, key=lambda record: (record.start, record.name)))
-    origin = ordered[0].start
-    applications = tuple(application_of(record, origin, bandwidths) for record in ordered)
+    if release not in RELEASES:
+        raise InputError("release", f"{release!r} is unknown; expected one of {', '.join(RELEASES)}")
+    ordered = _named_apart(sorted(records, key=lambda record: (release_of(record, release), record.start, record.name)))
+    origin = release_of(ordered[0], release)
+    applications = tuple(application_of(record, origin, bandwidths, release) for record in ordered)
     if platform is None:
         reached = most_together(ordered)
         most = max((one for each in applications if (one := each.bandwidth) is not None), default=0.0)
@@ -266,7 +375,7 @@ def workload_of(
 
 
 def most_together(records: Iterable[JobRecord]) -> float:
-    """The most bytes/s that the jobs reached together, each phase at its mean bandwidth."""
+    """The most bytes/s that the jobs of these `records` reached together, each phase at its mean bandwidth."""
     rows = [
         (record.start + record.phases.starts, record.start + record.phases.ends, record.phases.volumes) for record in records
     ]
@@ -277,7 +386,7 @@ def most_together(records: Iterable[JobRecord]) -> float:
 
 
 def most_nodes(records: Iterable[JobRecord]) -> int:
-    """The most nodes that the jobs had at one time, 1 for a job of which the nodes are not known."""
+    """The most nodes that the jobs of these `records` had at one time, 1 for a job of which the nodes are not known."""
     rows = [(record.start, record.end, record.nodes or 1) for record in records]
     starts, ends, nodes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
     return max(int(_most(starts, ends, nodes)), int(nodes.max()))

@@ -1,0 +1,86 @@
+"""Answers in the operator's currency: node-hours lost to I/O, with an interval where something is random, one sentence.
+
+Of several runs with different seeds, the mean has a 95 % interval by Student's t. A single run that nothing random enters
+has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Quantiles 0.975 of Student's t for 1, 2, … degrees of freedom; beyond them 1.96 + 2.6 / degrees is within 1 %."""
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Node-hours: the mean of some runs, and half the width of its 95 % interval; None where nothing is random."""
+
+    mean: float
+    half: float | None = None
+
+    @classmethod
+    def of(cls, runs: Sequence[float]) -> Hours:
+        """The node-hours of `runs` that differ by their seeds.
+
+        Example:
+            >>> Hours.of([10.0, 12.0]).half
+            12.706
+            >>> Hours.of([10.0])
+            Hours(mean=10.0, half=None)
+        """
+        values = np.asarray(runs, np.float64)
+        if len(values) < 2:
+            return cls(float(values[0]))
+        degrees = len(values) - 1
+        quantile = STUDENT[degrees - 1] if degrees <= len(STUDENT) else 1.96 + 2.6 / degrees
+        return cls(float(values.mean()), quantile * float(values.std(ddof=1)) / math.sqrt(len(values)))
+
+    @property
+    def text(self) -> str:
+        """``1,234`` or ``1,234 ± 56``; below 100 with two decimals."""
+        return hours(self.mean) + ("" if self.half is None else f" ± {hours(self.half)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mean and the ends of the interval for JSON."""
+        interval = None if self.half is None else [self.mean - self.half, self.mean + self.half]
+        return {"mean": self.mean, "interval": interval}
+
+
+def hours(value: float) -> str:
+    """Write node-hours, `value` of them: whole ones from a hundred on, else with two decimals."""
+    return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:z.2f}"
+
+
+def recommendation(how: str, lost: Hours, other: str | None, others: Hours | None, reason: str, assumed: str) -> str:
+    """One sentence: what to do, what it costs beside the baseline, why, and what that assumes.
+
+    Args:
+        how: what to do, as the subject of the sentence.
+        lost: the node-hours lost to I/O with it.
+        other: what it is compared with; None if it is that itself.
+        others: the node-hours lost to I/O with that.
+        reason: why it is better, a clause.
+        assumed: what has to hold, a clause.
+
+    Example:
+        >>> recommendation("a list", Hours(9.0), "the baseline", Hours(145.0), "less waiting", "jobs stay")
+        'a list loses 9.00 node-hours to I/O where the baseline loses 145: less waiting; this assumes that jobs stay'
+    """
+    end = f"; this assumes that {assumed}"
+    if other is None or others is None:
+        return f"{how} loses {lost.text} node-hours to I/O, and nothing that was tried loses less{end}"
+    if lost.mean >= others.mean * (1.0 - NOTHING):
+        return (
+            f"stay with {other.removesuffix(',')}, which loses {others.text} node-hours to I/O: {how} loses {lost.text}{end}"
+        )
+    return f"{how} loses {lost.text} node-hours to I/O where {other} loses {others.text}: {reason}{end}"
+
+
+NOTHING: Final = 0.005
+"""A gain below this part is no reason to change anything."""

@@ -1,0 +1,520 @@
+"""Jobs on a whole machine in one run: submitted, waiting, started on nodes, placed on I/O resources, doing I/O, ending.
+
+`operate` wires a batch scheduler, an allocation and a placement, a buffer and a sharing policy into one run of the engine.
+The scheduler is asked at every submission and every end. A job that starts is allotted some I/O resources and placed, by
+default on those that the running jobs load least; at its end its part of the load goes. The load of a resource is the sum of
+the average parts of its time that its jobs occupy, each alone: with exclusive access, all the time they transfer.
+
+Batch decisions are made in Python, some ten thousand; the I/O events between them, millions, are in the engine.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from penstock.engine import Buffering, Run
+from penstock.engine.run import prepare
+from penstock.model import Application, InputError, Workload
+from penstock.model.application import WORK
+from penstock.model.platform import Curve
+from penstock.numeric.arrays import Floats, Ints
+from penstock.planning.jobs import MOST_READINGS, Progress
+from penstock.planning.machine_run import MachineRun, RunOfJobs
+from penstock.planning.placement.allocation import Characteristics, find_allocation
+from penstock.planning.schedulers import (
+    RECORDED,
+    KnownJobs,
+    Moment,
+    SchedulerLike,
+    SchedulerSettings,
+    compiled_choose,
+    scheduler_of,
+)
+from penstock.policies import Policy, find
+from penstock.policies.policy import EXCLUSIVE, STATIC
+
+DEFAULT_SCHEDULER: Final = "easy"
+DEFAULT_SHARING: Final = "fair-share"
+"""The policy of a machine without coordination: everybody transfers, in proportion to nodes or bandwidths."""
+DEFAULT_ALLOCATION: Final = "best-bdw"
+PLACEMENTS: Final = ("least-loaded", "in-turn", "random", "file")
+"""How the resources of a job are chosen when it starts."""
+
+
+@dataclass(frozen=True)
+class MachineSettings:
+    """How a machine is operated.
+
+    Args:
+        scheduler: a name of `penstock.planning.schedulers.SCHEDULERS`, or a function of a `Moment`.
+        policy: shares the bandwidth, by name or as an object.
+        allocation: how many I/O resources a job gets: a name of `penstock place` that decides for each job by itself
+            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", or a number for each job.
+        placement: which ones: the ``least-loaded``, ``in-turn``, ``random``, or as the ``file`` says.
+        buffer: the burst buffer; the platform's by default, False for none.
+        limit: the I/O load that I/O-aware schedulers keep to.
+        depth: waiting jobs that backfilling looks at.
+        order: how jobs are put into packs.
+        kill: end a job when it has had its nodes for the time that was requested.
+        seed: for what is random.
+
+    Raises:
+        InputError: for a value that has no meaning.
+    """
+
+    scheduler: SchedulerLike = DEFAULT_SCHEDULER
+    policy: Policy | str = DEFAULT_SHARING
+    allocation: str | int | tuple[int, ...] = DEFAULT_ALLOCATION
+    placement: str = "least-loaded"
+    buffer: Buffering | Literal[False] | None = None
+    limit: float = 1.0
+    depth: int | None = None
+    order: str = "max"
+    kill: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.placement not in PLACEMENTS:
+            raise InputError("placement", f"{self.placement!r} is unknown; expected one of {', '.join(PLACEMENTS)}")
+        if not self.limit > 0.0:
+            raise InputError("limit", f"{self.limit!r} is no limit of the I/O load; expected a number above 0")
+        if self.depth is not None and self.depth < 1:
+            raise InputError("depth", f"{self.depth!r} is no depth of backfilling; expected 1 or more jobs")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that are not the default, for JSON."""
+        plain = MachineSettings()
+        names = ("allocation", "placement", "limit", "depth", "order", "kill", "seed")
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
+
+
+def operate(
+    workload: Workload,
+    settings: MachineSettings | None = None,
+    *,
+    trace: bool = False,
+    check: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> MachineRun:
+    """Run the applications of a workload as jobs on its platform, from the first submission to the last end.
+
+    Args:
+        workload: the jobs, and a platform with a number of nodes; no window. A job is submitted at its `submit`, or at its
+            release if it has none.
+        settings: scheduler, policy, allocation and placement, buffer; by default `MachineSettings()`.
+        trace: record the rates.
+        check: check the invariants of the engine after every event.
+        progress: called with the part of the jobs that have ended, from 0 to 1.
+
+    Returns:
+        When each job ran, and where the node-hours went.
+
+    Raises:
+        InputError: for a job that is larger than the machine, a workload with a window, and what does not go together.
+
+    Example:
+        On 4 nodes, a job of 3 runs for 10 s, one of 4 waits for it, and one of 1 node for 5 s is backfilled.
+
+        >>> from penstock.model import Application, Platform, Workload
+        >>> jobs = [Application.of(name, [("work", seconds)], nodes=nodes)
+        ...         for name, nodes, seconds in (("a", 3, 10.0), ("b", 4, 10.0), ("c", 1, 5.0))]
+        >>> done = operate(Workload(Platform(1.0, nodes=4), tuple(jobs)))
+        >>> done.jobs_run.start.tolist(), done.backfilled
+        ([0.0, 10.0, 0.0], 1)
+    """
+    return _Operation(workload, settings or MachineSettings(), trace=trace, check=check, progress=progress).run()
+
+
+def _machine_nodes(workload: Workload) -> int:
+    """The nodes of the machine; refuses a workload that cannot be operated."""
+    if workload.window is not None:
+        raise InputError("window", "jobs run to their ends; expected a workload without a window")
+    if workload.platform.nodes is None:
+        raise InputError("platform.nodes", "is not given; expected the number of nodes of the machine")
+    return workload.platform.nodes
+
+
+def _submitted(application: Application) -> float:
+    return application.release if application.submit is None else application.submit
+
+
+def _as_submitted(application: Application) -> Application:
+    """The application as the engine has it: nothing is done when it starts, and what it uses is decided then."""
+    date = _submitted(application)
+    plain = application.progress is None and application.placement is None and application.share is None
+    if plain and application.release == date:
+        return application
+    return replace(application, release=date, progress=None, placement=None, share=None)
+
+
+class _Operation:
+    """One run of a machine."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        settings: MachineSettings,
+        *,
+        trace: bool,
+        check: bool,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self._begun = time.perf_counter()
+        self._nodes = _machine_nodes(workload)
+        self._given, self._settings = workload.applications, settings
+        self._policy = find(settings.policy) if isinstance(settings.policy, str) else settings.policy
+        if self._policy.family == STATIC:
+            raise InputError(f"policy {self._policy.name}", "its order is fixed at the start, and jobs start later")
+        chosen = SchedulerSettings(settings.limit, settings.depth, settings.order)
+        self._name, self._scheduler = scheduler_of(settings.scheduler, chosen)
+        size = len(self._given)
+        self._workload = Workload(workload.platform, tuple(map(_as_submitted, self._given)))
+        counts = _counts(workload, settings) if workload.platform.resources is not None else None
+        compiled_choose()
+        prepare(self._policy, size)
+        self._run = Run(
+            self._workload,
+            self._policy,
+            placement=None if counts is not None else False,
+            counts=None if counts is None else counts.tolist(),
+            buffer=settings.buffer,
+            held=range(size),
+            trace=trace,
+            check=check,
+        )
+        self._columns = _Columns.of(self._workload, self._run, self._policy)
+        self._placer = None if counts is None else _Placer(workload, self._columns, counts, settings)
+        self._requested = np.array(
+            [
+                alone if one.requested is None else one.requested
+                for one, alone in zip(self._given, self._columns.alone, strict=True)
+            ]
+        )
+        self._submit = np.array([one.release for one in self._workload.applications])
+        self._known = KnownJobs(
+            submit=self._submit,
+            nodes=self._columns.nodes,
+            seconds=self._requested,
+            load=self._columns.load,
+            release=np.array([one.release for one in self._given]),
+        )
+        self._report, self._traced = progress, trace
+        self._start, self._end = np.full(size, np.nan), np.full(size, np.nan)
+        self._backfilled, self._killed = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+        self._should_end = np.zeros(size)
+        self._running: list[int] = []
+        self._free = self._nodes
+        self._meter = _Meter(self._run, self._columns, float(self._submit.min()))
+
+    def run(self) -> MachineRun:
+        """Run all jobs to their ends."""
+        size = len(self._given)
+        order = np.argsort(self._submit, kind="stable")
+        dates = self._dates_of_wakes()
+        queue, arrived, ended = np.zeros(0, np.int64), 0, 0
+        submits = self._submit[order]
+        wake = 0
+        while ended < size:
+            now = self._run.now
+            come = int(np.searchsorted(submits, now, "right"))
+            if come > arrived:
+                queue = np.concatenate([queue, order[arrived:come]])
+                arrived = come
+            while dates[wake] <= now:
+                wake += 1
+            queue = self._start_jobs(now, queue)
+            if not self._running and len(queue) and not math.isfinite(dates[wake]):
+                raise InputError(
+                    f"scheduler {self._name}",
+                    f"starts none of {len(queue):,} jobs on an idle machine; expected one to start",
+                )
+            for job in self._run.advance(float(dates[wake])):
+                self._finish(job)
+                ended += 1
+            self._meter.read(self._running, last=ended == size)
+            if self._report is not None:
+                self._report(ended / size)
+        return self._result()
+
+    def _dates_of_wakes(self) -> Floats:
+        """The dates at which the scheduler is asked, beside the ends of jobs."""
+        recorded = self._known.release if self._name == RECORDED else self._submit[:0]
+        dates: Floats = np.unique(np.concatenate([self._submit, recorded, [math.inf]]))
+        return dates
+
+    def _start_jobs(self, now: float, queue: Ints) -> Ints:
+        """Start what the scheduler says; returns the rest of the queue."""
+        if not len(queue):
+            return queue
+        running = np.array(self._running, np.int64)
+        ends = np.maximum(self._should_end[running], now)
+        moment = Moment(now, self._free, queue, running, ends, self._known, self._nodes)
+        started = list(self._scheduler(moment))
+        if not started:
+            return queue
+        chosen = self._checked(started, queue)
+        waits = int(np.argmin(chosen)) if not chosen.all() else len(queue)
+        self._backfilled[queue[waits:][chosen[waits:]]] = True
+        for job in started:
+            self._begin(int(job), now)
+        left: Ints = queue[~chosen]
+        return left
+
+    def _checked(self, started: Sequence[int], queue: Ints) -> Any:
+        """Which jobs of the queue start; refuses others, and more nodes than are free."""
+        chosen = np.isin(queue, started)
+        needed = int(self._columns.nodes[np.array(started, np.int64)].sum())
+        place = f"scheduler {self._name}"
+        if len(set(started)) != len(started) or int(np.count_nonzero(chosen)) != len(started):
+            raise InputError(place, f"it starts {started!r}; expected different jobs of the queue")
+        if needed > self._free:
+            raise InputError(
+                place, f"it starts jobs of {needed:,} nodes where {self._free:,} are free; expected at most those"
+            )
+        return chosen
+
+    def _begin(self, job: int, now: float) -> None:
+        self._free -= int(self._columns.nodes[job])
+        self._start[job], self._should_end[job] = now, now + self._requested[job]
+        self._running.append(job)
+        self._run.start(job, None if self._placer is None else self._placer.place(job))
+
+    def _finish(self, job: int) -> None:
+        self._end[job] = self._run.now
+        self._free += int(self._columns.nodes[job])
+        self._running.remove(job)
+        self._meter.ended(job)
+        if self._placer is not None:
+            self._placer.leave(job)
+
+    def _result(self) -> MachineRun:
+        done = self._run.accounts()
+        jobs = RunOfJobs(
+            names=tuple(one.name for one in self._given),
+            users=tuple(one.user for one in self._given),
+            groups=tuple(one.group for one in self._given),
+            nodes=self._columns.nodes,
+            submit=self._submit,
+            requested=self._requested,
+            alone=self._columns.alone,
+            volume=done["transferred"],
+            start=self._start,
+            end=self._end,
+            worked=done["worked"],
+            transferring=done["progress"] - done["worked"],
+            resources=None if self._placer is None else tuple(self._placer.places),
+            backfilled=self._backfilled,
+            killed=self._killed,
+        )
+        units = self._columns.units_of(jobs.resources, self._run.layout.stores)
+        return MachineRun(
+            scheduler=self._name,
+            policy=self._policy.name,
+            nodes=self._nodes,
+            stores=self._run.layout.stores,
+            jobs_run=jobs,
+            progress=self._meter.progress(),
+            store_seconds=units,
+            notes=tuple(self._notes(jobs, units)),
+            events=self._run.events,
+            engine_seconds=self._run.computing_seconds,
+            seconds=time.perf_counter() - self._begun,
+            settings=self._settings.given,
+            trace=self._run.result().trace if self._traced else None,
+        )
+
+    def _notes(self, jobs: RunOfJobs, units: Floats) -> Iterator[str]:
+        """What a reader of the figures must know, counted."""
+        total = f"of {len(jobs):,} jobs"
+        counted = (
+            (np.diff(self._submit) < 0.0, "come after jobs submitted later; they are taken in the order of submission"),
+            (
+                [one.requested is None for one in self._given],
+                "have no requested time; they are planned with their time alone",
+            ),
+            (self._columns.alone > self._requested * (1.0 + 1e-9), "take longer than requested even alone"),
+            (jobs.ran_over & ~jobs.killed, "had their nodes for longer than requested, to their ends"),
+            (jobs.killed, "were ended at their requested time"),
+            (self._columns.load == 0.0, "have no I/O"),
+            (self._columns.alone == 0.0, "take no time; their slowdown is 1"),
+        )
+        for which, what in counted:
+            count = int(np.count_nonzero(which))
+            if count:
+                yield f"{count:,} {total} {what}"
+        users = sum(one.user is None for one in self._given)
+        if 0 < users < len(jobs):
+            yield f"{users:,} {total} have no user"
+        released = sum(one.submit is not None and one.release > one.submit for one in self._given)
+        if released and self._name != RECORDED:
+            yield f"{released:,} {total} are released after their submission; only the scheduler recorded goes by that"
+        unused = int(np.count_nonzero(units == 0.0)) if jobs.resources is not None else 0
+        if unused:
+            yield f"{unused:,} of {len(units):,} I/O resources carried nothing"
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The jobs as columns: seconds, and units of the engine by store."""
+
+    nodes: Ints
+    alone: Floats
+    """Seconds alone, lead included."""
+    units: Floats
+    """Units that it moves on each of its stores."""
+    occupies: Floats
+    """Part of the time of each of its stores that it occupies on average, alone."""
+    load: Floats
+    """Part of the I/O system that it occupies on average, alone."""
+    capacity: float
+    """Units/s of a store."""
+
+    @classmethod
+    def of(cls, workload: Workload, run: Run, policy: Policy) -> _Columns:
+        """The columns of the jobs of a `run`."""
+        chains, layout = run.chains, run.layout
+        io = chains.kinds != WORK
+        first = chains.first[:-1]
+        units = np.add.reduceat(np.where(io, chains.amounts, 0.0), first)
+        seconds = np.add.reduceat(np.where(io, chains.seconds, 0.0), first)
+        alone = chains.cycle + np.array([one.lead for one in workload.applications])
+        busy = seconds if policy.family == EXCLUSIVE else units / layout.limits[0]
+        occupies = np.where(alone > 0.0, busy / np.where(alone > 0.0, alone, 1.0), 0.0)
+        load = occupies * layout.counts / layout.stores
+        nodes = np.array([one.nodes for one in workload.applications], np.int64)
+        return cls(nodes, alone, units, occupies, load, layout.limits[0])
+
+    def units_of(self, places: Sequence[Sequence[int]] | None, stores: int) -> Floats:
+        """Seconds at full rate that each of the `stores` carries for all jobs."""
+        if places is None:
+            return np.array([self.units.sum() / self.capacity])
+        counts = [len(used) for used in places]
+        where = np.fromiter((resource for used in places for resource in used), np.int64, sum(counts))
+        return np.bincount(where, np.repeat(self.units, counts), minlength=stores) / self.capacity
+
+
+def _counts(workload: Workload, settings: MachineSettings) -> Ints:
+    """How many I/O resources each job is allotted."""
+    size, members = workload.platform.resources or 1, workload.applications
+    if settings.placement == "file":
+        missing = next((index for index, one in enumerate(members) if one.placement is None), None)
+        if missing is not None:
+            raise InputError(f"applications[{missing}]", "the key 'placement' is missing; expected it for placement file")
+        return np.array([len(one.placement or ()) for one in members], np.int64)
+    if settings.allocation == "all":
+        return np.full(len(members), size, np.int64)
+    given = settings.allocation
+    if not isinstance(given, str) or given.isdecimal():
+        counts = np.array(given if isinstance(given, tuple) else [int(given)] * len(members), np.int64)
+        if len(counts) != len(members):
+            raise InputError("allocation", f"{len(counts)} numbers for {len(members)} jobs; expected one for each")
+        wrong = counts[(counts < 1) | (counts > size)]
+        if len(wrong):
+            raise InputError("allocation", f"{wrong[0]} I/O resources of {size}; expected 1 to {size}")
+        return counts
+    chosen = find_allocation(given)
+    if chosen.name == "tcpu":
+        raise InputError(
+            "allocation tcpu", "allots resources to a set of jobs that run together; expected one for single jobs"
+        )
+    known = Characteristics.of(workload, [curve_on(one, workload) for one in members])
+    return chosen.counts(known, np.random.default_rng(settings.seed))
+
+
+def curve_on(application: Application, workload: Workload) -> Curve:
+    """The curve of an `application` of the `workload`; without one, each resource carries B/N up to its own bandwidth."""
+    if application.curve is not None:
+        return application.curve
+    platform = workload.platform
+    size, cap = platform.resources or 1, application.cap(platform)
+    each = platform.bandwidth / size
+    enough = min(size, max(1, math.ceil(cap / each * (1.0 - 1e-12))))
+    counts = sorted({1, max(1, enough - 1), enough})
+    return Curve(tuple(counts), tuple(min(cap, count * each) for count in counts))
+
+
+class _Placer:
+    """Chooses the I/O resources of jobs that start."""
+
+    def __init__(self, workload: Workload, columns: _Columns, counts: Ints, settings: MachineSettings) -> None:
+        self.places: list[tuple[int, ...]] = [()] * len(counts)
+        self._given = workload.applications
+        self._counts, self._occupies = counts, columns.occupies
+        self._rule = settings.placement
+        self._load = np.zeros(workload.platform.resources or 1)
+        self._random = np.random.default_rng(settings.seed)
+        self._next = 0
+
+    def place(self, job: int) -> tuple[int, ...]:
+        """The resources of a job that starts now; it loads them until it leaves."""
+        used = tuple(sorted(self._choose(job, int(self._counts[job]))))
+        self._load[list(used)] += self._occupies[job]
+        self.places[job] = used
+        return used
+
+    def leave(self, job: int) -> None:
+        """Take the load of a job away, which ends now."""
+        self._load[list(self.places[job])] -= self._occupies[job]
+
+    def _choose(self, job: int, count: int) -> list[int]:
+        size = len(self._load)
+        if self._rule == "file":
+            return list(self._given[job].placement or ())
+        if self._rule == "in-turn":
+            chosen = [(self._next + step) % size for step in range(count)]
+            self._next = (self._next + count) % size
+            return chosen
+        if self._rule == "random":
+            drawn: list[int] = self._random.choice(size, count, replace=False).tolist()
+            return drawn
+        # Loads are sums that come and go: what differs by less than a part in 10^9 of a resource is equal.
+        least: list[int] = np.argsort(np.round(self._load, 9), kind="stable")[:count].tolist()
+        return least
+
+
+class _Meter:
+    """Reads what all jobs have done and moved where the run stops anyway; beyond some number, at every other stop."""
+
+    def __init__(self, run: Run, columns: _Columns, begin: float) -> None:
+        self._run, self._columns = run, columns
+        self._per_byte = run.layout.counts / run.layout.bytes / (columns.capacity * run.layout.stores)
+        self._rows = [(begin, 0.0, 0.0)]
+        self._done = np.zeros(2)
+        self._stride, self._stops = 1, 0
+
+    def ended(self, job: int) -> None:
+        """Enter a job that has ended."""
+        self._done += self._sums(np.array([job]))
+
+    def read(self, running: Sequence[int], *, last: bool) -> None:
+        """Take a reading now, with these jobs `running`; the `last` one is always taken."""
+        self._stops += 1
+        if self._stops % self._stride and not last:
+            return
+        executed, moved = self._done + self._sums(np.array(running, np.int64))
+        row = (self._run.now, float(executed), float(moved))
+        if row[0] > self._rows[-1][0]:
+            self._rows.append(row)
+        else:
+            self._rows[-1] = row
+        if len(self._rows) > MOST_READINGS:
+            self._rows = self._rows[:-1:2] + self._rows[-1:]
+            self._stride *= 2
+
+    def _sums(self, jobs: Ints) -> Floats:
+        """Node-seconds executed by the jobs, and seconds of all the bandwidth that they used."""
+        done = self._run.accounts(jobs)
+        return np.array(
+            [(self._columns.nodes[jobs] * done["progress"]).sum(), (done["transferred"] * self._per_byte[jobs]).sum()]
+        )
+
+    def progress(self) -> Progress:
+        """All readings."""
+        return Progress(*(np.array(column) for column in zip(*self._rows, strict=True)))
