@@ -34,7 +34,6 @@ from typing import IO, Any, Final, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.event import Listener, install_listener
@@ -194,7 +193,7 @@ def call_at(function: Any, a: Any, b: Any, c: Any, d: Any, e: int, f: int, g: in
 def _call_at(_: Any, place: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         where, *numbers = arguments
-        kind = ir.FunctionType(ir.VoidType(), [number.type for number in numbers])
+        kind = cgutils.ir.FunctionType(cgutils.ir.VoidType(), [number.type for number in numbers])
         builder.call(builder.inttoptr(where, kind.as_pointer()), numbers)
         return context.get_dummy_value()
 
