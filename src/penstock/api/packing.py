@@ -93,8 +93,8 @@ class PackResult(Tables):
         """One sentence: what to do, what it loses beside the baseline, why, and what that assumes."""
         best, other = self.best, self.baseline
         reason = (
-            f"jobs are delayed for {hours(best.lost_node_hours)} and not {hours(other.lost_node_hours)} node-hours, and nodes "
-            f"stay idle beside waiting jobs for {hours(best.kept_idle)} and not {hours(other.kept_idle)}"
+            f"jobs are delayed for {hours(best.lost_node_hours)} and not {hours(other.lost_node_hours)} node-hours, and "
+            f"nodes stay idle beside waiting jobs for {hours(best.kept_idle)} and not {hours(other.kept_idle)}"
         )
         same = best.strategy == other.strategy and best.policy == other.policy
         return recommendation(
