@@ -10,6 +10,7 @@
 
 #define ROUND_BYTES ((uint64_t)16 << 20) /* of a node, where the library does not tell its buffers */
 #define AWAKE 0.001                      /* seconds for which a rank that waits for rank 0 polls without sleeping */
+#define MOVING 0.02                      /* the same for rank 0 that waits for those who move data */
 #define ASLEEP 0.002                     /* the longest sleep between two polls after that */
 #define PART 0.1                         /* the longest sleep as a part of the time waited so far, which bounds the delay */
 
@@ -108,7 +109,7 @@ void ps_files_add(MPI_File handle, MPI_Comm comm, MPI_Info info) {
     mpi->Comm_rank(comm, &file->rank);
     mpi->Comm_size(comm, &file->size);
     int64_t nodes = count_nodes(file);
-    ps_layer()->is_rank(nodes);
+    ps_layer()->is_rank(nodes, file->rank == 0);
     file->rounds = hint(info, "penstock_rounds");
     file->round_bytes = hint(info, "penstock_round_bytes");
     if (file->round_bytes == 0)
@@ -144,35 +145,37 @@ void ps_files_remove(struct ps_file *file) {
 
 /* ---- Messages ---- */
 
-struct ps_sums ps_sum_to_first(const struct ps_file *file, int64_t bytes, int64_t other) {
-    int64_t mine[] = {bytes, other}, all[] = {0, 0};
-    ps_mpi()->Reduce(mine, all, 2, ps_mpi()->number, ps_mpi()->sum, 0, file->comm);
-    return (struct ps_sums){all[0], all[1]};
-}
-
-int64_t ps_from_first(const struct ps_file *file, int64_t number) {
-    ps_mpi()->Bcast(&number, 1, ps_mpi()->number, 0, file->comm);
-    return number;
-}
-
 static double seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Rank 0 may wait for its turn: do not keep a core busy. */
-static void wait_asleep(MPI_Request *request) {
+/* Libraries poll while they wait, and keep a core busy that the rank may need which is waited for. */
+static void wait_for(MPI_Request *request, double awake) {
     double begun = seconds_now();
     int done = 0;
     while (ps_mpi()->Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
         double waited = seconds_now() - begun, sleep = PART * waited < ASLEEP ? PART * waited : ASLEEP;
         struct timespec pause = {0, (long)(sleep * 1e9)};
-        if (waited < AWAKE)
+        if (waited < awake)
             sched_yield();
         else
             nanosleep(&pause, NULL);
     }
+}
+
+struct ps_sums ps_sum_to_first(const struct ps_file *file, int64_t bytes, int64_t other) {
+    int64_t mine[] = {bytes, other}, all[] = {0, 0};
+    MPI_Request request;
+    if (ps_mpi()->Ireduce(mine, all, 2, ps_mpi()->number, ps_mpi()->sum, 0, file->comm, &request) == MPI_SUCCESS)
+        wait_for(&request, MOVING);
+    return (struct ps_sums){all[0], all[1]};
+}
+
+int64_t ps_from_first(const struct ps_file *file, int64_t number) {
+    ps_mpi()->Bcast(&number, 1, ps_mpi()->number, 0, file->comm);
+    return number;
 }
 
 void ps_tell(const struct ps_file *file, int64_t range[PS_TOLD]) {
@@ -182,7 +185,7 @@ void ps_tell(const struct ps_file *file, int64_t range[PS_TOLD]) {
     if (file->rank == 0)
         ps_mpi()->Wait(&request, MPI_STATUS_IGNORE);
     else
-        wait_asleep(&request);
+        wait_for(&request, AWAKE);
 }
 
 /* ---- Non-blocking calls of all ranks ---- */

@@ -117,6 +117,18 @@ def test_two_programs_take_turns(mpi: Mpi) -> None:
         assert coordinator.server.core.overruns == 0
 
 
+def test_a_rank_that_writes_alone_has_one_node() -> None:
+    """Rank 0 speaks for the job with its nodes; rank 1 registers when it writes on its own. Both stay until they end."""
+    with served("fcfs", bandwidth=200_000.0, **ROUNDS) as (coordinator, site):
+        process = MPICH.start(site, *words(MPICH, "v"), PENSTOCK_NAME="ranks", PENSTOCK_NODES="6")
+
+        def nodes(_: object) -> bool:
+            return sorted(one["nodes"] for one in coordinator.state()["applications"] if one["job"] == "ranks") == [1, 6]
+
+        wait_for(coordinator, nodes)
+        assert site.finish(process).code == 0
+
+
 @each_mpi
 def test_a_rank_that_waits_for_others_keeps_no_turn(mpi: Mpi) -> None:
     """Rank 0 has just written alone and is in a call of all ranks; rank 1 needs a turn of its own to come there."""
