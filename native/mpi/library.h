@@ -35,7 +35,6 @@ ps_call ps_next(const char *name);
     X(Info_free, (MPI_Info *))                                                                                         \
     X(Info_get, (MPI_Info, const char *, int, char *, int *))                                                          \
     X(Ireduce, (const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Request *))                        \
-    X(Reduce, (const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm))                                        \
     X(Status_set_elements_x, (MPI_Status *, MPI_Datatype, MPI_Count))                                                  \
     X(Test, (MPI_Request *, int *, MPI_Status *))                                                                      \
     X(Type_get_extent_x, (MPI_Datatype, MPI_Count *, MPI_Count *))                                                     \

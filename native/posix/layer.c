@@ -30,11 +30,20 @@ static bool watches(const char *path) {
 
 static void hide(int on) { ps_hidden += on != 0 ? 1 : -1; }
 
-static void is_rank(int64_t nodes) {
-    if (ps_job() == NULL && ps_settings.nodes == 0 && getenv("SLURM_JOB_ID") == NULL)
-        ps_settings.nodes = nodes;
+static void is_rank(int64_t nodes, bool first) {
+    static _Atomic bool told;
+    if (atomic_exchange(&told, true))
+        return;
     ps_appear();
     atomic_fetch_or(&ps_record->flags, PS_RANK);
+    if (ps_job() != NULL)
+        return; /* it has registered already */
+    if (first && ps_settings.nodes == 0 && getenv("SLURM_JOB_ID") == NULL)
+        ps_settings.nodes = nodes;
+    if (!first) {
+        ps_settings.nodes = 1;
+        ps_settings.bandwidth /= nodes > 0 && ps_settings.bandwidth > 0.0 ? (double)nodes : 1.0;
+    }
 }
 
 static bool speaks(void) { return ps_job() != NULL; }

@@ -18,8 +18,9 @@ struct ps_layer {
     bool (*watches)(const char *path);
     /* 1: what this thread moves, and the files that it opens, are not counted here, until 0. */
     void (*hide)(int on);
-    /* This process is a rank of an MPI program that has so many nodes. */
-    void (*is_rank)(int64_t nodes);
+    /* This process is a rank of an MPI program that has so many nodes. The first rank speaks for all; another one that speaks
+     * for itself has one node, and one node's part of the bandwidth. */
+    void (*is_rank)(int64_t nodes, bool first);
     /* Whether this process follows a coordinator, or would look for one now. */
     bool (*speaks)(void);
     /* The functions of flow.h; no call moves more than it takes. */

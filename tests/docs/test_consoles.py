@@ -4,13 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import sample_machine
 from tests.docs.consoles import ROOT, matches, run_page
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
 
+FILES = {"your-machine": sample_machine.make}
+"""Pages that begin with files which are not in them, and what makes those."""
+
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    FILES.get(page.stem, lambda _: None)(tmp_path / "work")
     wrong = run_page(page, tmp_path / "work")
     told = [f"$ {command}\n--- the page\n{expected}--- printed\n{printed}" for command, (expected, printed) in wrong.items()]
     assert not wrong, "\n".join([*told, "PENSTOCK_UPDATE_DOCS=1 writes what is printed into the page"])

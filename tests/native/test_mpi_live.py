@@ -81,6 +81,20 @@ class Obedient:
         self._thread.join(SOON)
 
 
+@each_mpi
+def test_hints_of_the_program(mpi: Mpi) -> None:
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        first.until("grant")
+        process = mpi.start(site, *words(mpi), 5, PENSTOCK_NAME="ranks")
+        found = wait_for(coordinator, lambda found: bool(found.get("ranks", {}).get("pending")))
+        assert (found["ranks"]["pending"]["volume"], found["ranks"]["pending"]["rounds"]) == (VOLUME, 5)
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, of_ranks(seen, mpi.compiled("mpi_calls.c")).bytes) == (0, moved(seen.out))
+
+
 @pytest.mark.parametrize(
     ("policy", "rates"),
     [("fair-share", {BANDWIDTH / 2}), ("due-yield", {0.0}), ("coordinating", {0.0, BANDWIDTH / 2})],
@@ -115,6 +129,18 @@ def test_two_programs_take_turns(mpi: Mpi) -> None:
         assert seen[0].out == seen[1].out
         assert (site.mount / "file").read_bytes() == (other.mount / "file").read_bytes()
         assert coordinator.server.core.overruns == 0
+
+
+def test_a_rank_that_writes_alone_has_one_node() -> None:
+    """Rank 0 speaks for the job with its nodes; rank 1 registers when it writes on its own. Both stay until they end."""
+    with served("fcfs", bandwidth=200_000.0, **ROUNDS) as (coordinator, site):
+        process = MPICH.start(site, *words(MPICH, "v"), PENSTOCK_NAME="ranks", PENSTOCK_NODES="6")
+
+        def nodes(_: object) -> bool:
+            return sorted(one["nodes"] for one in coordinator.state()["applications"] if one["job"] == "ranks") == [1, 6]
+
+        wait_for(coordinator, nodes)
+        assert site.finish(process).code == 0
 
 
 @each_mpi

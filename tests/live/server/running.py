@@ -28,11 +28,11 @@ class Running:
         self.server: Server
         self._ready = threading.Event()
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)  # a failed test must not keep pytest from ending
 
     def __enter__(self) -> Running:
         self._thread.start()
-        assert self._ready.wait(ENOUGH)
+        assert self._ready.wait(3 * ENOUGH)  # the first one on a machine compiles the core
         if self._failure is not None:
             self._thread.join()
             raise self._failure

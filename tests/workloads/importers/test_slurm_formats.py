@@ -48,7 +48,7 @@ def test_sacct(tmp_path: Path) -> None:
         "jobs kept": 6,
         "lines with the separator in a text, put right": 1,
         "steps merged into their jobs": 5,
-        "steps too short for Slurm to count their bytes": 1,
+        "steps of which Slurm has no bytes": 1,
         "left out, waiting": 5,
         "running, taken as far as they came": 1,
     }
