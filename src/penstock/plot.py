@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from penstock.api.campaigns import CampaignResult, SummaryResult
     from penstock.api.comparing import ComparisonResult
     from penstock.api.deltas import DeltaResult
+    from penstock.api.operating import MachineResult
     from penstock.api.packing import PackResult
     from penstock.api.placing import PlaceResult
     from penstock.api.runs import SimulationResult
     from penstock.api.sizing import SizingResult
 
-__all__ = ["comparison", "delta", "filling", "gantt", "occupancy", "rates", "stretches", "summary", "yields"]
+__all__ = ["comparison", "delta", "filling", "gantt", "machine", "occupancy", "rates", "stretches", "summary", "yields"]
 
 
 def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTIVES), *, ax: Axes | None = None) -> Axes:
@@ -134,6 +135,30 @@ def gantt(result: PackResult, io_node: int = 0, *, ax: Axes | None = None) -> Ax
 
     with _drawing(ax) as axes:
         draw_nodes(axes, result.schedule, io_node)
+    return axes
+
+
+def machine(result: MachineResult, *, ax: Axes | None = None) -> Axes:
+    """Parts of the nodes and of the bandwidth in use over time; the steady state is shaded.
+
+    Args:
+        result: what `penstock.machine` returns.
+        ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> job = penstock.Application.of("a", [("work", 60.0), ("write", 10.0)], nodes=3)
+        >>> done = penstock.machine(penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=4), (job,)))
+        >>> penstock.plot.machine(done).get_ylabel()
+        'part'
+    """
+    from penstock.report.machine_use import draw_use
+
+    with _drawing(ax) as axes:
+        draw_use(axes, result.run)
     return axes
 
 

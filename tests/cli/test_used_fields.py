@@ -142,6 +142,7 @@ COMMANDS = {
     "pack": ["pack", "{}", "--policy", "{policy}", "--sensibility", "inf", "--json"],
     "place": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--json"],
     "buffer": ["buffer", "{}", "--json"],
+    "machine": ["machine", "{}", "--policy", "{policy}", "--json"],
     "place --setstripe": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--setstripe", "-"],
 }
 CHECKED = ("platform.nodes", "platform.buffer.resources")

@@ -141,8 +141,8 @@ def test_delaying_lies_between_interfering_and_serializing() -> None:
 
 
 def test_without_traces(tmp_path: Path) -> None:
-    assert Reproduction(CALCIOM, tmp_path, "smoke").run(["figure5"]) == []
-    assert (tmp_path / "figure5.svg").exists()
+    assert Reproduction(CALCIOM, tmp_path, "smoke", policies=("fair-share",)).run(["figure5"]) == []
+    assert "fair-share" in (tmp_path / "figure5.svg").read_text(), "a user's policy is drawn beside the others"
     assert set(SCALES) == {"smoke", "quick", "paper"}
 
 

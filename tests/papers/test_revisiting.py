@@ -5,10 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import colors as mcolors
+from matplotlib.axes import Axes
 
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.catalogue import REVISITING
+from penstock.papers.drawing import PHASES
 from penstock.papers.reproducing import Reproduction, Results
 from penstock.papers.revisiting import claims, experiments, figures
 from penstock.papers.revisiting.experiments import POLICIES, SCALES, RevisitingScale
@@ -65,7 +68,8 @@ def test_yields_are_ranked_trace_by_trace() -> None:
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_every_figure_is_drawn(name: str) -> None:
     campaign, draw = figures.FIGURES[name]
-    figure = draw(pressure_results() if campaign == "pressure" else apex_results())
+    rows = {"pressure": pressure_results, "apex": apex_results, "other-parameters": other_results}
+    figure = draw(rows[campaign]())
     assert encoded(figure, "png").startswith(PNG)
     assert encoded(figure, "svg").startswith(b"<?xml")
     assert (draw.__doc__ or "").startswith(f"Figure {name.removeprefix('figure')}:")
@@ -107,3 +111,16 @@ def test_an_unknown_item_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_all_policies_are_the_papers() -> None:
     assert len(POLICIES) == 8
+
+
+def test_figure_1_is_example_2() -> None:
+    """Category A first: who has completed works to the end; category B first: for α = ε / (m/2 − 1) only."""
+    left, right = figures.figure_1().axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [f"A{k}" for k in range(10, 0, -1)]
+    work = mcolors.to_rgba(PHASES["work"])
+
+    def worked(panel: Axes) -> float:
+        return float(sum(patch.get_width() for patch in panel.patches if patch.get_facecolor() == work))
+
+    assert worked(left) == pytest.approx(0.8 + 0.6 + 0.4 + 0.2)
+    assert worked(right) == pytest.approx(4 * 0.2 / 4)

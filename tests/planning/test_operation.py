@@ -8,10 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
 
 from penstock.model import Application, InputError, Platform, Workload
+from penstock.planning.batch import schedule
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.operation import MachineSettings, operate
+from penstock.planning.strategy import BatchStrategy
+from tests.naive.compare import close
+from tests.naive.profiles import examples
+from tests.naive.whole_machine import NaiveMachine
 
 
 def job(name: str, phases: Sequence[Any], nodes: int = 1, **fields: Any) -> Application:
@@ -179,3 +186,111 @@ def test_the_accounts_add_up_and_nobody_starts_before_its_submission() -> None:
             assert float(line.nodes.mean()) * done.node_hours == pytest.approx(done.node_hours - done.idle)
             assert float(line.executed.mean()) == pytest.approx(done.utilization)
             assert float(line.bandwidth.mean()) == pytest.approx(done.bandwidth_used)
+
+
+@st.composite
+def machines(draw: Any) -> Workload:
+    """A small machine, and jobs with submissions that are rarely at the end of another job."""
+    nodes = draw(st.integers(2, 6))
+    resources = draw(st.sampled_from([None, None, 2, 3]))
+    node_bandwidth = draw(st.sampled_from([None, 0.5, 1.0, 3.0]))
+    jobs = []
+    for index in range(draw(st.integers(2, 9))):
+        chain: list[tuple[str, float]] = []
+        for _ in range(draw(st.integers(1, 3))):
+            chain.append(("work", draw(st.integers(0, 12)) / 2))
+            chain.append((draw(st.sampled_from(["io", "read", "write"])), float(draw(st.integers(0, 9)))))
+        # A job that takes no time is planned with some: what comes first at one instant is defined elsewhere.
+        requested = draw(st.sampled_from([None, 2.0, 5.0, 10.0, 20.0, 40.0])) if any(amount for _, amount in chain) else 1.0
+        jobs.append(
+            job(
+                f"j{index}",
+                chain,
+                draw(st.integers(1, nodes)),
+                submit=draw(st.integers(0, 40)) + (index + 1) / 128,
+                requested=requested,
+                lead=draw(st.sampled_from([0.0, 0.0, 1.5])),
+            )
+        )
+    return Workload(Platform(3.0, node_bandwidth=node_bandwidth, nodes=nodes, resources=resources), tuple(jobs))
+
+
+@examples(400)
+@given(machines(), st.sampled_from(["fcfs", "easy", "conservative"]), st.sampled_from(["best-effort", "fair-share", "fifo"]))
+def test_the_slow_twin_agrees(workload: Workload, scheduler: str, policy: str) -> None:
+    twin = NaiveMachine(workload, scheduler, policy)
+    jobs = twin.run()
+    assume(not twin.doubtful)
+    done = operate(workload, MachineSettings(scheduler=scheduler, policy=policy), check=True)
+    ran = done.jobs_run
+    event(f"{done.backfilled} backfilled")
+    assert ran.start.tolist() == [close(float(one.start)) for one in jobs if one.start is not None]
+    assert ran.end.tolist() == [close(float(one.end)) for one in jobs if one.end is not None]
+    if ran.resources is not None:
+        assert ran.resources == tuple(one.resources for one in jobs)
+    volumes = [sum(float(amount) for kind, amount in one.phases if kind != "work") for one in jobs]
+    assert ran.volume.tolist() == [close(volume) for volume in volumes]
+    assert (ran.worked + ran.transferring).tolist() == [close(float(one.alone)) for one in jobs]
+    nodes = workload.platform.nodes or 0
+    for start in ran.start.tolist():
+        assert int(ran.nodes[(ran.start <= start) & (start < ran.end)].sum()) <= nodes
+
+
+@examples(100)
+@given(machines(), st.sampled_from(["max", "random"]), st.booleans())
+def test_packs_of_jobs_submitted_at_once_are_those_of_pack(workload: Workload, order: str, backfill: bool) -> None:
+    """With requested times that are the times alone, and one link."""
+    jobs = [dataclasses.replace(one, submit=0.0, requested=None) for one in workload.applications]
+    batch = Workload(dataclasses.replace(workload.platform, resources=None), tuple(jobs))
+    packed = schedule(batch, BatchStrategy("pack", order=order, backfill=backfill), policy="fair-share")
+    name = "packs-backfill" if backfill else "packs"
+    done = operate(batch, MachineSettings(scheduler=name, order=order), check=True)
+    assert done.jobs_run.start.tolist() == [close(start) for start in packed.outcome.start.tolist()]
+    assert done.jobs_run.end.tolist() == [close(end) for end in packed.outcome.end.tolist()]
+
+
+def test_packs_take_no_job_before_it_is_submitted() -> None:
+    # b comes while the pack of a runs: it is in the next one, although there is a node for it, unless it may join.
+    jobs = [job("a", [("work", 10.0)], 1, submit=0.0), job("b", [("work", 4.0)], 1, submit=2.0)]
+    assert run(jobs, Platform(1.0, nodes=2), scheduler="packs").jobs_run.start.tolist() == [0.0, 10.0]
+    assert run(jobs, Platform(1.0, nodes=2), scheduler="packs-backfill").jobs_run.start.tolist() == [0.0, 2.0]
+
+
+def test_a_killed_job_ends_at_its_requested_time_with_what_it_has_done() -> None:
+    # a and b share the link from 2 on. a is killed at 4, with 1 of 6 bytes moved; b moves 1 + 5 bytes until 9.
+    jobs = [
+        job("a", [("work", 2.0), ("write", 6.0)], 2, requested=4.0),
+        job("b", [("work", 2.0), ("write", 6.0)], 2, requested=10.0),
+        job("c", [("work", 5.0)], 4, submit=1.0, requested=3.0),
+    ]
+    for resources in (None, 1):
+        platform = Platform(1.0, nodes=4, resources=resources)
+        done = run(jobs, platform, kill=True)
+        ran = done.jobs_run
+        assert dates(done) == {"a": (0.0, 4.0), "b": (0.0, 9.0), "c": (9.0, 12.0)}
+        assert ran.killed.tolist() == [True, False, True]
+        assert ran.volume.tolist() == pytest.approx([1.0, 6.0, 0.0])
+        assert ran.delayed.tolist() == pytest.approx([1.0, 1.0, 0.0])
+        assert done.bandwidth_used == pytest.approx(7.0 / 12.0)
+        assert not done.ran_over
+    with pytest.raises(InputError, match="buffer"):
+        operate(Workload(Platform(1.0, nodes=4, buffer={"size": 3.0}), tuple(jobs)), MachineSettings(kill=True))  # type: ignore[arg-type]
+
+
+def test_tcpu_allots_anew_for_each_job_that_starts() -> None:
+    # Curves that grow with every resource: alone a job gets all; the next ones what keeps the load at 1 or less.
+    curve = {1: 1.0, 2: 1.5, 3: 1.8}
+    chain = [("work", 1.0), ("write", 9.0)]
+    jobs = [job(f"j{index}", chain, 2, submit=float(index), curve=curve) for index in range(3)]
+    done = run(jobs, Platform(3.0, nodes=6, resources=3), allocation="tcpu")
+    assert [len(used) for used in done.jobs_run.resources or ()] == [3, 1, 1]
+    # Alone: 1 + 9 / 1.8 and 1 + 9 / 1.0 seconds.
+    assert done.jobs_run.alone.tolist() == pytest.approx([6.0, 10.0, 10.0])
+
+
+def test_a_buffer_takes_writes_in() -> None:
+    # Without a buffer a writes for 8 s; into the buffer at its own 4 bytes/s for 2 s.
+    jobs = [job("a", [("write", 8.0), ("work", 10.0)], write_bandwidth=4.0)]
+    platform = Platform(1.0, nodes=1, buffer={"size": 100.0})  # type: ignore[arg-type]
+    assert dates(run(jobs, platform)) == {"a": (0.0, 12.0)}
+    assert dates(run(jobs, platform, buffer=False)) == {"a": (0.0, 18.0)}

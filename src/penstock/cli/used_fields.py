@@ -186,6 +186,10 @@ _BY_MACHINE: Final[dict[str, Rule]] = {
     "platform.bandwidth": lambda case: _any_without_curve(case) or case.limited,
     "platform.node_bandwidth": _any_without_curve,
     "platform.buffer": _no,
+    **dict.fromkeys(
+        ("applications[].bandwidth", "applications[].read_bandwidth", "applications[].write_bandwidth"),
+        lambda case: case.buffered or _any_without_curve(case),
+    ),
     "applications[].progress": _no,
     "applications[].nominal": _nominal,
     "applications[].curve": lambda case: case.workload.platform.resources is not None,

@@ -1,4 +1,4 @@
-"""Applications that are placed when they start: which I/O resources they use is not known before.
+"""Applications that a batch scheduler starts and ends: placed on I/O resources when they start, ended before their end.
 
 The strands of such an application are numbered from the start, as many as it may use. `place_now` tells on which stores they
 are. A store has places for so many applications at a time (berths), not for all that ever come; `widened` doubles them. So
@@ -8,16 +8,33 @@ an application that has not started or has ended costs nothing but its record.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
+from numba import types
 
 from penstock.engine.machine import Layout, Use, seconds_of_phases
 from penstock.engine.setup import columns, divide_places, sides_of
-from penstock.engine.state import ACTIVE, COMING, FLOAT_ROWS, INTEGER_ROWS, WORKING, State, new_transfers
+from penstock.engine.state import (
+    ACTIVE,
+    COMING,
+    FLOAT_ROWS,
+    HEAP,
+    INTEGER_ROWS,
+    STATE_TYPE,
+    WORKING,
+    Records,
+    State,
+    new_transfers,
+)
+from penstock.engine.terms import TERMS_TYPE
 from penstock.engine.tier import Tier
+from penstock.engine.trace import SEGMENTS_TYPE, close_segment
+from penstock.engine.transfers import leave, touch
 from penstock.model import InputError
 from penstock.model.application import WORK
+from penstock.numeric.compiled import direct, without_refcount
 
 _LISTS: Final = ("mover", "mover_key", "waiting", "waiting_key", "chosen", "stack")
 """Fields of the transfers that are entries of the lists of a store."""
@@ -70,6 +87,43 @@ def _use_as_many(state: State, layout: Layout, index: int, count: int, use: Use)
     seconds = seconds_of_phases(kinds, amounts, [len(kinds)], np.array([use.write_speed]), np.array([use.read_speed]))
     own["cycle"][index] = seconds.sum()
     own["whole"][index] += own["cycle"][index]
+
+
+def withdraw(state: State, under: Records, trace: Records, index: int) -> None:
+    """Take the transfers of application `index` off their stores, whose rates are to be found anew."""
+    state = without_refcount(state)
+    terms = under[0]
+    own = state.own[index]
+    for use in range(own.first_use, own.first_use + own.uses):
+        slot = state.transfers[use].place
+        if slot < 0:
+            continue
+        store = state.transfers[use].store
+        here = state.stores[store]
+        touch(state, terms, store)
+        if len(trace) > 0:
+            close_segment(state, trace, slot, 0.0)
+        for place in range(here.row, here.row + here.moving):
+            if state.transfers[place].mover == use:
+                here.moving -= 1
+                state.transfers[place].mover = state.transfers[here.row + here.moving].mover
+                break
+        leave(state, store, slot)
+
+
+@cache
+def compiled_withdraw() -> Callable[..., None]:
+    """`withdraw`, compiled."""
+    return direct(withdraw, types.void(STATE_TYPE, TERMS_TYPE, SEGMENTS_TYPE, types.int64), "ending jobs")
+
+
+def leave_heap(state: State, index: int) -> None:
+    """Take the event of application `index` out of the heap of `state`."""
+    size = int(state.counts[HEAP])
+    entries = state.queue[:size]
+    others = entries[entries["index"] != index]
+    state.queue[: len(others)] = others[np.argsort(others["time"], kind="stable")]
+    state.counts[HEAP] = len(others)
 
 
 def berths_in_use(state: State, tier: Tier | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from penstock.engine.berths import berths_in_use, place_now, widened
+from penstock.engine.berths import berths_in_use, compiled_withdraw, leave_heap, place_now, widened
 from penstock.engine.buffer_result import carried_beside
 from penstock.engine.faults import fault
 from penstock.engine.kernel import KernelParts, compiled_advance
@@ -29,7 +29,9 @@ from penstock.engine.planned import Targets, fetch_from_origin
 from penstock.engine.result import BufferResult, Result, RunMeasures, accounts
 from penstock.engine.setup import chains_of, dedicated_on, enter_heap, new_state, wait_for_start
 from penstock.engine.state import (
+    ACTIVE,
     COMING,
+    ENDED,
     ENDS,
     EVENTS,
     HELD,
@@ -80,6 +82,7 @@ class Run:
         trace: record rates (`Result.trace`), and with a buffer its contents.
         check: check the invariants after every event (`penstock.engine.faults`).
         held: positions of applications that start only when `start` is called.
+        stoppable: whether `stop` may end applications; the run is somewhat slower then, and has no buffer.
         counts: for each application the most I/O resources that it may use; all of them are held then, and `start` says
             which resources they use. They need no curves (`penstock.engine.machine.Use`).
         plan: amounts to move by dates, in place of the policy's rates; it needs a buffer before one link.
@@ -115,6 +118,7 @@ class Run:
         check: bool = False,
         held: Iterable[int] = (),
         counts: Sequence[int] | None = None,
+        stoppable: bool = False,
         plan: Targets | None = None,
         lent: float = 0.0,
         progress: Callable[[float], None] | None = None,
@@ -145,8 +149,11 @@ class Run:
         windowed = workload.window is not None and not to_the_end
         self._limit = workload.window[1] if workload.window and windowed else math.inf
         self._plan, self._lent = plan, lent
-        self._ordered = plan is None and self._keeps_order(waiting)
-        self._in_virtual_time = plan is None and self._fits_virtual_time(placement)
+        if stoppable and self._buffering is not None:
+            raise InputError("stoppable", "what a stopped application has in the buffer has no meaning; expected no buffer")
+        self._stoppable = stoppable
+        self._ordered = plan is None and not stoppable and self._keeps_order(waiting)
+        self._in_virtual_time = plan is None and not stoppable and self._fits_virtual_time(placement)
         self._state = new_state(
             workload,
             self.layout,
@@ -291,6 +298,33 @@ class Run:
         own["history"][index] = own["done"][index] = 0.0
         enter_heap(self._state, self.now + (own["work_length"][index] if self._tier is None else 0.0), index)
 
+    def stop(self, index: int) -> None:
+        """End the application at position `index` now, with what it has done; in a run that is `stoppable`.
+
+        Args:
+            index: its position in the workload.
+
+        Raises:
+            InputError: if it has not started or has ended, or the run is not stoppable.
+        """
+        state = self._state
+        own = state.own
+        if not self._stoppable or not 0 <= index < len(own) or own["status"][index] not in (WORKING, ACTIVE):
+            raise InputError(f"applications[{index}]", "does not run, or its run is not stoppable; it cannot be stopped")
+        books = {name: float(values[0]) for name, values in self.accounts(np.array([index])).items()}
+        if own["status"][index] == ACTIVE:
+            if len(self._trace):
+                self._flush()  # there is room for its segments then
+            compiled_withdraw()(state, record_of(self._terms(self.now, NEVER)), self._trace, index)
+        else:
+            leave_heap(state, index)
+        own["done"][index], own["worked"][index] = books["progress"], books["worked"]
+        own["moved"][index] = books["transferred"] / own["bytes"][index]
+        own["io_seconds"][index], own["transfer_seconds"][index] = books["io_seconds"], books["transferring"]
+        own["status"][index], own["end"][index] = ENDED, self.now
+        own["ended"][state.counts[ENDS]] = index
+        state.counts[ENDS] += 1
+
     def _find_berth(self) -> None:
         """See to room on the stores for one application more; those in use are only counted when there may be too few."""
         if self._berthed >= self._berths:
@@ -368,6 +402,15 @@ class Run:
             some: the positions of those that are asked about, in place of all.
         """
         return accounts(self._state, self.now, some)
+
+    def seconds_alone(self, index: int) -> float:
+        """Seconds that the application at position `index` takes alone, with the I/O resources that it uses."""
+        own = self._state.own
+        return float(self.workload.applications[index].lead + own["cycle"][index])
+
+    def has_ended(self, index: int) -> bool:
+        """Whether the application at position `index` has ended."""
+        return bool(self._state.own["status"][index] == ENDED)
 
     @property
     def computing_seconds(self) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from penstock.model import InputError
 from penstock.model.errors import expected
 from penstock.numeric.arrays import Floats
@@ -31,6 +33,7 @@ from penstock.papers.reproducing import (
     Paper,
     Reproduction,
     from_campaign,
+    from_policies,
     from_scale,
     from_trials,
 )
@@ -41,6 +44,7 @@ from penstock.papers.verdicts import Verdict
 from penstock.testbed import bed as beds
 from penstock.testbed.live_pairs import LiveDelta
 from penstock.theory.interference import concurrency, running_jobs
+from penstock.workloads.swf import SwfJobs
 
 ALL: Final = "all"
 """Stands for the five papers."""
@@ -83,6 +87,7 @@ REVISITING: Final = Paper(
     },
     {
         "table2": [Drawing("table2", revisiting_figures.figure_table_2, ("ratios", "sizes"))],
+        **examples(revisiting_figures.EXAMPLES),
         **each(revisiting_figures.FIGURES),
     },
     (
@@ -231,8 +236,18 @@ def traces_in(data: Path | None) -> list[Path]:
     return found
 
 
+def _jobs(run: Reproduction) -> dict[str, SwfJobs]:
+    """The jobs of each trace by its name."""
+    return {path.name.partition(".")[0]: running_jobs(str(path)) for path in traces_in(run.data)}
+
+
 def _traces(run: Reproduction) -> dict[str, Floats]:
-    return {path.name.partition(".")[0]: concurrency(running_jobs(str(path))) for path in traces_in(run.data)}
+    return {name: concurrency(jobs) for name, jobs in run.get("jobs").items()}
+
+
+def _sizes(run: Reproduction) -> dict[str, tuple[Floats, Floats]]:
+    """The nodes and the seconds of the jobs of each trace."""
+    return {name: (jobs.sizes.astype(np.float64), jobs.seconds) for name, jobs in run.get("jobs").items()}
 
 
 def _live(run: Reproduction) -> dict[str, LiveDelta] | None:
@@ -245,13 +260,19 @@ CALCIOM: Final = Paper(
     calciom.SCALES,
     {
         "scale": from_scale(),
+        "policies": from_policies,
+        "jobs": _jobs,
+        "sizes": _sizes,
         "traces": _traces,
         "some-traces": lambda run: run.get("traces") or None,
         "live": _live,
     },
     {
-        "figure1": [Drawing("figure1", calciom_figures.figure_1, ("some-traces",))],
-        **{item: [Drawing(item, draw, ("scale",))] for item, draw in calciom_figures.FIGURES.items()},
+        "figure1": [Drawing("figure1", calciom_figures.figure_1, ("some-traces", "sizes"))],
+        **{
+            item: [Drawing(item, draw, ("scale", "policies") if item in calciom_figures.WITH_POLICIES else ("scale",))]
+            for item, draw in calciom_figures.FIGURES.items()
+        },
         "live": [Drawing("live", live.live_figure, ("live",))],
     },
     (

@@ -61,7 +61,7 @@ def mark_blank(figure: Figure, why: str) -> None:
     Lines across a panel do not count as data.
     """
     for panel in figure.axes:
-        if panel.get_label() != "<colorbar>" and not _shown(panel):
+        if panel.axison and panel.get_label() != "<colorbar>" and not _shown(panel):
             panel.text(0.5, 0.5, why, ha="center", va="center", transform=panel.transAxes)
     if not figure.axes:
         figure.text(0.5, 0.5, why, ha="center")

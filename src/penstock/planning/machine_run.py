@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
 from penstock.planning.jobs import Progress
 
 SHORTEST_JOB_S: Final = 10.0
@@ -116,7 +117,7 @@ class RunOfJobs:
     @property
     def ran_over(self) -> NDArray[np.bool_]:
         """Whether it had its nodes for longer than was requested."""
-        return self.held > self.requested * (1.0 + 1.0 / _PARTS)
+        return self.held > self.requested + np.maximum(SAME_TIME_S, NOISE_OF_RUN * self.end)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -142,10 +143,6 @@ class RunOfJobs:
             "killed": self.killed.tolist(),
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-_PARTS: Final = 1e9
-"""A job ran over what was requested if it did so by more than one part in so many."""
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

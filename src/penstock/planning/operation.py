@@ -24,11 +24,13 @@ from penstock.model import Application, InputError, Workload
 from penstock.model.application import WORK
 from penstock.model.platform import Curve
 from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.jobs import MOST_READINGS, Progress
 from penstock.planning.machine_run import MachineRun, RunOfJobs
-from penstock.planning.placement.allocation import Characteristics, find_allocation
+from penstock.planning.placement.allocation import Characteristics, find_allocation, tcpu
 from penstock.planning.schedulers import (
     RECORDED,
+    SCHEDULERS,
     KnownJobs,
     Moment,
     SchedulerLike,
@@ -43,6 +45,8 @@ DEFAULT_SCHEDULER: Final = "easy"
 DEFAULT_SHARING: Final = "fair-share"
 """The policy of a machine without coordination: everybody transfers, in proportion to nodes or bandwidths."""
 DEFAULT_ALLOCATION: Final = "best-bdw"
+TOGETHER: Final = "tcpu"
+"""The allocation that looks at the jobs that run together."""
 PLACEMENTS: Final = ("least-loaded", "in-turn", "random", "file")
 """How the resources of a job are chosen when it starts."""
 
@@ -55,7 +59,8 @@ class MachineSettings:
         scheduler: a name of `penstock.planning.schedulers.SCHEDULERS`, or a function of a `Moment`.
         policy: shares the bandwidth, by name or as an object.
         allocation: how many I/O resources a job gets: a name of `penstock place` that decides for each job by itself
-            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", or a number for each job.
+            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", a number for each job, or ``tcpu``, which
+            finds it anew for the running jobs and each job that starts.
         placement: which ones: the ``least-loaded``, ``in-turn``, ``random``, or as the ``file`` says.
         buffer: the burst buffer; the platform's by default, False for none.
         limit: the I/O load that I/O-aware schedulers keep to.
@@ -80,12 +85,28 @@ class MachineSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if isinstance(self.allocation, str) and self.allocation.isdecimal():
+            object.__setattr__(self, "allocation", int(self.allocation))
         if self.placement not in PLACEMENTS:
             raise InputError("placement", f"{self.placement!r} is unknown; expected one of {', '.join(PLACEMENTS)}")
         if not self.limit > 0.0:
             raise InputError("limit", f"{self.limit!r} is no limit of the I/O load; expected a number above 0")
         if self.depth is not None and self.depth < 1:
             raise InputError("depth", f"{self.depth!r} is no depth of backfilling; expected 1 or more jobs")
+        self._refuse_unused()
+
+    def _refuse_unused(self) -> None:
+        """Refuse settings that the scheduler does not use."""
+        kind = SCHEDULERS.get(self.scheduler) if isinstance(self.scheduler, str) else None
+        if kind is None:
+            return
+        place = f"scheduler {kind.name}"
+        if self.depth is not None and not kind.backfills:
+            raise InputError(place, f"does not backfill jobs one by one; expected no depth ({self.depth})")
+        if self.limit != 1.0 and not kind.limited:
+            raise InputError(place, f"does not look at the I/O load; expected no limit ({self.limit:g})")
+        if self.order != "max" and not kind.name.startswith("packs"):
+            raise InputError("order", f"{self.order} is for packs; expected the scheduler packs or packs-backfill")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -141,6 +162,13 @@ def _machine_nodes(workload: Workload) -> int:
     return workload.platform.nodes
 
 
+def _has_buffer(workload: Workload, settings: MachineSettings) -> bool:
+    platform = workload.platform
+    return settings.buffer is not False and (
+        settings.buffer is not None or (platform.buffer is not None and platform.buffer.size is not None)
+    )
+
+
 def _submitted(application: Application) -> float:
     return application.release if application.submit is None else application.submit
 
@@ -169,6 +197,10 @@ class _Operation:
         self._begun = time.perf_counter()
         self._nodes = _machine_nodes(workload)
         self._given, self._settings = workload.applications, settings
+        if settings.kill and _has_buffer(workload, settings):
+            raise InputError(
+                "kill", "what a killed job has in the buffer has no meaning; expected no buffer (--buffer none)"
+            )
         self._policy = find(settings.policy) if isinstance(settings.policy, str) else settings.policy
         if self._policy.family == STATIC:
             raise InputError(f"policy {self._policy.name}", "its order is fixed at the start, and jobs start later")
@@ -176,7 +208,7 @@ class _Operation:
         self._name, self._scheduler = scheduler_of(settings.scheduler, chosen)
         size = len(self._given)
         self._workload = Workload(workload.platform, tuple(map(_as_submitted, self._given)))
-        counts = _counts(workload, settings) if workload.platform.resources is not None else None
+        counts = _counts(workload, settings)
         compiled_choose()
         prepare(self._policy, size)
         self._run = Run(
@@ -186,6 +218,7 @@ class _Operation:
             counts=None if counts is None else counts.tolist(),
             buffer=settings.buffer,
             held=range(size),
+            stoppable=settings.kill,
             trace=trace,
             check=check,
         )
@@ -198,17 +231,21 @@ class _Operation:
             ]
         )
         self._submit = np.array([one.release for one in self._workload.applications])
+        leads = np.array([one.lead for one in self._given])
         self._known = KnownJobs(
             submit=self._submit,
             nodes=self._columns.nodes,
             seconds=self._requested,
             load=self._columns.load,
+            iteration=(self._columns.alone - leads) / np.maximum(1, self._run.chains.operations),
+            occupation=self._columns.load * self._columns.alone,
             release=np.array([one.release for one in self._given]),
         )
         self._report, self._traced = progress, trace
         self._start, self._end = np.full(size, np.nan), np.full(size, np.nan)
         self._backfilled, self._killed = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         self._should_end = np.zeros(size)
+        self._kill_at = np.full(size, math.inf)
         self._running: list[int] = []
         self._free = self._nodes
         self._meter = _Meter(self._run, self._columns, float(self._submit.min()))
@@ -235,13 +272,26 @@ class _Operation:
                     f"scheduler {self._name}",
                     f"starts none of {len(queue):,} jobs on an idle machine; expected one to start",
                 )
-            for job in self._run.advance(float(dates[wake])):
+            for job in (*self._run.advance(min(float(dates[wake]), self._next_kill())), *self._killing()):
                 self._finish(job)
                 ended += 1
             self._meter.read(self._running, last=ended == size)
             if self._report is not None:
                 self._report(ended / size)
         return self._result()
+
+    def _next_kill(self) -> float:
+        """The next date at which a job is to be ended; only jobs whose time was requested are."""
+        return min(self._kill_at[self._running], default=math.inf) if self._settings.kill else math.inf
+
+    def _killing(self) -> Iterator[int]:
+        """End the jobs whose time is over."""
+        if not self._settings.kill:
+            return
+        for job in [job for job in self._running if self._kill_at[job] <= self._run.now and not self._run.has_ended(job)]:
+            self._run.stop(job)
+            self._killed[job] = True
+            yield job
 
     def _dates_of_wakes(self) -> Floats:
         """The dates at which the scheduler is asked, beside the ends of jobs."""
@@ -283,8 +333,17 @@ class _Operation:
     def _begin(self, job: int, now: float) -> None:
         self._free -= int(self._columns.nodes[job])
         self._start[job], self._should_end[job] = now, now + self._requested[job]
+        if self._settings.kill and self._given[job].requested is not None:
+            self._kill_at[job] = self._should_end[job]
+        if self._placer is None:
+            self._run.start(job)
+        else:
+            used = self._placer.place(job, self._running)
+            self._run.start(job, used)
+            if self._placer.together:
+                self._columns.place_on(job, len(used), self._run)
+            self._placer.enter(job)
         self._running.append(job)
-        self._run.start(job, None if self._placer is None else self._placer.place(job))
 
     def _finish(self, job: int) -> None:
         self._end[job] = self._run.now
@@ -313,7 +372,7 @@ class _Operation:
             backfilled=self._backfilled,
             killed=self._killed,
         )
-        units = self._columns.units_of(jobs.resources, self._run.layout.stores)
+        carried = self._columns.seconds_of(jobs.resources, self._run, jobs.volume)
         return MachineRun(
             scheduler=self._name,
             policy=self._policy.name,
@@ -321,8 +380,8 @@ class _Operation:
             stores=self._run.layout.stores,
             jobs_run=jobs,
             progress=self._meter.progress(),
-            store_seconds=units,
-            notes=tuple(self._notes(jobs, units)),
+            store_seconds=carried,
+            notes=tuple(self._notes(jobs, carried)),
             events=self._run.events,
             engine_seconds=self._run.computing_seconds,
             seconds=time.perf_counter() - self._begun,
@@ -330,7 +389,7 @@ class _Operation:
             trace=self._run.result().trace if self._traced else None,
         )
 
-    def _notes(self, jobs: RunOfJobs, units: Floats) -> Iterator[str]:
+    def _notes(self, jobs: RunOfJobs, carried: Floats) -> Iterator[str]:
         """What a reader of the figures must know, counted."""
         total = f"of {len(jobs):,} jobs"
         counted = (
@@ -339,7 +398,7 @@ class _Operation:
                 [one.requested is None for one in self._given],
                 "have no requested time; they are planned with their time alone",
             ),
-            (self._columns.alone > self._requested * (1.0 + 1e-9), "take longer than requested even alone"),
+            (self._columns.alone > self._requested * (1.0 + SAME_AMOUNT), "take longer than requested even alone"),
             (jobs.ran_over & ~jobs.killed, "had their nodes for longer than requested, to their ends"),
             (jobs.killed, "were ended at their requested time"),
             (self._columns.load == 0.0, "have no I/O"),
@@ -355,9 +414,9 @@ class _Operation:
         released = sum(one.submit is not None and one.release > one.submit for one in self._given)
         if released and self._name != RECORDED:
             yield f"{released:,} {total} are released after their submission; only the scheduler recorded goes by that"
-        unused = int(np.count_nonzero(units == 0.0)) if jobs.resources is not None else 0
+        unused = int(np.count_nonzero(carried == 0.0)) if jobs.resources is not None else 0
         if unused:
-            yield f"{unused:,} of {len(units):,} I/O resources carried nothing"
+            yield f"{unused:,} of {len(carried):,} I/O resources carried nothing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,16 +424,22 @@ class _Columns:
     """The jobs as columns: seconds, and units of the engine by store."""
 
     nodes: Ints
+    work: Floats
+    """Seconds of work, lead included."""
     alone: Floats
-    """Seconds alone, lead included."""
-    units: Floats
-    """Units that it moves on each of its stores."""
+    """Seconds alone."""
+    volume: Floats
+    """Bytes."""
     occupies: Floats
     """Part of the time of each of its stores that it occupies on average, alone."""
+    per_byte: Floats
+    """Seconds of all stores that a byte of it takes at their full rate."""
     load: Floats
     """Part of the I/O system that it occupies on average, alone."""
     capacity: float
     """Units/s of a store."""
+    exclusive: bool
+    """Whether a transfer has its stores for itself, however slow it is."""
 
     @classmethod
     def of(cls, workload: Workload, run: Run, policy: Policy) -> _Columns:
@@ -385,23 +450,43 @@ class _Columns:
         units = np.add.reduceat(np.where(io, chains.amounts, 0.0), first)
         seconds = np.add.reduceat(np.where(io, chains.seconds, 0.0), first)
         alone = chains.cycle + np.array([one.lead for one in workload.applications])
-        busy = seconds if policy.family == EXCLUSIVE else units / layout.limits[0]
-        occupies = np.where(alone > 0.0, busy / np.where(alone > 0.0, alone, 1.0), 0.0)
-        load = occupies * layout.counts / layout.stores
+        exclusive = policy.family == EXCLUSIVE
+        occupies = _part(seconds if exclusive else units / layout.limits[0], alone)
+        per_byte = layout.counts / layout.bytes / (layout.limits[0] * layout.stores)
         nodes = np.array([one.nodes for one in workload.applications], np.int64)
-        return cls(nodes, alone, units, occupies, load, layout.limits[0])
+        load = occupies * layout.counts / layout.stores
+        volume = units * layout.bytes
+        return cls(nodes, alone - seconds, alone, volume, occupies, per_byte, load, layout.limits[0], exclusive)
 
-    def units_of(self, places: Sequence[Sequence[int]] | None, stores: int) -> Floats:
-        """Seconds at full rate that each of the `stores` carries for all jobs."""
+    def place_on(self, job: int, count: int, run: Run) -> None:
+        """Enter that a `job` uses so many of the I/O resources of a `run`, whatever was assumed before its start."""
+        each, self.alone[job] = float(run.layout.bytes[job]), run.seconds_alone(job)
+        busy = self.alone[job] - self.work[job] if self.exclusive else self.volume[job] / each / self.capacity
+        self.occupies[job] = busy / self.alone[job] if self.alone[job] > 0.0 else 0.0
+        self.per_byte[job] = count / each / (self.capacity * run.layout.stores)
+
+    def seconds_of(self, places: Sequence[Sequence[int]] | None, run: Run, moved: Floats) -> Floats:
+        """Seconds at full rate that each store of a `run` carried, of jobs that `moved` so many bytes."""
+        seconds = moved / run.layout.bytes / self.capacity
         if places is None:
-            return np.array([self.units.sum() / self.capacity])
+            return np.array([seconds.sum()])
         counts = [len(used) for used in places]
         where = np.fromiter((resource for used in places for resource in used), np.int64, sum(counts))
-        return np.bincount(where, np.repeat(self.units, counts), minlength=stores) / self.capacity
+        carried: Floats = np.bincount(where, np.repeat(seconds, counts), minlength=run.layout.stores).astype(np.float64)
+        return carried
 
 
-def _counts(workload: Workload, settings: MachineSettings) -> Ints:
-    """How many I/O resources each job is allotted."""
+def _part(part: Floats, whole: Floats) -> Floats:
+    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
+
+
+def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:
+    """How many I/O resources each job is allotted; None on one link."""
+    if workload.platform.resources is None:
+        for name in ("allocation", "placement"):
+            if name in settings.given:
+                raise InputError(name, f"{settings.given[name]}, but all share one link; expected platform.resources")
+        return None
     size, members = workload.platform.resources or 1, workload.applications
     if settings.placement == "file":
         missing = next((index for index, one in enumerate(members) if one.placement is None), None)
@@ -411,8 +496,8 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints:
     if settings.allocation == "all":
         return np.full(len(members), size, np.int64)
     given = settings.allocation
-    if not isinstance(given, str) or given.isdecimal():
-        counts = np.array(given if isinstance(given, tuple) else [int(given)] * len(members), np.int64)
+    if not isinstance(given, str):
+        counts = np.array(given if isinstance(given, tuple) else [given] * len(members), np.int64)
         if len(counts) != len(members):
             raise InputError("allocation", f"{len(counts)} numbers for {len(members)} jobs; expected one for each")
         wrong = counts[(counts < 1) | (counts > size)]
@@ -420,12 +505,14 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints:
             raise InputError("allocation", f"{wrong[0]} I/O resources of {size}; expected 1 to {size}")
         return counts
     chosen = find_allocation(given)
-    if chosen.name == "tcpu":
-        raise InputError(
-            "allocation tcpu", "allots resources to a set of jobs that run together; expected one for single jobs"
-        )
-    known = Characteristics.of(workload, [curve_on(one, workload) for one in members])
-    return chosen.counts(known, np.random.default_rng(settings.seed))
+    if chosen.name == TOGETHER:
+        return np.full(len(members), size, np.int64)
+    return chosen.counts(_characteristics(workload), np.random.default_rng(settings.seed))
+
+
+def _characteristics(workload: Workload) -> Characteristics:
+    """The jobs as allocations know them, with a curve for each."""
+    return Characteristics.of(workload, [curve_on(one, workload) for one in workload.applications])
 
 
 def curve_on(application: Application, workload: Workload) -> Curve:
@@ -435,33 +522,40 @@ def curve_on(application: Application, workload: Workload) -> Curve:
     platform = workload.platform
     size, cap = platform.resources or 1, application.cap(platform)
     each = platform.bandwidth / size
-    enough = min(size, max(1, math.ceil(cap / each * (1.0 - 1e-12))))
+    enough = min(size, max(1, math.ceil(cap / each * (1.0 - SAME_AMOUNT))))
     counts = sorted({1, max(1, enough - 1), enough})
     return Curve(tuple(counts), tuple(min(cap, count * each) for count in counts))
 
 
 class _Placer:
-    """Chooses the I/O resources of jobs that start."""
+    """Chooses the I/O resources of jobs that start: how many, unless that is known before, and which."""
 
     def __init__(self, workload: Workload, columns: _Columns, counts: Ints, settings: MachineSettings) -> None:
         self.places: list[tuple[int, ...]] = [()] * len(counts)
+        self.together = settings.placement != "file" and settings.allocation == TOGETHER
         self._given = workload.applications
-        self._counts, self._occupies = counts, columns.occupies
+        self._counts, self._columns = counts, columns
+        self._known = _characteristics(workload) if self.together else None
         self._rule = settings.placement
         self._load = np.zeros(workload.platform.resources or 1)
         self._random = np.random.default_rng(settings.seed)
         self._next = 0
 
-    def place(self, job: int) -> tuple[int, ...]:
-        """The resources of a job that starts now; it loads them until it leaves."""
-        used = tuple(sorted(self._choose(job, int(self._counts[job]))))
-        self._load[list(used)] += self._occupies[job]
-        self.places[job] = used
+    def place(self, job: int, running: Sequence[int]) -> tuple[int, ...]:
+        """Choose the resources of a job that starts now beside others that are `running`."""
+        count = int(self._counts[job])
+        if self._known is not None:
+            count = int(tcpu(self._known.some([*running, job]))[-1])
+        self.places[job] = used = tuple(sorted(self._choose(job, count)))
         return used
+
+    def enter(self, job: int) -> None:
+        """Add the load of a job, which has been placed."""
+        self._load[list(self.places[job])] += self._columns.occupies[job]
 
     def leave(self, job: int) -> None:
         """Take the load of a job away, which ends now."""
-        self._load[list(self.places[job])] -= self._occupies[job]
+        self._load[list(self.places[job])] -= self._columns.occupies[job]
 
     def _choose(self, job: int, count: int) -> list[int]:
         size = len(self._load)
@@ -484,7 +578,6 @@ class _Meter:
 
     def __init__(self, run: Run, columns: _Columns, begin: float) -> None:
         self._run, self._columns = run, columns
-        self._per_byte = run.layout.counts / run.layout.bytes / (columns.capacity * run.layout.stores)
         self._rows = [(begin, 0.0, 0.0)]
         self._done = np.zeros(2)
         self._stride, self._stops = 1, 0
@@ -512,7 +605,10 @@ class _Meter:
         """Node-seconds executed by the jobs, and seconds of all the bandwidth that they used."""
         done = self._run.accounts(jobs)
         return np.array(
-            [(self._columns.nodes[jobs] * done["progress"]).sum(), (done["transferred"] * self._per_byte[jobs]).sum()]
+            [
+                (self._columns.nodes[jobs] * done["progress"]).sum(),
+                (done["transferred"] * self._columns.per_byte[jobs]).sum(),
+            ]
         )
 
     def progress(self) -> Progress:

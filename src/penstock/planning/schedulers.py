@@ -16,6 +16,10 @@ A running job is predicted to end at its start plus the requested time, or now i
   above its part of the limit by nodes. The others are light: if all nodes ran them, the load would not exceed the limit. So
   they never wait for I/O, but to keep the reservation of a heavy one.
 
+- `packs`: when nothing runs, packs are made of all jobs that wait (`packs.make_packs`, T being the requested time), and the
+  first of them starts, that with most nodes. With `packs-backfill` a job joins the running pack if its nodes are free, it is
+  predicted to end before the pack, and the pack with it keeps to the limit; jobs of the other packs come first.
+
 The load of a job is the part of the I/O system that it occupies on average, alone. A job without I/O has none, and one that
 has the I/O system for itself may exceed the limit.
 
@@ -40,6 +44,7 @@ from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.list_scheduling import compiled_reserve
+from penstock.planning.packs import ORDERS, compiled_make_packs, fits_load
 from penstock.planning.strategy import DEFAULT_DEPTH
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -55,6 +60,10 @@ class KnownJobs:
     """Wall time requested."""
     load: Floats
     """Part of the I/O system that it occupies on average, alone."""
+    iteration: Floats
+    """Mean seconds of an iteration, alone; all its time without I/O."""
+    occupation: Floats
+    """Seconds for which all its I/O, alone, would occupy the I/O system."""
     release: Floats
     """When it started, in a workload that says so; for `recorded`."""
 
@@ -216,11 +225,14 @@ def _in_order(settings: SchedulerSettings, which: Callable[[Moment], Flags] | No
     """First come, first served, with up to `depth` jobs that may be backfilled; `which` jobs keep to the limit."""
     looked_at = settings.depth if depth is None else depth
     most = np.iinfo(np.int64).max // 2 if looked_at is None else looked_at
+    kept: list[tuple[KnownJobs, Flags]] = []
 
     def starting(moment: Moment) -> Sequence[int]:
         jobs = moment.jobs
         chosen = np.empty(len(moment.queue), np.bool_)
-        is_limited = np.zeros(len(jobs.nodes), np.bool_) if which is None else which(moment)
+        if not kept or kept[0][0] is not jobs:  # found once for all decisions: there are as many as jobs
+            kept[:] = [(jobs, np.zeros(len(jobs.nodes), np.bool_) if which is None else which(moment))]
+        is_limited = kept[0][1]
         arguments = (moment.running, moment.ends, moment.queue, jobs.nodes, jobs.seconds, jobs.load, is_limited, chosen)
         compiled_choose()(moment.now, moment.free, settings.limit, most, *arguments)
         started: list[int] = moment.queue[chosen].tolist()
@@ -273,6 +285,59 @@ def recorded(moment: Moment) -> Sequence[int]:
     return started
 
 
+class _Packs:
+    """The running pack, and the jobs that waited when it was made, in the order of their packs."""
+
+    def __init__(self, settings: SchedulerSettings, *, backfills: bool) -> None:
+        if settings.order not in ORDERS:
+            raise InputError("order", f"{settings.order!r} is unknown; expected one of {', '.join(ORDERS)}")
+        self._settings, self._backfills = settings, backfills
+        self._planned: list[int] = []
+        self._end = self._seconds = self._occupation = 0.0
+
+    def __call__(self, moment: Moment) -> Sequence[int]:
+        if not len(moment.queue):
+            return []
+        started = [] if len(moment.running) else self._next_pack(moment)
+        return started + (self._joining(moment, started) if self._backfills else [])
+
+    def _next_pack(self, moment: Moment) -> list[int]:
+        """The jobs of the first pack, made anew of all that wait."""
+        jobs, queue = moment.jobs, np.sort(moment.queue)
+        if self._settings.order != "random":
+            keys = jobs.seconds if self._settings.order == "max" else jobs.iteration
+            queue = queue[np.argsort(-keys[queue], kind="stable")]
+        pack_of, place = np.full(len(jobs.nodes), -1, np.int64), np.full(len(jobs.nodes), -1, np.int64)
+        columns = (jobs.nodes, jobs.seconds, jobs.occupation)
+        count = compiled_make_packs()(queue, *columns, moment.machine, self._settings.limit, pack_of, place)
+        by_pack = np.empty(count, np.int64)
+        by_pack[place[:count]] = np.arange(count)
+        ordered = queue[np.argsort(by_pack[pack_of[queue]], kind="stable")]
+        first = pack_of[ordered] == place[0]
+        chosen = ordered[first]
+        self._planned = ordered[~first].tolist()
+        self._seconds = float(jobs.seconds[chosen].max())
+        self._end, self._occupation = moment.now + self._seconds, float(jobs.occupation[chosen].sum())
+        members: list[int] = chosen.tolist()
+        return members
+
+    def _joining(self, moment: Moment, started: list[int]) -> list[int]:
+        """The jobs that join the running pack now, of which `started` are only starting."""
+        jobs, free = moment.jobs, moment.free - int(moment.jobs.nodes[started].sum())
+        waiting = set(moment.queue.tolist()).difference(started)
+        planned = [job for job in self._planned if job in waiting]
+        later = waiting.difference(planned)
+        joining = []
+        for job in [*planned, *(job for job in moment.queue.tolist() if job in later)]:
+            occupation = self._occupation + float(jobs.occupation[job])
+            in_time = moment.now + float(jobs.seconds[job]) <= self._end + SAME_TIME_S
+            if in_time and jobs.nodes[job] <= free and fits_load(occupation, self._seconds, self._settings.limit):
+                joining.append(job)
+                free -= int(jobs.nodes[job])
+                self._occupation = occupation
+        return joining
+
+
 RECORDED: Final = "recorded"
 SCHEDULERS: Final = {
     kind.name: kind
@@ -295,6 +360,15 @@ SCHEDULERS: Final = {
             lambda given: _in_order(given, lambda moment: heavy(moment.jobs, moment.machine, given.limit)),
             "as easy; jobs with much I/O wait as long as the load would exceed the limit",
             True,
+            True,
+        ),
+        SchedulerKind(
+            "packs", lambda given: _Packs(given, backfills=False), "packs of the jobs that wait, one after the other", True
+        ),
+        SchedulerKind(
+            "packs-backfill",
+            lambda given: _Packs(given, backfills=True),
+            "packs that other jobs join if they delay nobody",
             True,
         ),
         SchedulerKind(RECORDED, lambda _: recorded, "at the recorded starts (release), if the nodes are free"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.campaign.workers import LocalPool
-from penstock.model import InputError
+from penstock.model import InputError, PenstockError
 from penstock.workloads.importers import merging
 from penstock.workloads.importers.darshan import DarshanChoice, lost_reason, read_log, record_or_reason
 from penstock.workloads.importers.job_records import JobRecord
@@ -233,6 +234,50 @@ def test_a_log_that_was_cut_is_refused_or_says_so(tmp_path: Path) -> None:
         found = in_a_process(cut)
         reasons.add(found if isinstance(found, str) else next(note for note in found.notes if "to its end" in note))
     assert all(reasons)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        Log(dxt=[("DXT_POSIX", "/a", 0, "n0", [(1.0, 1e77, 5)], [])]),
+        Log(dxt=[("DXT_POSIX", "/a", 0, "n0", [(1.0, float("nan"), 5)], [])]),
+        Log(dxt=[("DXT_POSIX", "/a", 0, "n0", [(1.0, 2.0, 1 << 60)], [])]),
+        Log(heat=[("POSIX", 0, 1.0, [1 << 60], [0])]),
+        Log(heat=[("POSIX", 0, 1e9, [5], [0])]),
+        Log(counters=[("POSIX", "/a", 0, {"BYTES_READ": 1 << 62})]),
+    ],
+)
+def test_contents_that_only_a_broken_log_has_are_refused(tmp_path: Path, log: Log) -> None:
+    reason = record_or_reason(str(log.write(tmp_path / "a.darshan")), DarshanChoice())
+    assert isinstance(reason, str)
+    assert reason.endswith("the log is broken")
+
+
+def test_bytes_changed_at_random_never_end_in_a_traceback(tmp_path: Path) -> None:
+    log = checkpoints([20.0, 120.0])
+    log.heat = [("POSIX", 0, 1.0, [1, 2, 3, 4] * 25, [0] * 100)]
+    whole = log.write(tmp_path / "a.darshan").read_bytes()
+    random = np.random.default_rng(5)
+    paths = []
+    for number in range(24):
+        content = bytearray(whole)
+        for at in random.integers(0, len(whole) if number % 2 else 1360, 3):
+            content[at] = random.integers(0, 256)
+        paths.append(str(tmp_path / f"{number}.darshan"))
+        Path(paths[-1]).write_bytes(content)
+    with LocalPool(2, attempts=1) as pool:
+        found = dict(pool.mapped(partial(record_or_reason, choice=DarshanChoice()), paths, lost_reason))
+    assert set(found) == set(paths)
+    for one in found.values():
+        assert one if isinstance(one, str) else one.phases.total() == one.source_bytes
+
+
+def test_without_pydarshan_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "darshan.backend", None)
+    with pytest.raises(
+        PenstockError, match=r"^PyDarshan is not installed; expected it from pip install 'penstock\[darshan\]'$"
+    ):
+        read_log("any.darshan", DarshanChoice())
 
 
 @pytest.mark.parametrize("content", [b"", b"no log at all, but longer than the header of one" * 20])

@@ -1,20 +1,24 @@
-"""Table 2 and Figures 4 to 8 of 004."""
+"""Table 2 and Figures 1 to 8 of 004."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from penstock.buffers.theorems import alone, least_written, most_read
+from penstock.buffers.theorems import alone, instance, least_written, most_read
 from penstock.buffers.timeline import Flow, full_speed_timeline
+from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, PRINTED, BufferRows
 from penstock.papers.drawing import common_legend, panels
 from penstock.papers.verdicts import Estimate
+from penstock.theory.adversaries import LAST_LISTED_FIRST
 
 TABLE_2: Final = {
     0.2: (1.32, 1.31, 1.42, 1.67),
@@ -94,6 +98,74 @@ def _lines(panel: Axes, solid: Flow, dashed: Flow, title: str, word: str) -> Non
     common_legend(figure)
 
 
+def figure_1() -> Figure:
+    """Figure 1: the platform. Applications move data between their nodes and the file system by a link of bandwidth B, and
+    what goes beyond that between their nodes and a burst buffer of size S and bandwidth B_BB.
+    """
+    figure, (panel,) = panels(1, 1)
+    boxes = {"compute\nnodes": (0.0, 0.35), "burst buffer\nof size S": (0.38, 0.75), "file\nsystem": (0.76, 0.35)}
+    for words, (left, bottom) in boxes.items():
+        panel.add_patch(Rectangle((left, bottom), 0.24, 0.2, facecolor="#deebf7", edgecolor="black"))
+        panel.text(left + 0.12, bottom + 0.1, words, ha="center", va="center")
+    for begin, end, words, place in (
+        ((0.24, 0.42), (0.76, 0.42), "B", (0.5, 0.36)),
+        ((0.15, 0.55), (0.38, 0.82), "B_BB", (0.2, 0.72)),
+        ((0.62, 0.82), (0.85, 0.55), "part of B", (0.84, 0.72)),
+    ):
+        panel.annotate("", end, begin, arrowprops={"arrowstyle": "<->"})
+        panel.text(*place, words, ha="center")
+    panel.set(xlim=(-0.02, 1.02), ylim=(0.25, 1.0))
+    panel.set_axis_off()
+    return figure
+
+
+def figure_2() -> Figure:
+    """Figure 2: the bandwidth that an application uses for output (top) and for input (bottom): f to and from the file
+    system, o and i to and from the buffer.
+    """
+    figure, axes = panels(2, 1, share_x=True)
+    single = alone(EXAMPLE, PLATFORM)
+    pairs = ((single.writes, single.written, "f_w", "o_w"), (single.reads, single.read, "f_r", "i_r"))
+    for panel, (whole, direct, link, buffer) in zip(axes, pairs, strict=True):
+        dates = np.union1d(whole.dates, direct.dates)
+        total, rate = (np.diff(flow.at(dates)) / np.diff(dates) for flow in (whole, direct))
+        through = np.where(total > 0.0, np.minimum(rate, total), 0.0)
+        panel.stairs(through, dates, fill=True, color="#0072b2", label=f"{link}: file system")
+        panel.stairs(total, dates, baseline=through, fill=True, color="#e69f00", label=f"{buffer}: buffer")
+        panel.set_ylabel("bytes/s")
+    axes[1].set_xlabel("time, s")
+    common_legend(figure)
+    return figure
+
+
+def figure_3() -> Figure:
+    """Figure 3: the schedule of an instance of Theorem 2 made from triplets of equal sums: in each second the reads, and
+    d + 1 seconds after that the writes, of a triplet fill the bandwidth B.
+    """
+    groups = [[5, 4, 3], [6, 4, 2], [5, 5, 2]]
+    integers = [integer for group in groups for integer in group]
+    hard = instance(integers, len(groups), 1.4)
+    reverse = replace(hard, applications=tuple(reversed(hard.applications)))
+    trace = simulate(reverse, LAST_LISTED_FIRST, trace=True).trace
+    assert trace is not None
+    figure, (panel,) = panels(1, 1)
+    bottom: dict[float, float] = {}
+    for application, begin, end, rate in zip(trace.application, trace.begin, trace.end, trace.rate, strict=True):
+        if rate > 0.0:
+            at = bottom.get(round(float(begin), 6), 0.0)
+            place = len(integers) - 1 - int(application)
+            panel.bar(begin, rate, end - begin, at, align="edge", color=GROUPS[place // 3], edgecolor="white", linewidth=0.5)
+            bottom[round(float(begin), 6)] = at + float(rate)
+    panel.axhline(hard.platform.bandwidth, color="black", linewidth=0.8, linestyle="--", label="B")
+    panel.set(xlabel="time", ylabel="bandwidth used")
+    common_legend(figure)
+    return figure
+
+
+GROUPS: Final = ("#0072b2", "#e69f00", "#009e73")
+"""The colours of the triplets of Figure 3."""
+
+
 def figure_4() -> Figure:
     """Figure 4: what an application reads at full speed, and what comes from the file system, as late as possible."""
     figure, (panel,) = panels(1, 1)
@@ -150,6 +222,9 @@ def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
 
 
 EXAMPLES: Final[Mapping[str, Callable[[], Figure]]] = {
+    "figure1": figure_1,
+    "figure2": figure_2,
+    "figure3": figure_3,
     "figure4": figure_4,
     "figure5": figure_5,
     "figure6": figure_6,

@@ -5,17 +5,21 @@ The first paragraph of a figure's docstring is its caption.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
-from penstock.papers.drawing import COLOURS, binned, boxes, colour_of, common_legend, panels
+from penstock.papers.drawing import COLOURS, binned, boxes, colour_of, common_legend, lanes, panels
 from penstock.papers.reproducing import Results
 from penstock.papers.revisiting.experiments import (
     MACHINES,
+    OTHER_PARAMETERS,
+    OTHERS_AT,
     POLICIES,
     PRESSURES,
     RATIO_OBJECTIVES,
@@ -25,8 +29,49 @@ from penstock.papers.revisiting.experiments import (
     WORKLOADS,
     RatioEntry,
 )
+from penstock.theory.adversaries import two_categories
 
 OBJECTIVES: Final = (("min_yield", "min-yield"), ("efficiency", "efficiency"), ("utilization", "utilization"))
+
+
+def figure_1() -> Figure:
+    """Figure 1: Example 2 with m = 10 and ε = 1/5. The schedule that completes the initial I/O of category A (left) and that
+    of category B (right), one application after the other.
+    """
+    figure, axes = panels(1, 2)
+    for panel, starved, title in zip(axes, (range(5), range(5, 10)), ("category A first", "category B first"), strict=True):
+        workload = two_categories(10, 0.2, starved)
+        named = tuple(replace(one, name=f"A{index}") for index, one in enumerate(workload.applications, 1))
+        lanes(panel, replace(workload, applications=named), "fcfs")
+        panel.set(title=title, xlim=(0.0, 1.0))
+    common_legend(figure)
+    return figure
+
+
+PARAMETERS: Final = {"small": "n_small", "sigma": "σ", "noise": "ν"}
+
+
+def figure_b_1(results: Results) -> Figure:
+    """Figure B.1: min-yield by n_small, σ and ν (columns), each varied alone, at three W_GOAL (rows); means and 95 %
+    intervals.
+
+    `results` are the rows of the campaign "other-parameters".
+    """
+    figure, axes = panels(len(OTHERS_AT), len(PARAMETERS), share_y=True)
+    for place, (pressure, name) in enumerate(itertools.product(OTHERS_AT, PARAMETERS)):
+        panel, values = axes[place], OTHER_PARAMETERS[name]
+        for policy in results.compared(POLICIES):
+            point = {"small": 20, "sigma": 0.5, "noise": 0.5, "pressure": pressure}
+            found = [results.where(policy, **{**point, name: value}).estimate("min_yield") for value in values]
+            margins = np.nan_to_num([one.margin for one in found])
+            means = [one.value for one in found]
+            panel.errorbar(values, means, yerr=margins, color=colour_of(policy), label=policy, capsize=1.5, elinewidth=0.6)
+        if name == "small":
+            panel.set_ylabel(f"min-yield, W_GOAL {pressure}")
+        if pressure == OTHERS_AT[-1]:
+            panel.set_xlabel(PARAMETERS[name])
+    common_legend(figure)
+    return figure
 
 
 def figure_2(results: Results) -> Figure:
@@ -128,7 +173,11 @@ def _ratio_figure(results: Results, workload: str) -> Figure:
         pressures, values = ratios(results, policy, workload)
         panel.axhline(1.0, color=COLOURS["fair-share"], linewidth=0.8)
         panel.scatter(pressures, values, s=5, color=colour_of(policy))
-        panel.set(title=policy, xlabel="I/O pressure W", ylabel="min-yield / fair-share's")
+        panel.set(title=policy, xlabel="I/O pressure W")
+    for panel in axes[::4]:
+        panel.set_ylabel("min-yield / fair-share's")
+    for panel in axes[len(policies) :]:
+        panel.set_axis_off()
     return figure
 
 
@@ -205,10 +254,12 @@ def figure_table_2(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequen
             panel.set_ylim(0.9, 2 * TOP)
         panel.set_xticks(list(sizes), [str(m) for m in sizes])
         panel.minorticks_off()
-        common_legend(figure)
+    common_legend(figure)
     return figure
 
 
+EXAMPLES: Final[Mapping[str, Callable[[], Figure]]] = {"figure1": figure_1}
+"""For each figure of an example what draws it."""
 FIGURES: Final[Mapping[str, tuple[str, Callable[[Results], Figure]]]] = {
     "figure2": ("pressure", figure_2),
     "figure3": ("pressure", figure_3),
@@ -219,5 +270,6 @@ FIGURES: Final[Mapping[str, tuple[str, Callable[[Results], Figure]]]] = {
     "figure8": ("apex", figure_8),
     "figure9": ("apex", figure_9),
     "figure10": ("apex", figure_10),
+    "figureB.1": ("other-parameters", figure_b_1),
 }
 """For each figure the campaign it is drawn from, and how."""

@@ -105,6 +105,19 @@ class Characteristics:
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def some(self, members: Sequence[int]) -> Characteristics:
+        """The same of only these `members`, in this order."""
+        chosen = np.array(members, np.int64)
+        return replace(
+            self,
+            nodes=self.nodes[chosen],
+            work=self.work[chosen],
+            volume=self.volume[chosen],
+            measured=tuple(self.measured[member] for member in members),
+            curves=None if self.curves is None else self.curves[chosen],
+            best=None if self.best is None else self.best[chosen],
+        )
+
     @property
     def level(self) -> Information:
         """The highest level that is known of all applications."""

@@ -41,6 +41,12 @@ SOURCES: Final = ("dxt", "heatmap", "counters")
 TERMINAL: Final = ("<STDIN>", "<STDOUT>", "<STDERR>")
 UNSEPARATED: Final = 0.5
 """A phase that lasts for this part of the run time says that gaps do not separate phases."""
+LATEST: Final = 3600.0
+"""Seconds beyond twice the run time that no operation ends at."""
+MOST_BYTES: Final = 2.0**42
+"""No single operation or bin has more."""
+MOST_OPERATIONS: Final = 2.0**10
+"""No file has more bytes than this many of the largest operations: the sums stay exact."""
 SLICE: Final = 1 << 20
 """Segments taken out of a record at a time: 32 MB."""
 _SEGMENT: Final = np.dtype([("offset", np.int64), ("length", np.int64), ("start", np.float64), ("end", np.float64)])
@@ -95,7 +101,7 @@ def require_pydarshan() -> Any:
 
 
 def read_log(path: str, choice: DarshanChoice) -> JobRecord:
-    """Read a log at about 3 million operations a second.
+    """Read a log; ten million operations take 5 s of processor time and at most 1 GB of memory.
 
     Args:
         path: the file.
@@ -127,7 +133,9 @@ def record_or_reason(path: str, choice: DarshanChoice) -> JobRecord | str:
         return error.message
     except MemoryError:
         return "it does not fit into memory"
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # bytes that are no record, no number, no text
+    except PenstockError:
+        raise
+    except Exception as error:  # whatever PyDarshan and we make of bytes that are no record, no number, no text
         return f"its contents make no sense ({' '.join(str(error).split())[:100]}); expected a log that is whole"
 
 
@@ -290,6 +298,7 @@ class _Log:
             for way in (0, 1):
                 volume = record.counters[volumes[way]]
                 if volume > 0:  # −1 stands for what is not known
+                    self._check(0.0, volume / MOST_OPERATIONS, "a file with calls")
                     use.volumes[number][way] += volume
                     self._add_use(use, (number, way), rank, [record.fcounters[index] for index in times[way]])
         return use
@@ -371,12 +380,19 @@ class _Log:
         for begin in range(0, len(segments), SLICE):
             part = segments[begin : begin + SLICE]
             starts, ends = part["start"].copy(), part["end"].copy()
-            if not np.isfinite(starts.sum() + ends.sum()):
-                raise InputError(self.path, "an operation has no start or end; expected seconds")
             lengths = np.maximum(part["length"], 0)
+            self._check(float(np.maximum(starts.max(), ends.max())), float(lengths.max()), "an operation")
             found.volumes[way] += int(lengths.sum())
             found.count += len(part)
             operations.add(IoIntervals.of(np.maximum(starts, 0.0), np.maximum(ends, 0.0), lengths))
+
+    def _check(self, end: float, volume: float, what: str) -> None:
+        """Refuse times and bytes that only a broken log has."""
+        if not end <= 2.0 * self.seconds + LATEST or not volume <= MOST_BYTES:
+            raise InputError(
+                self.path,
+                f"{what} of {volume:.3g} bytes until {end:.3g} s in a job of {self.seconds:.3g} s; the log is broken",
+            )
 
     def _heat(self, module: str) -> _Found:
         """The busy bins of a layer in the heatmap, which has a record for each process."""
@@ -396,6 +412,7 @@ class _Log:
         for width, both in sums.items():
             for way, operations in ((0, found.reads), (1, found.writes)):
                 busy = np.flatnonzero(both[way] > 0)
+                self._check(len(both[way]) * width, float(both[way].max(initial=0.0)), "a bin of the heatmap")
                 found.volumes[way] += float(both[way][busy].sum())
                 found.count += len(busy)
                 operations.add(IoIntervals.of(busy * width, (busy + 1) * width, both[way][busy]))
