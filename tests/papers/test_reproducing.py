@@ -12,6 +12,7 @@ from penstock.campaign import Campaign, Cell
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.catalogue import PAPERS, reproduce
+from penstock.papers.drawing import mark_blank
 from penstock.papers.reproducing import CLAIMS, Claim, Drawing, Paper, Reproduction, from_campaign, from_scale, from_trials
 from penstock.papers.trials import Experiment
 from penstock.papers.verdicts import ClaimCheck, Estimate, Verdict, counted, together
@@ -77,6 +78,20 @@ def nothing_drawn() -> None:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_panel_without_data_says_so() -> None:
+    figure = Figure()
+    full, blank, off = figure.subplots(1, 3)
+    full.plot([0, 1], [0, 1])
+    blank.axhline(1.0)
+    off.set_axis_off()
+    mark_blank(figure, "no data at scale smoke")
+    assert [[text.get_text() for text in panel.texts] for panel in (full, blank, off)] == [
+        [],
+        ["no data at scale smoke"],
+        [],
+    ]
 
 
 def test_wanted_figures_are_drawn_and_claims_judged(tmp_path: Path) -> None:
@@ -176,6 +191,8 @@ def test_the_command_fails_where_a_claim_does(
     shown = capsys.readouterr().out
     assert "X1 (§1) not measured: it holds\n    undecided 1 is 1: 2\n" in shown
     assert "1 claims: 0 hold, 0 in part, 1 fail, 0 not measured" in shown
+    rows = [line.split(maxsplit=4) for line in shown.splitlines() if line.split()[:3] == ["dash", "X1", "fails"]]
+    assert [row[3] for row in rows] == ["0/1/0"] * 2, "one check, which says no"
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["claims"][0]["paper"] == "dash"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         emit_json({"claims": [verdict.to_dict() | {"paper": name} for name in found for verdict in found[name]]}, None)
     else:
-        _print(verdicts)
+        _print(found)
     for name in found:
         page = (out / name if options.paper == "all" else out) / "index.html"
         sys.stderr.write(f"page: {page.resolve()}\n")
@@ -106,12 +106,21 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(verdicts: Sequence[Verdict]) -> None:
+def _print(found: Mapping[str, Sequence[Verdict]]) -> None:
+    """Each claim with its checks, then all of them in one table: how many checks say yes, no, or decide nothing."""
     from penstock.papers.verdicts import counted
 
+    verdicts = [verdict for of_paper in found.values() for verdict in of_paper]
     for verdict in verdicts:
         print(f"{verdict.id} ({verdict.place}) {verdict.word}: {verdict.says}")
         for check in verdict.checks:
             print(f"    {check.word:9} {check.expected}: {check.measured}")
+    if verdicts:
+        print(f"\n{'paper':12} {'claim':9} {'verdict':12} {'yes/no/undecided':17} what the paper says")
+    for name, of_paper in found.items():
+        for verdict in of_paper:
+            words = [check.word for check in verdict.checks]
+            outcomes = "/".join(str(words.count(word)) for word in ("yes", "no", "undecided"))
+            print(f"{name:12} {verdict.id:9} {verdict.word:12} {outcomes:17} {verdict.says}")
     if verdicts:
         print(f"{len(verdicts)} claims: {counted(verdicts)}")

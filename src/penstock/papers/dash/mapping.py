@@ -211,8 +211,8 @@ def _on_steadiness(batches: MappedBatches) -> Iterator[ClaimCheck]:
     for family in NAMES:
         parts = {name: batches.values(family, name, "steady part") for name in MAPPINGS}
         having = {name: float(np.mean(part >= 0.5)) if len(part) else np.nan for name, part in parts.items()}
-        found = listed(list(having), list(having.values()), ".0%")
         share = having["list"]
+        found = "no data" if np.isnan(share) else listed(list(having), list(having.values()), ".0%")
         holds = None if np.isnan(share) else share >= 0.9
         yield ClaimCheck(f"{family}: list has a steady state in 90 % of batches", found, holds)
         if family in ("MB", "MB" + PRINTED):
