@@ -183,3 +183,21 @@ def test_users_of_a_trace_are_hidden_alike(tmp_path: Path) -> None:
     plain, hidden = (penstock.import_swf(path, anonymize=hide, key=key).workload.applications[0] for hide in (False, True))
     hide = Anonymizer.from_file(key).hide
     assert hidden == replace(plain, user=hide("user", "user-4"), group=hide("group", "group-2"))
+
+
+def test_a_trace_with_logs(tmp_path: Path) -> None:
+    """Job 1 has a log; job 2, of the same user, is twice as long on twice the nodes."""
+    path = write_trace(tmp_path / "a.swf", line(1, 0, wait=10, run=100), line(2, 50, wait=0, run=200, allocated=16))
+    dxt = [("DXT_POSIX", "/scratch/a", 0, "n1", [(10.0, 20.0, 4_000_000)], [])]
+    Log(job_id=1, start=1_000_000_010.0, seconds=100.0, dxt=dxt).write(tmp_path / "one.darshan")
+    made = penstock.import_swf(path, darshan=tmp_path / "one.darshan", release="start", progress=False)
+    one, two = made.workload.applications
+    assert (one.source, one.release, one.submit, one.user, one.requested) == ("dxt", 0.0, -10.0, "user-4", 3600.0)
+    assert list(one.phases) == [("work", 10.0), ("write", 4e6), ("work", 80.0)]
+    assert (two.source, list(two.phases)) == ("model", [("work", 20.0), ("write", 1.6e7), ("work", 160.0)])
+    assert made.workload.platform.nodes == 100
+    assert made.counts["with the I/O of the nearest job"] == 1
+    assert "80.0% of the I/O rests on a model" in made.notes
+    undated = write_trace(tmp_path / "b.swf", line(1), header="; MaxNodes: 100\n")
+    with pytest.raises(InputError, match="the header has no UnixStartTime; expected it, as logs are joined by job and date"):
+        penstock.import_swf(undated, darshan=tmp_path / "one.darshan", progress=False)

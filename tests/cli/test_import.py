@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import penstock
 from penstock.cli.main import main
+from tests.workloads.importers.logs import Log
 from tests.workloads.importers.outputs import SACCT
 from tests.workloads.traces import line, write
 
@@ -46,8 +48,10 @@ OPTIONS = {
     "node_bandwidth": "100 MB/s",
     "machine_nodes": 3,
     "alone": "2",
-    "layer": "mpiio",
-    "source": "counters",
+}
+OF_LOGS = {
+    "layer": "posix",
+    "source": "dxt",
     "mount": ["/scratch"],
     "gap": 3.0,
     "by_file": True,
@@ -57,12 +61,43 @@ OPTIONS = {
 }
 
 
-def test_every_option_of_slurm(sacct: str, tmp_path: Path, capsys: Capture) -> None:
-    out = tmp_path / "w.parquet"
+def as_words(options: Mapping[str, object]) -> list[str]:
+    """The options as a command line has them."""
     words = []
-    for name, value in OPTIONS.items():
+    for name, value in options.items():
         words.append(f"--{name.replace('_', '-')}")
         words += [] if value is True else value if isinstance(value, list) else [str(value)]
+    return words
+
+
+@pytest.mark.parametrize("kind", ["slurm", "swf"])
+def test_every_option_of_logs(kind: str, sacct: str, tmp_path: Path, capsys: Capture) -> None:
+    trace = write(tmp_path / "a.swf", line(1, 795_032_753, wait=0, run=4), line(2, 795_032_753, wait=0, run=8))
+    dxt = [("DXT_POSIX", f"/{name}/a", 0, "n1", [(0.5, 1.0, 7000), (2.0, 3.0, 1000)], []) for name in ("scratch", "home")]
+    Log(job_id=1, start=1_795_032_753.0, seconds=4.0, dxt=dxt).write(tmp_path / "one.darshan")
+    path, out, log = {"slurm": sacct, "swf": trace}[kind], tmp_path / "w.json", str(tmp_path / "one.darshan")
+    call = ["import", kind, path, "-o", str(out), "--json", "--darshan", log, "--without-log", "none", *as_words(OF_LOGS)]
+    zone = {"time_zone": "UTC"} if kind == "slurm" else {}
+    assert main([*call, *as_words(zone)]) == 0
+    importer = {"slurm": penstock.import_slurm, "swf": penstock.import_swf}[kind]
+    made = importer(path, darshan=log, without_log="none", **OF_LOGS, **zone)  # type: ignore[operator]
+    assert penstock.read(out) == made.workload
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(made.to_dict()))
+    assert [record.phases.total() for record in made.jobs if record.source == "dxt"] == [(0.0, 8000.0)]
+
+
+@pytest.mark.parametrize("kind", ["slurm", "swf"])
+def test_options_of_logs_without_logs_are_refused(kind: str, sacct: str, tmp_path: Path, capsys: Capture) -> None:
+    path = {"slurm": sacct, "swf": write(tmp_path / "a.swf", line(1, 50))}[kind]
+    assert main(["import", kind, path, "-o", str(tmp_path / "w.json"), "--layer", "mpiio"]) == 2
+    assert capsys.readouterr().err == (
+        "penstock: darshan: is not given, but what to take from logs is; expected logs or folders of logs\n"
+    )
+
+
+def test_every_option_of_slurm(sacct: str, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "w.parquet"
+    words = as_words(OPTIONS)
     assert main(["import", "slurm", sacct, "-o", str(out), "--time-zone", "UTC", "--json", *words]) == 0
     made = penstock.import_slurm(sacct, time_zone="UTC", **OPTIONS)  # type: ignore[arg-type]
     assert penstock.read(out) == made.workload

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from penstock.api.generating import parsed
 from penstock.api.importing import ImportResult
 from penstock.api.logs import MachineChoice, darshan_records
+from penstock.model import InputError
 from penstock.workloads.generators import GENERATORS, SwfFromPath, measures
 from penstock.workloads.importers.accounting import named_after_programs, read_accounting
 from penstock.workloads.importers.anonymize import Anonymizer
@@ -18,7 +19,20 @@ from penstock.workloads.importers.job_io import IoModel, with_io
 from penstock.workloads.importers.job_records import Bandwidths, JobRecord
 from penstock.workloads.importers.slurm_formats import AccountingChoice
 from penstock.workloads.parameters import require_seed
-from penstock.workloads.swf import stream
+from penstock.workloads.swf import (
+    GROUP,
+    NUMBER,
+    RUN,
+    SUBMIT,
+    USER,
+    WAIT,
+    WALL_TIME,
+    SwfJobs,
+    SwfTrace,
+    jobs_of,
+    read_swf,
+    stream,
+)
 
 Path = str | os.PathLike[str]
 
@@ -141,6 +155,8 @@ def _logs(
 ) -> tuple[list[JobRecord], list[tuple[str, str]]]:
     """The jobs of Darshan logs, and the logs that cannot be read; none if no logs are given."""
     if darshan is None:
+        if choice != DarshanChoice():
+            raise InputError("darshan", "is not given, but what to take from logs is; expected logs or folders of logs")
         return [], []
     records, failures, _ = darshan_records(darshan, choice, workers=workers, dask=dask, progress=progress)
     return records, failures
@@ -149,24 +165,36 @@ def _logs(
 def import_swf(
     path: Path,
     *,
+    darshan: Path | Sequence[Path] | None = None,
+    without_log: str = "model",
     seed: int = 1,
     anonymize: bool = False,
     key: Path | None = None,
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: bool | None = None,
     **parameters: Any,
 ) -> ImportResult:
     """Make a workload of a trace in the Standard Workload Format: what ``penstock import swf TRACE`` writes to a file.
 
-    A trace says nothing about I/O, which is drawn, as `penstock.generate` does for the kind ``swf``.
+    A trace says nothing about I/O, which is drawn, as `penstock.generate` does for the kind ``swf``. With logs it is that of
+    the logs, and jobs without a log are likened to those with one, as for `import_slurm`.
 
     Args:
         path: the trace, plain or ``.gz``.
+        darshan: Darshan logs or folders of them, which are joined by the number of the job.
+        without_log: with logs, what becomes of jobs without: ``model``, ``none`` or ``leave-out``.
         seed: of what is drawn.
-        anonymize: whether to hash the numbers of users and groups.
+        anonymize: whether to hash users, groups and paths.
         key: the file of the key of the hashes.
-        **parameters: as for `penstock.generate`: ``since``, ``duration``, ``release``, ``nodes`` and so on.
+        workers: how the logs are read, as for `penstock.import_darshan`.
+        dask: likewise.
+        progress: likewise.
+        **parameters: as for `penstock.generate`: ``since``, ``duration``, ``release``, ``nodes`` and so on; with logs also
+            what is taken from them: ``layer``, ``source``, ``mount``, ``gap``, ``period``, ``by_file``, ``ranks_per_node``.
 
     Returns:
-        The workload, and what was counted; it has no records of jobs.
+        The workload, and what was counted; without logs it has no records of jobs.
 
     Raises:
         InputError: if the file is no trace, no job is left, or a parameter is out of range.
@@ -180,8 +208,13 @@ def import_swf(
         >>> made.workload.applications[0].requested, made.counts["jobs kept"]
         (7200.0, 1)
     """
+    of_logs: dict[str, Any] = {name: parameters.pop(name) for name in _OF_LOGS if name in parameters}
     chosen: SwfFromPath = parsed(GENERATORS["swf"], {**parameters, "path": path})
-    made = stream(chosen.path, chosen, require_seed(seed, "seed"))
+    require_seed(seed, "seed")
+    logs, failures = _logs(darshan, _choice(of_logs), workers, dask, progress)
+    if logs:
+        return _trace_with_logs(chosen, logs, failures, without_log, seed, Anonymizer.from_file(key) if anonymize else None)
+    made = stream(chosen.path, chosen, seed)
     workload = made.workload
     if anonymize:
         hide = Anonymizer.from_file(key).hide
@@ -190,11 +223,66 @@ def import_swf(
             for application in workload.applications
         )
         workload = replace(workload, applications=tuple(hidden))
-    kept = len(made.jobs.names)
-    reasons = {f"left out, {reason}": count for reason, count in made.jobs.left_out.items()}
-    repaired = {f"kept, {reason}": count for reason, count in made.jobs.put_right.items()}
-    counts = {"lines": made.jobs.lines, "jobs kept": kept, **reasons, **repaired}
-    return ImportResult("swf", workload, (), counts, (), (measures(workload), "100 % of the I/O is drawn"))
+    notes = (measures(workload), "100.0% of the I/O rests on a model: it is drawn")
+    return ImportResult("swf", workload, (), _counts(made.jobs), (), notes)
+
+
+_OF_LOGS: Final = ("layer", "source", "mount", "gap", "period", "by_file", "ranks_per_node")
+"""What is asked of Darshan logs."""
+
+
+def _choice(given: Mapping[str, Any]) -> DarshanChoice:
+    """What is taken from logs, from the words of the options."""
+    fields: dict[str, Any] = {"mounts" if name == "mount" else name: value for name, value in given.items()}
+    return DarshanChoice(**{**fields, "mounts": tuple(fields.get("mounts", ()))})
+
+
+def _counts(jobs: SwfJobs) -> dict[str, int]:
+    """What became of the lines of a trace."""
+    reasons = {f"left out, {reason}": count for reason, count in jobs.left_out.items()}
+    repaired = {f"kept, {reason}": count for reason, count in jobs.put_right.items()}
+    return {"lines": jobs.lines, "jobs kept": len(jobs.names), **reasons, **repaired}
+
+
+def _trace_with_logs(
+    chosen: SwfFromPath,
+    logs: Sequence[JobRecord],
+    failures: Sequence[tuple[str, str]],
+    without_log: str,
+    seed: int,
+    hide: Anonymizer | None,
+) -> ImportResult:
+    """The jobs of a trace with the I/O of their logs."""
+    trace = read_swf(chosen.path)
+    jobs = jobs_of(trace, chosen, chosen.path)
+    bandwidth = None if chosen.bandwidth == 1.0 else chosen.bandwidth  # 1 is the link as the unit of what is drawn
+    machine = MachineChoice(None, bandwidth, chosen.node_bandwidth or None, jobs.nodes)
+    parts = (chosen.iterations, chosen.io_fraction, chosen.io_sigma, chosen.io_most)
+    made = with_io(_traced(trace, jobs, chosen.path), logs, IoModel(*parts, without_log, *machine.sizes, seed=seed))
+    records = made.records if hide is None else [hide.record(record) for record in made.records]
+    workload, notes = machine.workload(records, Bandwidths(), chosen.release, made.platform)
+    counts = {**_counts(jobs), **made.counts}
+    return ImportResult("swf", workload, tuple(records), counts, _failures(failures, hide), (*made.notes, *notes))
+
+
+def _traced(trace: SwfTrace, jobs: SwfJobs, path: str) -> list[JobRecord]:
+    """The jobs of a trace as records. The trace must say when it begins, as logs have dates."""
+    begin = trace.number("UnixStartTime")
+    if begin is None:
+        raise InputError(path, "the header has no UnixStartTime; expected it, as logs are joined by job and date")
+    columns = trace.columns[jobs.places]
+    starts = begin + columns[:, SUBMIT] + columns[:, WAIT].clip(0.0)
+    rows = zip(jobs.names, columns.tolist(), starts.tolist(), jobs.sizes.tolist(), strict=True)
+    return [
+        JobRecord(
+            *(f"{row[NUMBER]:.0f}", start, start + row[RUN], name, size),
+            user=f"user-{row[USER]:.0f}" if row[USER] >= 0.0 else None,
+            group=f"group-{row[GROUP]:.0f}" if row[GROUP] >= 0.0 else None,
+            submit=begin + row[SUBMIT],
+            requested=row[WALL_TIME] if row[WALL_TIME] > 0.0 else None,
+        )
+        for name, row, start, size in rows
+    ]
 
 
 def _fitting(records: Sequence[JobRecord], nodes: int | None) -> tuple[list[JobRecord], dict[str, int]]:

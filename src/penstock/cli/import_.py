@@ -82,7 +82,6 @@ def _add_slurm(kinds: Any) -> None:
         "that of Slurm's counters, else like that of the nearest job; the summary says how much rests on which.",
     )
     kind.add_argument("path", metavar="FILE", help="output of sacct -P or squeue --json, or jobcomp/filetxt; - or .gz too")
-    kind.add_argument("--darshan", metavar="DIR", nargs="+", help="Darshan logs or folders of them, joined by the job id")
     kind.add_argument("--time-zone", metavar="ZONE", help="of the dates, as Europe/Berlin (default: that of this machine)")
     kind.add_argument(
         "--unfinished",
@@ -91,12 +90,6 @@ def _add_slurm(kinds: Any) -> None:
         help="jobs that run or wait: what has run so far, what they requested, or neither",
     )
     kind.add_argument("--release", choices=("start", "submit"), default="start", help="when a job is released")
-    kind.add_argument(
-        "--without-log",
-        choices=("model", "none", "leave-out"),
-        default="model",
-        help="jobs of whose I/O nothing is known: like the nearest job, no I/O, or not in the workload",
-    )
     kind.add_argument("--cores-per-node", type=int, default=0, metavar="N", help="where the accounting has no nodes")
     kind.add_argument("--iterations", type=int, default=10, metavar="N", help="of jobs of which only the bytes are known")
     fraction = "part of their run time that is I/O, where no bandwidth is given; the mean of drawn ones"
@@ -105,8 +98,7 @@ def _add_slurm(kinds: Any) -> None:
     kind.add_argument("--io-most", type=float, default=0.9, metavar="F", help="the largest drawn part")
     kind.add_argument("--seed", type=seed, default=1, help="of what is drawn")
     add_machine(kind)
-    add_darshan(kind)
-    _add_workers(kind)
+    _add_joined(kind)
     add_common(kind)
     kind.set_defaults(run=_run_slurm)
 
@@ -137,7 +129,8 @@ def _add_swf(kinds: Any) -> None:
     kind = kinds.add_parser(
         "swf",
         help="the jobs of a trace in the Standard Workload Format",
-        description="The jobs of a trace, as generate swf makes them: a trace says nothing about I/O, which is drawn.",
+        description="The jobs of a trace, as generate swf makes them: a trace says nothing about I/O, which is drawn. With "
+        "--darshan it is that of the logs, and jobs without a log are likened to those with one.",
     )
     kind.later = lambda: _complete_swf(kind)
     kind.set_defaults(run=_run_swf)
@@ -147,14 +140,29 @@ def _complete_swf(kind: argparse.ArgumentParser) -> None:
     from penstock.workloads.generators import GENERATORS
 
     add_parameters(kind, GENERATORS["swf"])
+    _add_joined(kind)
     add_common(kind)
 
 
 def _run_swf(options: argparse.Namespace) -> int:
     from penstock.api.accounts import import_swf
 
-    words = {**given(options, "swf"), "anonymize": options.anonymize, "key": options.key}
+    names = ("darshan", "without_log", "workers", "dask", "anonymize", "key")
+    words = {**given(options, "swf"), **darshan_choice(options), **{name: getattr(options, name) for name in names}}
     return finish(options, lambda: import_swf(**words))
+
+
+def _add_joined(kind: argparse.ArgumentParser) -> None:
+    """Add the options that say which logs the jobs of a batch system have to the parser of a `kind`."""
+    kind.add_argument("--darshan", metavar="DIR", nargs="+", help="Darshan logs or folders of them, joined by the job id")
+    kind.add_argument(
+        "--without-log",
+        choices=("model", "none", "leave-out"),
+        default="model",
+        help="jobs of whose I/O nothing is known: like the nearest job, no I/O, or not in the workload",
+    )
+    add_darshan(kind)
+    _add_workers(kind)
 
 
 def machine(options: argparse.Namespace) -> dict[str, Any]:
@@ -167,7 +175,9 @@ def add_darshan(kind: argparse.ArgumentParser) -> None:
     """Add the options that say what is taken from Darshan logs to the parser of a `kind`."""
     kind.add_argument("--layer", default="posix", help="posix (what the storage sees), mpiio or stdio")
     kind.add_argument("--source", metavar="S", help="dxt, heatmap or counters (default: the first that a log holds)")
-    kind.add_argument("--mount", metavar="DIR", action="append", default=[], help="only files below DIR; may be repeated")
+    kind.add_argument(
+        "--mount", metavar="DIR", action="append", default=[], help="only files below DIR, repeatable (default: all)"
+    )
     kind.add_argument(
         "--gap", metavar="TIME", help="operations at most so far apart are one phase (default: found from the data)"
     )
