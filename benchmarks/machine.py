@@ -40,7 +40,7 @@ def run(report: Report, *, quick: bool) -> Results:
     operate(_on_osts(stream(50, iterations=2)), SETTINGS[0])  # whatever is loaded once
     cells = []
     for name, workload in workloads.items():
-        for settings in SETTINGS:
+        for settings in SETTINGS if name == "Theta 2022" else SETTINGS[:5:2]:
             with report.console.status(f"machine: {name}, {settings.scheduler}, {settings.policy}, {settings.allocation}"):
                 cells.append(_cell(name, workload, settings))
     growth = [
@@ -79,7 +79,7 @@ def _cell(name: str, workload: Workload, settings: MachineSettings) -> Results:
         "operations": done.events // 2,
         "seconds": seconds,
         "engine_seconds": done.engine_seconds,
-        "microseconds_per_job_outside_the_engine": 1e6 * (seconds - done.engine_seconds) / done.jobs,
+        "microseconds_per_job": 1e6 * seconds / done.jobs,
         "mean_wait_hours": done.mean_wait / 3600.0,
         "delayed": done.delayed,
         "idle": done.idle,
@@ -98,8 +98,7 @@ def _print(report: Report, title: str, cells: list[Results]) -> None:
             "jobs",
             "I/O operations",
             "seconds",
-            "in the engine",
-            "µs a job beside it",
+            "µs a job",
             "mean wait, h",
             "node-hours delayed",
         ),
@@ -112,8 +111,7 @@ def _print(report: Report, title: str, cells: list[Results]) -> None:
                 f"{cell['jobs']:,}",
                 f"{cell['operations']:,}",
                 verdict(cell["seconds"], WANTED.get(cell["workload"], WANTED["100,000 jobs"])),
-                f"{cell['engine_seconds']:.3g}",
-                f"{cell['microseconds_per_job_outside_the_engine']:.0f}",
+                f"{cell['microseconds_per_job']:.0f}",
                 f"{cell['mean_wait_hours']:.2f}",
                 f"{cell['delayed']:,.0f}",
             )

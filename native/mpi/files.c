@@ -16,6 +16,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ps_file *files;
+static _Atomic int64_t nodes_known; /* of the largest communicator of a file so far; 0: not counted yet */
+static _Atomic int ranks_counted;   /* in that */
 static const struct ps_layer *layer;
 
 static void find_layer(void) {
@@ -48,17 +50,37 @@ static bool may_be_missing(void) {
     return here != NULL && all != NULL && strcmp(here, all) != 0 && getenv("PENSTOCK_ALL_RANKS") == NULL;
 }
 
+enum { UNCOUNTED = 1, UNWATCHED = 2 }; /* what a rank says of a file: the largest counts */
+
+/* Ranks that share memory are on one node. */
+static void count_nodes(MPI_Comm comm, int size) {
+    const struct ps_mpi *mpi = ps_mpi();
+    MPI_Comm node;
+    int rank = 1;
+    if (mpi->Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, mpi->no_info, &node) == MPI_SUCCESS) {
+        mpi->Comm_rank(node, &rank);
+        mpi->Comm_free(&node);
+    }
+    int64_t first = rank == 0, nodes = 0;
+    mpi->Allreduce(&first, &nodes, 1, mpi->number, mpi->sum, comm);
+    nodes_known = nodes > 0 ? nodes : 1;
+    ranks_counted = size;
+}
+
 bool ps_files_agree(MPI_Comm theirs, const char *name, MPI_Comm *ours) {
     const struct ps_mpi *mpi = ps_mpi();
-    int inter = 1, rank = 0;
+    int inter = 1, rank = 0, size = 0;
     if (may_be_missing() || theirs == mpi->no_comm || mpi->Comm_test_inter(theirs, &inter) != MPI_SUCCESS || inter ||
-        mpi->Comm_rank(theirs, &rank) != MPI_SUCCESS)
+        mpi->Comm_rank(theirs, &rank) != MPI_SUCCESS || mpi->Comm_size(theirs, &size) != MPI_SUCCESS)
         return false;
     bool watched = ps_layer() != NULL && (rank != 0 || (name != NULL && ps_layer()->watches(without_kind(name))));
-    int64_t hinders = !watched, any = 1;
-    if (mpi->Allreduce(&hinders, &any, 1, mpi->number, mpi->most, theirs) != MPI_SUCCESS || any != 0)
+    int64_t mine = !watched ? UNWATCHED : size > ranks_counted ? UNCOUNTED : 0, most = UNWATCHED;
+    if (mpi->Allreduce(&mine, &most, 1, mpi->number, mpi->most, theirs) != MPI_SUCCESS || most == UNWATCHED ||
+        mpi->Comm_dup(theirs, ours) != MPI_SUCCESS)
         return false;
-    return mpi->Comm_dup(theirs, ours) == MPI_SUCCESS;
+    if (most == UNCOUNTED)
+        count_nodes(*ours, size);
+    return true;
 }
 
 static uint64_t hint(MPI_Info info, const char *key) {
@@ -71,22 +93,8 @@ static uint64_t hint(MPI_Info info, const char *key) {
     return *text >= '0' && *text <= '9' && *end == '\0' && value <= (uint64_t)1 << 53 ? value : 0;
 }
 
-/* Nodes of the communicator: ranks that share memory are on one node. */
-static int64_t count_nodes(const struct ps_file *file) {
-    const struct ps_mpi *mpi = ps_mpi();
-    MPI_Comm node;
-    int rank = 1;
-    if (mpi->Comm_split_type(file->comm, MPI_COMM_TYPE_SHARED, 0, mpi->no_info, &node) == MPI_SUCCESS) {
-        mpi->Comm_rank(node, &rank);
-        mpi->Comm_free(&node);
-    }
-    int64_t first = rank == 0, nodes = 0;
-    mpi->Allreduce(&first, &nodes, 1, mpi->number, mpi->sum, file->comm);
-    return nodes;
-}
-
 /* A round fills the buffers of collective I/O once, if the library tells them (ROMIO does). */
-static uint64_t buffers(MPI_File handle, int64_t nodes) {
+static uint64_t buffers(MPI_File handle) {
     MPI_Info info = ps_mpi()->no_info;
     uint64_t count = 0, size = 0;
     if (ps_mpi()->File_get_info(handle, &info) == MPI_SUCCESS && info != ps_mpi()->no_info) {
@@ -94,7 +102,7 @@ static uint64_t buffers(MPI_File handle, int64_t nodes) {
         size = hint(info, "cb_buffer_size");
         ps_mpi()->Info_free(&info);
     }
-    return count > 0 && size > 0 ? count * size : (uint64_t)nodes * ROUND_BYTES;
+    return count > 0 && size > 0 ? count * size : (uint64_t)nodes_known * ROUND_BYTES;
 }
 
 void ps_files_add(MPI_File handle, MPI_Comm comm, MPI_Info info) {
@@ -108,14 +116,13 @@ void ps_files_add(MPI_File handle, MPI_Comm comm, MPI_Info info) {
     file->native = true;
     mpi->Comm_rank(comm, &file->rank);
     mpi->Comm_size(comm, &file->size);
-    int64_t nodes = count_nodes(file);
-    ps_layer()->is_rank(nodes, file->rank == 0);
+    ps_layer()->is_rank(nodes_known, file->rank == 0);
     file->rounds = hint(info, "penstock_rounds");
     file->round_bytes = hint(info, "penstock_round_bytes");
     if (file->round_bytes == 0)
         file->round_bytes = ps_layer()->round_bytes();
     if (file->round_bytes == 0)
-        file->round_bytes = buffers(handle, nodes);
+        file->round_bytes = buffers(handle);
     pthread_mutex_lock(&lock);
     file->next = files;
     files = file;

@@ -250,7 +250,7 @@ static void wait_for_change(penstock_job *job, double seconds) {
 
 /* Take bytes out of the bucket now; what is not moved is given back. */
 static void reserve(struct ps_gate *gate, uint64_t bytes, double now) {
-    ps_gate_moved(gate, bytes, now);
+    ps_gate_moved(gate, bytes, now, now);
 }
 
 /* How many bytes of `size` the open gate lets through: complete pages if not all, as O_DIRECT wants them. */

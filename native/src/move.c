@@ -36,9 +36,9 @@ static void count(penstock_job *job, uint64_t number, uint64_t bytes, uint64_t l
         gate->moved += bytes;
         return;
     }
-    ps_gate_moved(gate, bytes, job->begun);
-    /* The date matters only where a pause waits; a clock costs 30 ns. */
-    if (left == 0 && ps_gate_settle(gate, operation->pausing ? ps_clock() : job->begun))
+    double now = ps_clock();
+    ps_gate_moved(gate, bytes, job->begun, now);
+    if (left == 0 && ps_gate_settle(gate, now))
         ps_link_send(job->link);
 }
 

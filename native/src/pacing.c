@@ -94,6 +94,7 @@ void ps_operation_begin(struct ps_operation *operation, uint64_t number, uint64_
     operation->rounds = rounds;
     operation->refused = volume == 0;
     operation->reports_from = -INFINITY;
+    operation->pause_by = INFINITY;
     operation->between_rounds = true;
     operation->longest = PS_NO_LIMIT;
     cut(operation);
@@ -147,6 +148,14 @@ void ps_operation_cut_off(struct ps_operation *operation) {
     operation->informed = operation->granted = false;
     operation->refused = operation->volume == 0;
     operation->unacknowledged = 0;
+}
+
+void ps_operation_cut_round(struct ps_operation *operation) {
+    if (operation->stepping)
+        return;
+    operation->between_rounds = true;
+    operation->began = operation->moved;
+    operation->boundary = next_boundary(operation);
 }
 
 void ps_operation_begin_step(struct ps_operation *operation) {

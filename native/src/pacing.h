@@ -47,6 +47,7 @@ struct ps_operation {
     bool stepping;           /* a step of the six calls is under way: the round ends with its release */
     bool in_round;           /* a round is being moved; a pause waits for its end */
     bool pausing;            /* a pause waits for the end of the round */
+    double pause_by;         /* the date from which it waits no longer than for the end of a slice */
     bool granted;            /* the coordinator has granted it a rate on this connection */
     bool refused;            /* the coordinator refuses it, or need not know of it since there is nothing to move */
     bool informed;           /* announced on this connection */
@@ -71,6 +72,8 @@ uint64_t ps_operation_grant(struct ps_operation *operation, uint64_t number, dou
 void ps_operation_pause(struct ps_operation *operation, double used);
 /* The round has ended; whether a pause starts now. */
 bool ps_operation_round_ended(struct ps_operation *operation);
+/* The round ends here, unless it is a step. */
+void ps_operation_cut_round(struct ps_operation *operation);
 /* A step of the six calls begins, which is one round; or has ended. */
 void ps_operation_begin_step(struct ps_operation *operation);
 void ps_operation_end_step(struct ps_operation *operation);

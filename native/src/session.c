@@ -5,6 +5,7 @@
 
 #include "text.h"
 
+#define LEASE_IN_BEATS 3.0  /* a client gives a sign of life so often in a lease */
 #define SHORTEST_BEAT 0.05  /* seconds between two signs of life, at least */
 #define REPORT_SECONDS 0.1  /* seconds between two reports, at least */
 #define RETRY_REFUSED 5.0   /* seconds after which a client that was refused tries again */
@@ -278,7 +279,8 @@ static void registered(struct ps_session *session, const struct ps_reply *reply,
     session->application = reply->application;
     memcpy(session->key, reply->key, sizeof session->key);
     memcpy(session->policy, reply->policy, sizeof session->policy);
-    session->beats = reply->lease / 3.0 > SHORTEST_BEAT ? reply->lease / 3.0 : SHORTEST_BEAT;
+    session->beats = reply->lease / LEASE_IN_BEATS;
+    session->beats = session->beats > SHORTEST_BEAT ? session->beats : SHORTEST_BEAT;
     session->last_beat = now;
     session->longest_round = isnan(reply->longest_round) ? INFINITY : reply->longest_round;
     if (session->must_release)
@@ -370,15 +372,26 @@ static void apply(struct ps_session *session, const struct ps_reply *reply, doub
     }
 }
 
+/* Seconds that a pause may wait for the end of the round: what a round takes at its rate, and half a lease. */
+static double pause_seconds(const struct ps_session *session) {
+    const struct ps_operation *operation = &session->operation;
+    double a_round = isinf(operation->rate) ? INFINITY
+                                            : (double)operation->volume / (double)operation->rounds / operation->rate;
+    return (a_round < session->longest_round ? a_round : session->longest_round) + LEASE_IN_BEATS / 2.0 * session->beats;
+}
+
 void ps_session_receive(struct ps_session *session, const struct ps_reply *reply, double now) {
     struct ps_operation *operation = &session->operation;
     double used = ps_session_rate(session, now);
+    bool waits = operation->pausing;
     session->changes++;
     session->last_heard = now;
     apply(session, reply, used, now);
-    if (!in_step(session))
-        return;
-    ps_outage_in_step(&session->outage);
-    if (session->operating && operation->in_round && ps_session_rate(session, now) <= 0.0 && used > 0.0)
-        ps_operation_pause(operation, used); /* it went on without the coordinator and may end its round */
+    if (in_step(session)) {
+        ps_outage_in_step(&session->outage);
+        if (session->operating && operation->in_round && ps_session_rate(session, now) <= 0.0 && used > 0.0)
+            ps_operation_pause(operation, used); /* it went on without the coordinator and may end its round */
+    }
+    if (session->operating && operation->pausing && !waits)
+        operation->pause_by = now + pause_seconds(session);
 }

@@ -121,7 +121,7 @@ static void act(struct ps_session *session, struct ps_gate *gate, double now) {
         if (ps_gate_delay(gate, now) <= 0.0) {
             uint64_t size = ps_gate_open(gate, left, draw(2));
             assert(size > 0 && size <= left);
-            ps_gate_moved(gate, draw(size + 1), now);
+            ps_gate_moved(gate, draw(size + 1), now - (double)draw(3) * 1e-3, now);
         }
         break;
     default:

@@ -55,7 +55,7 @@ static void slice(double now, unsigned long long left, double seconds) {
         return;
     }
     uint64_t size = ps_gate_open(&gate, left, false);
-    ps_gate_moved(&gate, size, now);
+    ps_gate_moved(&gate, size, now, now + seconds);
     printf("slice %llu\n", (unsigned long long)size);
     ps_gate_settle(&gate, now + seconds);
 }

@@ -154,7 +154,7 @@ def test_buffer(writers: str, printed: Printed) -> None:
     assert same(searched, printed("buffer", writers, *words))
     assert result.to_pandas()["mode"].tolist() == ["static", "dynamic"]
     assert result.to_pandas("shares")["share"].tolist() == result.to_dict()["shares"]
-    assert searched.to_pandas("found")["policy"].tolist() == ["best-effort"]
+    assert set(searched.to_pandas("found")["policy"]) <= {"best-effort", "plan"}
     assert "#DW" in result.to_directives()
     assert list(result.plan_document()["plans"]) == ["static", "dynamic"]
     with pytest.raises(InputError, match="there is no static buffer to divide"):

@@ -13,7 +13,7 @@ from penstock.cli import output, pack
 from penstock.cli.main import main, parser
 from penstock.planning.batch import schedule
 from penstock.planning.schedule import MEASURES
-from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
+from penstock.planning.strategy import COMPARED, DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, baseline, comparison
 
 Capture = pytest.CaptureFixture[str]
 
@@ -55,7 +55,8 @@ def cells(text: str) -> list[list[str]]:
 
 
 def without_times(document: dict) -> dict:
-    return {**document, "seconds": None, "engine_seconds": None}
+    beside = dict.fromkeys(("baseline", "recommendation"))
+    return {**document, "seconds": None, "engine_seconds": None, **beside}
 
 
 def test_pack_prints_the_plan_and_the_measures(jobs: str, capsys: Capture) -> None:
@@ -103,7 +104,7 @@ def test_the_tables_fit_the_terminal(
     narrow = cells(out)[0]
     assert set(narrow) < set(wide)
     assert {"makespan"} <= set(narrow) or {"took", "nodes"} <= set(narrow)
-    assert max(len(line) for line in out.splitlines() if not line.startswith("note")) <= 80
+    assert max(len(line) for line in out.splitlines() if not line.startswith(("note", "recommendation"))) <= 80
     assert "…" not in out
 
 
@@ -136,16 +137,50 @@ def test_compare_runs_all_strategies(jobs: str, capsys: Capture) -> None:
     assert main(["pack", jobs, "--compare"]) == 0
     out = capsys.readouterr().out
     head, *rows = cells(out)
-    assert head[:4] == ["strategy", "packs", "makespan", "predicted"]
-    assert [row[0] for row in rows] == [strategy.label for strategy in comparison()]
-    assert main(["pack", jobs, "--compare", "--io-nodes", "2"]) == 0
+    assert head[:5] == ["strategy", "policy", "lost node-hours", "kept idle", "packs"]
+    # The best few, by node-hours lost to I/O and kept idle, and at last the baseline.
+    assert len(rows) == pack.MOST_COMPARED + 1
+    assert rows[-1][:2] == ["list S=inf + backfill (baseline)", "fair-share"]
+    costs = [float(row[2].replace(",", "")) + float(row[3].replace(",", "")) for row in rows[:-1]]
+    assert costs == sorted(costs)
+    assert "recommendation: " in out
+    assert main(["pack", jobs, "--compare", "--io-nodes", "2", "--policy", "fcfs"]) == 0
     out = capsys.readouterr().out
-    assert [row[0] for row in cells(out)[1:]] == [strategy.label for strategy in comparison(2)]
+    assert {row[0] for row in cells(out)[1:-1]} == {strategy.label for strategy in comparison(2)}
     assert "note: list scheduling is left out: it is for one I/O node\n" in out
     assert main(["pack", jobs, "--compare", "--json", "--depth", "3"]) == 0
-    runs = json.loads(capsys.readouterr().out)["runs"]
-    assert [run["strategy"]["label"] for run in runs] == [strategy.label for strategy in comparison()]
+    document = json.loads(capsys.readouterr().out)
+    runs = document["runs"]
+    labels = [strategy.label for strategy in comparison()]
+    assert [run["strategy"]["label"] for run in runs] == labels * len(COMPARED)
+    assert list(dict.fromkeys(run["policy"] for run in runs)) == list(COMPARED)
     assert {run["strategy"]["depth"] for run in runs} == {None, 3}
+    beside = next(run for run in runs if (run["strategy"]["label"], run["policy"]) == (labels[-1], "fair-share"))
+    assert document["baseline"]["lost_node_hours"] == beside["lost_node_hours"]
+
+
+def test_a_schedule_stands_beside_the_baseline(jobs: str, capsys: Capture) -> None:
+    assert main(["pack", jobs, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    usual = schedule(read(jobs), baseline(), policy="fair-share")
+    assert document["baseline"]["strategy"] == "list S=inf + backfill"
+    assert document["baseline"]["lost_node_hours"] == pytest.approx(usual.lost_node_hours)
+    assert document["lost_node_hours"] == pytest.approx(document["delayed"] / 3600.0)
+    assert document["recommendation"].count("; this assumes that ") == 1
+    assert main(["pack", jobs, "--policy", "fcfs", "fifo"]) == 2
+    assert "policy: 2 policies for one schedule; expected one, or compare too" in capsys.readouterr().err
+
+
+def test_jobs_that_should_not_run_together(jobs: str, capsys: Capture) -> None:
+    assert main(["pack", jobs, "--together", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "not together" in out
+    assert "node-hours saved" in out
+    assert main(["pack", jobs, "--together", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["together"]
+    assert (len(found["pairs"]), len(found["leave_one_out"])) == (3, 3)
+    assert main(["pack", jobs, "--together", "1"]) == 2
+    assert "together: 1 jobs and 5 starts; expected 2 jobs or more" in capsys.readouterr().err
 
 
 def test_a_lone_job_above_the_sensibility_is_said(jobs: str, capsys: Capture) -> None:
@@ -180,7 +215,7 @@ def test_a_large_batch_is_drawn_without_its_transfers(
     )
     out = tmp_path / "gantt.svg"
     assert main(["pack", jobs, "--json", "--gantt", str(out)]) == 0
-    assert asked == [False]
+    assert asked == [False, False]
     assert out.exists()
 
 
@@ -189,7 +224,7 @@ def test_a_terminal_says_which_strategy_is_under_way(jobs: str, capsys: Capture,
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["pack", jobs, "--compare", "--json"]) == 0
     said = capsys.readouterr().err
-    assert f"{comparison()[-1].label}, " in said
+    assert f"{comparison()[-1].label}, fifo, " in said
     assert ", 100% …" in said
 
 

@@ -81,6 +81,20 @@ class Obedient:
         self._thread.join(SOON)
 
 
+@each_mpi
+def test_hints_of_the_program(mpi: Mpi) -> None:
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        first.until("grant")
+        process = mpi.start(site, *words(mpi), 5, PENSTOCK_NAME="ranks")
+        found = wait_for(coordinator, lambda found: bool(found.get("ranks", {}).get("pending")))
+        assert (found["ranks"]["pending"]["volume"], found["ranks"]["pending"]["rounds"]) == (VOLUME, 5)
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, of_ranks(seen, mpi.compiled("mpi_calls.c")).bytes) == (0, moved(seen.out))
+
+
 @pytest.mark.parametrize(
     ("policy", "rates"),
     [("fair-share", {BANDWIDTH / 2}), ("due-yield", {0.0}), ("coordinating", {0.0, BANDWIDTH / 2})],

@@ -250,6 +250,7 @@ def test_strategies_have_labels() -> None:
         "pack S=1 max + backfill",
         "list S=1",
         "list S=1 + backfill",
+        "list S=inf + backfill",
     ]
     assert [strategy.mapping for strategy in comparison(io_nodes=2)].count("list") == 0
     assert BatchStrategy("pack", "2.5").sensibility == 2.5

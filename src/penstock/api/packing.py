@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -12,10 +12,20 @@ from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.model import InputError, Workload
 from penstock.planning.batch import schedule
+from penstock.planning.node_hours import Hours, hours, recommendation
 from penstock.planning.schedule import MEASURES, Schedule
-from penstock.planning.strategy import DEFAULT_DEPTH, DEFAULT_POLICY, BatchStrategy, comparison
+from penstock.planning.strategy import (
+    BASELINE_POLICY,
+    COMPARED,
+    DEFAULT_DEPTH,
+    DEFAULT_POLICY,
+    BatchStrategy,
+    baseline,
+    comparison,
+)
+from penstock.planning.together import JobsTogether, jobs_together
 from penstock.policies.policy import Policy
-from penstock.policies.registry import PolicyLike, as_policy
+from penstock.policies.registry import PolicyLike, as_policy, listed
 
 MOST_TRACED: Final = 500_000
 """I/O operations whose transfers are recorded for a drawing; of more only the bandwidth that is used is drawn."""
@@ -25,7 +35,8 @@ MOST_TRACED: Final = 500_000
 class PackResult(Tables):
     """The schedule of one strategy, or the schedules of all that were compared.
 
-    Tables: ``jobs`` (one row per job) and ``packs`` of one strategy; ``strategies`` (one row per strategy) of a comparison.
+    Tables: ``jobs`` (one row per job) and ``packs`` of one strategy; ``strategies`` (one row per strategy and policy) of a
+    comparison.
     """
 
     _brief: ClassVar[tuple[str, ...]] = (
@@ -37,6 +48,9 @@ class PackResult(Tables):
         "waiting",
         "stretch",
         "pack",
+        "policy",
+        "lost_node_hours",
+        "kept_idle",
         "makespan",
         "max_stretch",
         "mean_stretch",
@@ -47,7 +61,11 @@ class PackResult(Tables):
     opened: Opened = field(repr=False)
     schedules: tuple[Schedule, ...] = field(repr=False)
     compared: bool
-    policy_object: Policy = field(repr=False)
+    policy_objects: tuple[Policy, ...] = field(repr=False)
+    baseline: Schedule = field(repr=False)
+    """What operators do: a list that ignores I/O, with backfilling, under fair sharing."""
+    together: JobsTogether | None = None
+    """What pairs of jobs and single jobs cost; None if it was not asked for."""
 
     @property
     def workload(self) -> Workload:
@@ -61,9 +79,33 @@ class PackResult(Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The schedule, or the schedules, as ``penstock pack --json`` prints them."""
-        if self.compared:
-            return {"runs": [one.to_dict() for one in self.schedules]}
-        return self.schedule.to_dict()
+        one = {"runs": [one.to_dict() for one in self.schedules]} if self.compared else self.schedule.to_dict()
+        more = {} if self.together is None else {"together": self.together.to_dict()}
+        return {**one, "baseline": _measures(self.baseline), "recommendation": self.recommendation, **more}
+
+    @property
+    def best(self) -> Schedule:
+        """The schedule that loses the fewest node-hours to I/O and to nodes kept idle while jobs wait."""
+        return min(self.schedules, key=lambda one: one.cost)
+
+    @property
+    def recommendation(self) -> str:
+        """One sentence: what to do, what it loses beside the baseline, why, and what that assumes."""
+        best, other = self.best, self.baseline
+        reason = (
+            f"jobs are delayed for {hours(best.lost_node_hours)} and not {hours(other.lost_node_hours)} node-hours, and "
+            f"nodes stay idle beside waiting jobs for {hours(best.kept_idle)} and not {hours(other.kept_idle)}"
+        )
+        same = best.strategy == other.strategy and best.policy == other.policy
+        return recommendation(
+            f"{best.strategy.label} under {best.policy}",
+            Hours(best.cost),
+            None if same else f"the baseline, {other.strategy.label} under {other.policy},",
+            Hours(other.cost),
+            reason,
+            "jobs take the time and do the I/O that the file says",
+            "to I/O and to idle nodes beside waiting jobs",
+        )
 
     def tables(self) -> dict[str, list[Row]]:
         """The jobs and the packs, or the strategies."""
@@ -107,8 +149,9 @@ def pack(
     order: str | None = None,
     backfill: bool | None = None,
     depth: int | None = None,
-    policy: PolicyLike = DEFAULT_POLICY,
+    policy: PolicyLike | Sequence[PolicyLike] | None = None,
     compare: bool = False,
+    together: int | None = None,
     trace: bool = False,
     watch: Watch = nobody,
 ) -> PackResult:
@@ -123,8 +166,10 @@ def pack(
         order: jobs go into packs by ``max`` time, ``char`` (iteration) or ``random`` (the order of the file) (max).
         backfill: whether jobs may go first that delay nobody.
         depth: waiting jobs that backfilling looks at (100).
-        policy: what shares the bandwidth of an I/O node, as for `simulate`.
-        compare: whether all strategies are run; then none is chosen by the arguments above.
+        policy: what shares the bandwidth of an I/O node, as for `simulate` (due-yield); for a comparison also several (by
+            default a few that differ).
+        compare: whether all strategies are run under all policies; then none is chosen by the arguments above.
+        together: of how many jobs to say which should not run together: those that occupy the link most.
         trace: whether transfers are recorded, so that a drawing shows who has the bandwidth.
         watch: makes a watcher that is told which strategy is under way.
 
@@ -147,21 +192,38 @@ def pack(
     refuse_contradictions(given, depth, compare)
     looked_at = DEFAULT_DEPTH if depth is None else depth
     strategies = comparison(io_nodes, looked_at) if compare else (BatchStrategy(**given, depth=looked_at),)
-    chosen = as_policy(policy)
+    asked = policy if policy is not None else COMPARED if compare else DEFAULT_POLICY
+    chosen = [as_policy(one) for one in listed(asked)]
+    if len(chosen) != 1 and not compare:
+        raise InputError("policy", f"{len(chosen)} policies for one schedule; expected one, or compare too")
     source = opened(workload)
     operations = sum(application.phases.operations for application in source.workload.applications)
+    crossed = [(strategy, one) for one in chosen for strategy in strategies]
+    usual = (baseline(io_nodes, looked_at), as_policy(BASELINE_POLICY))
+    place = next((k for k, (strategy, one) in enumerate(crossed) if (strategy, one.name) == (usual[0], usual[1].name)), -1)
+    if place < 0:
+        crossed.append(usual)
+    steps = len(crossed) + (together is not None)
     made = []
     with source.located(), watch(0) as watcher:
-        for done, strategy in enumerate(strategies):
-            watcher.begin(strategy.label)
 
-            def progress(part: float, done: int = done) -> None:
-                watcher.at((done + part) / len(strategies))
+        def begun(name: str, done: int) -> Callable[[float], None]:
+            watcher.begin(name)
+            return lambda part: watcher.at((done + part) / steps)
 
+        for done, (strategy, one) in enumerate(crossed):
+            progress = begun(f"{strategy.label}, {one.name}" if compare else strategy.label, done)
             options: dict[str, Any] = {"nodes": nodes, "io_nodes": io_nodes, "trace": trace and operations <= MOST_TRACED}
-            made.append(schedule(source.workload, strategy, policy=chosen, progress=progress, **options))
+            made.append(schedule(source.workload, strategy, policy=one, progress=progress, **options))
             watcher.end()
-    return PackResult(source, tuple(made), compare, chosen)
+        found = None
+        if together is not None:
+            jobs = replace(source.workload, platform=replace(source.workload.platform, nodes=made[0].machine.nodes))
+            progress = begun("jobs together", len(crossed))
+            found = jobs_together(jobs, chosen[0], most=together, progress=progress)
+            watcher.end()
+    shown = made if place >= 0 else made[:-1]
+    return PackResult(source, tuple(shown), compare, tuple(chosen), made[place], found)
 
 
 def refuse_contradictions(given: dict[str, Any], depth: int | None, compare: bool) -> None:
@@ -187,4 +249,5 @@ def refuse_contradictions(given: dict[str, Any], depth: int | None, compare: boo
 
 def _measures(one: Schedule) -> dict[str, Any]:
     """The measures of a schedule in one row."""
-    return {"strategy": one.strategy.label, "policy": one.policy, **{name: getattr(one, name) for name in MEASURES}}
+    names = ("lost_node_hours", "kept_idle", *MEASURES)
+    return {"strategy": one.strategy.label, "policy": one.policy, **{name: getattr(one, name) for name in names}}

@@ -175,7 +175,9 @@ def add_darshan(kind: argparse.ArgumentParser) -> None:
     """Add the options that say what is taken from Darshan logs to the parser of a `kind`."""
     kind.add_argument("--layer", default="posix", help="posix (what the storage sees), mpiio or stdio")
     kind.add_argument("--source", metavar="S", help="dxt, heatmap or counters (default: the first that a log holds)")
-    kind.add_argument("--mount", metavar="DIR", action="append", default=[], help="only files below DIR; may be repeated")
+    kind.add_argument(
+        "--mount", metavar="DIR", action="append", default=[], help="only files below DIR, repeatable (default: all)"
+    )
     kind.add_argument(
         "--gap", metavar="TIME", help="operations at most so far apart are one phase (default: found from the data)"
     )

@@ -13,8 +13,11 @@ from penstock.cli.used_fields import Case, note_unused
 if TYPE_CHECKING:
     from penstock.api.packing import PackResult
     from penstock.planning.schedule import Schedule
+    from penstock.planning.together import JobsTogether
 
 MOST_ROWS = 20
+MOST_COMPARED = 10
+MOST_PAIRS = 10
 SETTINGS = ("mapping", "sensibility", "order", "backfill")
 
 
@@ -44,8 +47,25 @@ def configure(commands: Any) -> None:
     )
     command.add_argument("--backfill", action="store_true", default=None, help="let jobs go first that delay nobody")
     command.add_argument("--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (100)")
-    command.add_argument("--policy", metavar="NAME", help=f"who has the bandwidth (due-yield): {POLICY_HELP}")
-    command.add_argument("--compare", action="store_true", help="run all strategies and compare them")
+    command.add_argument(
+        "--policy",
+        metavar="NAME",
+        nargs="+",
+        help=f"who has the bandwidth (due-yield; to compare, a few that differ): {POLICY_HELP}",
+    )
+    command.add_argument(
+        "--compare",
+        action="store_true",
+        help="run all strategies under some policies, and compare the best with the baseline",
+    )
+    command.add_argument(
+        "--together",
+        metavar="N",
+        type=int,
+        nargs="?",
+        const=20,
+        help="also say which of the N jobs with most I/O should not run together (20)",
+    )
     command.add_argument("--gantt", metavar="OUT", help="also draw the schedule: a name ending in .svg, .png or .html")
     add_json(command)
     command.set_defaults(run=run, parser=command)
@@ -56,7 +76,6 @@ def run(options: argparse.Namespace) -> int:
     _refuse_contradictions(options)
     from penstock.api.packing import pack
     from penstock.api.paths import check_output, check_picture
-    from penstock.planning.strategy import DEFAULT_POLICY
 
     check_output(options.output)
     check_picture(options.gantt)
@@ -66,12 +85,13 @@ def run(options: argparse.Namespace) -> int:
         io_nodes=options.io_nodes,
         **{name: getattr(options, name) for name in SETTINGS},
         depth=options.depth,
-        policy=options.policy or DEFAULT_POLICY,
+        policy=options.policy,
         compare=options.compare,
+        together=options.together,
         trace=options.gantt is not None,
         watch=watch,
     )
-    note_unused("pack", Case(result.workload, [result.policy_object]))
+    note_unused("pack", Case(result.workload, result.policy_objects))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
     else:
@@ -101,13 +121,17 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
 def _print(result: PackResult) -> None:
     """Print the packs, or the jobs of a list, and the measures; of a comparison one row per strategy."""
     if result.compared:
-        _print_comparison(result.schedules)
+        _print_comparison(result)
     else:
         (_print_packs if result.schedule.plan else _print_jobs)(result.schedule)
         print()
-        _print_measures(result.schedule)
+        _print_measures(result.schedule, result.baseline)
+    if result.together is not None:
+        print()
+        _print_together(result.together)
     for note in result.notes():
         print(f"note: {note}")
+    print(f"recommendation: {result.recommendation}")
 
 
 def _print_packs(schedule: Schedule) -> None:
@@ -156,12 +180,36 @@ def _print_jobs(schedule: Schedule) -> None:
     print_table(columns, ("waiting", "predicted", "backfilled"), more)
 
 
-def _print_measures(schedule: Schedule) -> None:
+def _print_together(together: JobsTogether) -> None:
+    """The pairs of jobs that lose most beside each other, and the jobs that cost all others most."""
+    from penstock.planning.node_hours import hours
+
+    pairs = together.pairs[:MOST_PAIRS]
+    columns = {
+        "not together": [f"{together.names[one.first]}, {together.names[one.second]}" for one in pairs],
+        "lost node-hours": [one.lost.text for one in pairs],
+    }
+    print_table(
+        columns, (), f"the worst of {len(together.pairs):,} pairs, each alone on the machine under {together.policy}"
+    )
+    jobs = together.left_out[:MOST_PAIRS]
+    print()
+    columns = {
+        "without": [together.names[job] for job, _ in jobs],
+        "node-hours saved": [hours(cost) for _, cost in jobs],
+    }
+    print_table(columns, (), f"of {hours(together.lost)} that all jobs lose, started by EASY backfilling")
+
+
+def _print_measures(schedule: Schedule, baseline: Schedule) -> None:
     """Name and value of each measure."""
+    from penstock.planning.node_hours import hours
     from penstock.report.format_units import duration
 
     whole = schedule.capacity or 1.0
     values = {
+        "node-hours lost to I/O": f"{hours(schedule.lost_node_hours)} (baseline: {hours(baseline.lost_node_hours)})",
+        "idle beside waiting jobs": f"{hours(schedule.kept_idle)} (baseline: {hours(baseline.kept_idle)})",
         "I/O load α": f"{schedule.io_load:.3f}",
         "packs": _or_none(schedule.packs_run, ","),
         "makespan": duration(schedule.makespan),
@@ -182,12 +230,18 @@ def _print_measures(schedule: Schedule) -> None:
     print_table({schedule.strategy.label: list(values), schedule.policy: list(values.values())})
 
 
-def _print_comparison(schedules: Sequence[Schedule]) -> None:
-    """One row a strategy."""
+def _print_comparison(result: PackResult) -> None:
+    """One row a strategy and policy: the best few, and the baseline."""
+    from penstock.planning.node_hours import hours
     from penstock.report.format_units import duration
 
+    best = sorted(result.schedules, key=lambda one: one.cost)[:MOST_COMPARED]
+    schedules = [*best, result.baseline]
     columns = {
-        "strategy": [one.strategy.label for one in schedules],
+        "strategy": [*(one.strategy.label for one in best), f"{result.baseline.strategy.label} (baseline)"],
+        "policy": [one.policy for one in schedules],
+        "lost node-hours": [hours(one.lost_node_hours) for one in schedules],
+        "kept idle": [hours(one.kept_idle) for one in schedules],
         "packs": [_or_none(one.packs_run, ",") for one in schedules],
         "makespan": [duration(one.makespan) for one in schedules],
         "predicted": [duration(one.predicted_makespan) for one in schedules],
@@ -200,7 +254,9 @@ def _print_comparison(schedules: Sequence[Schedule]) -> None:
         "idle": [f"{one.idle / (one.capacity or 1.0):.4f}" for one in schedules],
         "time": [duration(one.seconds) for one in schedules],
     }
-    print_table(columns, ("time", "predicted", "of packs", "waiting", "delayed", "idle"))
+    more = f"the best {len(best)} of {len(result.schedules)}" if len(best) < len(result.schedules) else None
+    optional = ("time", "predicted", "of packs", "idle", "delayed", "waiting", "executing", "packs", "mean", "max stretch")
+    print_table(columns, optional, more, wide=("policy",))
 
 
 def _names(schedule: Schedule, members: Sequence[int], most: int = 3) -> str:

@@ -20,6 +20,10 @@ OPTIONS = {
     "workload": ("FILE", "workload file of the applications to come, for policies that plan ahead (default: none)"),
     "socket": ("PATH", "Unix socket to listen on (default: where clients look for it)"),
     "listen": ("HOST:PORT", "TCP address for clients on other nodes; needs --token-file (default: none)"),
+    "addresses": (
+        "ADDRESSES",
+        "further addresses, separated by commas, where clients find a coordinator if this one dies (default: none)",
+    ),
     "token_file": ("FILE", "file of mode 0600 with the secret of clients over TCP (default: none)"),
     "journal": (
         "FILE",

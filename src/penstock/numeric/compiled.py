@@ -133,9 +133,10 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
         alone = _compiling_alone(function, signature) if cached else contextlib.nullcontext()
         with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk, alone:
             self._function = numba.cfunc(signature, cache=on_disk, **flags)(function)
+        self.address = int(self._function.address)
 
     def __wrapper_address__(self) -> int:
-        return int(self._function.address)
+        return self.address
 
     def signature(self) -> Any:
         """numba asks for it when the object is passed to a kernel."""
@@ -178,6 +179,30 @@ def _address(_: Any, array: Any) -> Any:
 @overload(address, strict=False)  # type: ignore[untyped-decorator]
 def _compiled_address(array: Any) -> Any:
     return lambda array: _address(array)
+
+
+def call_at(function: Any, a: Any, b: Any, c: Any, d: Any, e: int, f: int, g: int) -> None:
+    """Call the C `function` at this address with seven whole numbers, `a` to `g`; without the compiler, the function itself.
+
+    A kernel that takes an address takes 3 µs less for a call from Python than one that takes a `ByAddress`.
+    """
+    function(a, b, c, d, e, f, g)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_at(_: Any, place: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where, *numbers = arguments
+        kind = cgutils.ir.FunctionType(cgutils.ir.VoidType(), [number.type for number in numbers])
+        builder.call(builder.inttoptr(where, kind.as_pointer()), numbers)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, *[types.intp] * 7), generate
+
+
+@overload(call_at, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_call_at(function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> Any:
+    return lambda function, a, b, c, d, e, f, g: _call_at(function, a, b, c, d, e, f, g)
 
 
 def array_at(context: Any, builder: Any, kind: Any, base: Any, start: Any, size: Any) -> Any:

@@ -57,7 +57,9 @@ def hours(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100.0 else f"{value:z.2f}"
 
 
-def recommendation(how: str, lost: Hours, other: str | None, others: Hours | None, reason: str, assumed: str) -> str:
+def recommendation(
+    how: str, lost: Hours, other: str | None, others: Hours | None, reason: str, assumed: str, what: str = "to I/O"
+) -> str:
     """One sentence: what to do, what it costs beside the baseline, why, and what that assumes.
 
     Args:
@@ -67,6 +69,7 @@ def recommendation(how: str, lost: Hours, other: str | None, others: Hours | Non
         others: the node-hours lost to I/O with that.
         reason: why it is better, a clause.
         assumed: what has to hold, a clause.
+        what: what the node-hours are lost to.
 
     Example:
         >>> recommendation("a list", Hours(9.0), "the baseline", Hours(145.0), "less waiting", "jobs stay")
@@ -74,12 +77,12 @@ def recommendation(how: str, lost: Hours, other: str | None, others: Hours | Non
     """
     end = f"; this assumes that {assumed}"
     if other is None or others is None:
-        return f"{how} loses {lost.text} node-hours to I/O, and nothing that was tried loses less{end}"
+        return f"{how} loses {lost.text} node-hours {what}, and nothing that was tried loses less{end}"
     if lost.mean >= others.mean * (1.0 - NOTHING):
         return (
-            f"stay with {other.removesuffix(',')}, which loses {others.text} node-hours to I/O: {how} loses {lost.text}{end}"
+            f"stay with {other.removesuffix(',')}, which loses {others.text} node-hours {what}: {how} loses {lost.text}{end}"
         )
-    return f"{how} loses {lost.text} node-hours to I/O where {other} loses {others.text}: {reason}{end}"
+    return f"{how} loses {lost.text} node-hours {what} where {other} loses {others.text}: {reason}{end}"
 
 
 NOTHING: Final = 0.005

@@ -211,6 +211,29 @@ class Schedule:
         return max(0.0, self.capacity - self._held)
 
     @property
+    def lost_node_hours(self) -> float:
+        """Node-hours lost to the I/O of others: those that jobs hold beyond their T_i."""
+        return self.delayed / 3600.0
+
+    @cached_property
+    def kept_idle(self) -> float:
+        """Node-hours of nodes without a job while some job waits: the price of packs, limits and jobs that do not fit."""
+        starts, ends, releases = self.outcome.start, self.outcome.end, self.jobs.release
+        nodes = self.jobs.nodes.astype(np.float64)
+        dates = np.concatenate([releases, starts, ends])
+        order = np.argsort(dates, kind="stable")
+        none = np.zeros(len(nodes))
+        waiting = np.cumsum(np.concatenate([none + 1.0, none - 1.0, none])[order])
+        used = np.cumsum(np.concatenate([none, nodes, -nodes])[order])
+        idle = np.where(waiting[:-1] > 0.0, self.machine.io_nodes * self.machine.nodes - used[:-1], 0.0)
+        return float((np.maximum(0.0, idle) * np.diff(dates[order])).sum()) / 3600.0
+
+    @property
+    def cost(self) -> float:
+        """Node-hours lost to I/O and kept idle while jobs wait."""
+        return self.lost_node_hours + self.kept_idle
+
+    @property
     def utilization(self) -> float:
         """Executing over capacity (001 §IV.B.5)."""
         return self.executing / self.capacity if self.capacity > 0.0 else 1.0
@@ -271,6 +294,8 @@ class Schedule:
             "counts": self.jobs.counts(),
             "begin": self.begin,
             "end": self.end,
+            "lost_node_hours": self.lost_node_hours,
+            "kept_idle": self.kept_idle,
             **{name: getattr(self, name) for name in MEASURES},
             "packs": [self._pack(pack) for pack in self.packs],
             "over_time": self.over_time().to_dict(),

@@ -225,11 +225,14 @@ def _in_order(settings: SchedulerSettings, which: Callable[[Moment], Flags] | No
     """First come, first served, with up to `depth` jobs that may be backfilled; `which` jobs keep to the limit."""
     looked_at = settings.depth if depth is None else depth
     most = np.iinfo(np.int64).max // 2 if looked_at is None else looked_at
+    kept: list[tuple[KnownJobs, Flags]] = []
 
     def starting(moment: Moment) -> Sequence[int]:
         jobs = moment.jobs
         chosen = np.empty(len(moment.queue), np.bool_)
-        is_limited = np.zeros(len(jobs.nodes), np.bool_) if which is None else which(moment)
+        if not kept or kept[0][0] is not jobs:  # found once for all decisions: there are as many as jobs
+            kept[:] = [(jobs, np.zeros(len(jobs.nodes), np.bool_) if which is None else which(moment))]
+        is_limited = kept[0][1]
         arguments = (moment.running, moment.ends, moment.queue, jobs.nodes, jobs.seconds, jobs.load, is_limited, chosen)
         compiled_choose()(moment.now, moment.free, settings.limit, most, *arguments)
         started: list[int] = moment.queue[chosen].tolist()

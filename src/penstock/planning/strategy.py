@@ -92,8 +92,26 @@ def _checked(value: object) -> float | str:
     return number
 
 
+COMPARED: Final = (DEFAULT_POLICY, "fair-share", "fcfs", "set-10", "fifo")
+"""Policies that a comparison crosses strategies with: those that share by different rules, and that of 001."""
+BASELINE_POLICY: Final = "fair-share"
+"""What the bandwidth of a machine without coordination is shared by."""
+
+
+def baseline(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> BatchStrategy:
+    """What operators do: jobs one by one with backfilling, whatever their I/O.
+
+    Args:
+        io_nodes: number of I/O nodes; on several, for which lists are not defined, it is first-fit.
+        depth: waiting jobs that backfilling considers.
+    """
+    if io_nodes == 1:
+        return BatchStrategy("list", math.inf, backfill=True, depth=depth)
+    return BatchStrategy("first-fit", backfill=True, depth=depth)
+
+
 def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[BatchStrategy, ...]:
-    """The strategies that 001 compares; list scheduling only with one I/O node, for which it is defined.
+    """The strategies that 001 compares, and what operators do; lists only with one I/O node, for which they are defined.
 
     Args:
         io_nodes: number of I/O nodes.
@@ -108,4 +126,4 @@ def comparison(io_nodes: int = 1, depth: int = DEFAULT_DEPTH) -> tuple[BatchStra
         BatchStrategy("pack", backfill=True, depth=depth),
     ]
     lists = [BatchStrategy("list"), BatchStrategy("list", backfill=True, depth=depth)]
-    return tuple(packs + (lists if io_nodes == 1 else []))
+    return (*packs, *(lists if io_nodes == 1 else []), baseline(io_nodes, depth))

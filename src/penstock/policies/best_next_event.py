@@ -36,6 +36,8 @@ from penstock.policies.order import rounded_yield, sort_few
 from penstock.policies.policy import Need, Policy
 from penstock.policies.view import View
 
+MOST_STEPS = 100
+"""Evaluations after which the search for a horizon keeps the best one so far: rounding must not let it go on for ever."""
 NOBODY = -1
 """In place of k: no completion is asked for, the horizon is the end of the window."""
 
@@ -106,8 +108,10 @@ def _best_horizon(view: View, k: int, needy: int, latest: float, to_reach: float
     )
     best_h, best_level = h_rising, -1.0
     last_h, last_hope = np.inf, np.inf
-    while True:
+    for _ in range(MOST_STEPS):
         h = min(max(_crossing(rising, falling), h_rising), h_falling)
+        if h == np.inf:  # after very long times, rounding hides where they cross
+            h = h_rising
         hope = min(_value(rising, h), _value(falling, h))
         # Without hope, or down to rounding; on a constant piece the hope stays and h goes down to where the piece begins.
         if hope < to_reach or hope > last_hope or (hope == last_hope and h >= last_h):
@@ -204,7 +208,7 @@ def _allocate(view: View, k: int, h: float, volumes: Floats, free: Floats) -> No
         free[k] = 0.0
     while True:
         above, below, total = _lift(view, h, budget, free, volumes)
-        if above == 0.0 and below == 0.0:
+        if not (above > 0.0 or below > 0.0):
             break
         for i in range(size):
             if free[i] > 0.0 and above >= below and volumes[i] > _most(view, i, h):

@@ -79,7 +79,7 @@ def coordinating(view: View, rates: Floats) -> None:
         decided += 1
     if shared < total - IMPROVEMENT * abs(total):
         queued = 0
-    level = level_of(view, rates, queued, size)
+    level = level_of(view, rates, queued, size, 0.0)
     for place in range(size):
         i = view.order[place]
         rates[i] = min(rates[i], level * view.nodes[i]) if queued <= place else 0.0
@@ -276,8 +276,9 @@ def _shared(view: View, alone: Floats, largest: bool, first: int, last: int, beg
         return seconds, value
     for place in range(first, last):
         view.scratch[view.order[place]] = view.remaining[view.order[place]]
+    level = 0.0
     for going in range(first, last):
-        level = level_of(view, alone, going, last)
+        level = level_of(view, alone, going, last, level)
         kept = _kept(view, alone, level, going, last)
         wait, next_place = np.inf, going
         for place in range(going, last):

@@ -16,19 +16,19 @@ def interfering(view: View, rates: Floats) -> None:
     """
     for i in range(len(rates)):
         view.order[i] = i
-    level = level_of(view, view.cap, 0, len(rates))
+    level = level_of(view, view.cap, 0, len(rates), 0.0)
     for i in range(len(rates)):
         rates[i] = min(view.cap[i], level * view.nodes[i])
 
 
 @step
-def level_of(view: View, caps: Floats, begin: int, end: int) -> float:
+def level_of(view: View, caps: Floats, begin: int, end: int, level: float) -> float:
     """The bandwidth of a node, in bytes/s, at which the applications in view.order from `begin` to before `end` fill the
     link, each up to its entry in `caps`; a level that is above all of these if they cannot.
 
-    The level rises with every set of applications that turns out to be at its caps.
+    The level rises with every set of applications that turns out to be at its caps, from a `level` that is known to be no
+    higher: 0, or that of the same applications and others.
     """
-    level = 0.0
     capped = -1
     while True:
         left = view.bandwidth

@@ -264,6 +264,12 @@ class Policy:
             self._compiled["rates"] = self._compile()
         return self._compiled["rates"]
 
+    @property
+    def place(self) -> Any:
+        """Where the compiled function is, for `penstock.numeric.compiled.call_at`."""
+        compiled = self._compiled.get("rates") or self.compiled()
+        return compiled.address if JIT else compiled
+
     def _compile(self) -> Any:
         if not self.built_in:
             return guarded(self.rates, self.name)

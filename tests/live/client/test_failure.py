@@ -17,6 +17,7 @@ from penstock.live.protocol import Beat, Error, Forgotten, Inform, Join, Leave, 
 from tests.live.client.scripted import SOON, Scripted, until
 from tests.live.client.test_job import Recorder, started
 from tests.live.server.process import Coordinator
+from tests.live.server.serving import Serving
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
@@ -338,3 +339,21 @@ def test_leaving_a_silent_coordinator_takes_no_time(server: Scripted) -> None:
         begun = time.monotonic()
     assert time.monotonic() - begun < 2.0
     assert not server.of(Report)
+
+
+def test_it_goes_on_with_the_next_coordinator_when_the_first_dies(tmp_path: Path) -> None:
+    """Two coordinators with the same settings, each of which names the other."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    sockets = [folder / "penstock.sock" for folder in folders]
+    options = ("--bandwidth", "1 GB/s", "--policy", "fcfs", "--addresses", ",".join(map(str, sockets)))
+    with Serving(folders[0], *options) as first, Serving(folders[1], *options) as second:
+        with Job("a", address=first.socket, patience=3600.0) as job, job.io(2000, rounds=2) as io:
+            io.write(Recorder(), bytes(1000))
+            assert [one["job"] for one in first.state()["applications"]] == ["a"]
+            first.kill()
+            until(lambda: [one["rate"] for one in second.state()["applications"]] == [1e9])
+            io.write(Recorder(), bytes(1000))
+            assert job.state.coordinated
+        assert second.state()["applications"] == []

@@ -87,6 +87,36 @@ def test_a_whole_round_goes_at_once_and_is_paid_for_afterwards() -> None:
     assert gate.onward(session.operation, 0, 2.1, 2.1, 900_000, True) == 100_000
 
 
+def test_slices_are_short_where_far_less_is_reached_than_granted() -> None:
+    """1 MiB takes 8 s, so the next slice is what takes a quarter of a second; on a fast disk they are those of the rate."""
+    session = registered()
+    operation = session.begin(10**12, 1, 1.0)
+    session.send(1.0)
+    session.receive(Grant(1, 1, 1e9), 1.0)
+    gate = Gate(session)
+    assert gate.delay(2.0) <= 0.0
+    assert gate.open(10**12) == 2**20
+    assert gate.onward(operation, 2**20, 2.0, 10.0, 10**12, False) == 2**15
+    assert gate.onward(operation, 2**15, 10.0, 10.0 + 2**15 / 1e9, 10**12, False) == slice_bytes(1e9)
+    session.receive(Grant(1, 2, 1e6), 11.0)
+    assert gate.delay(12.0) <= 0.0
+    assert gate.open(10**12) == slice_bytes(1e6)
+
+
+def test_rounds_are_cut_by_the_speed_that_is_reached() -> None:
+    session = registered(longest_round=2.0)
+    operation = session.begin(10**12, 1, 1.0)
+    session.send(1.0)
+    session.receive(Grant(1, 1, 1e9), 1.0)
+    gate = Gate(session)
+    gate.delay(2.0)
+    assert operation.boundary == 2e9
+    gate.onward(operation, 10**6, 2.0, 3.0, 10**12, True)
+    session.receive(Grant(1, 2, 2e9), 3.0)
+    gate.delay(3.0)
+    assert operation.boundary == 2e6
+
+
 @given(st.floats(1e3, 1e9), st.floats(1e-9, 1.0), st.integers(1, 1000))
 def test_short_rounds_go_several_at_a_time(rate: float, seconds: float, left: int) -> None:
     """A slice of them at most, and so many as take no longer than `AHEAD`, as fast as the last one went."""

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.live.client.environment import Identity
 from penstock.live.client.session import Session
+from penstock.live.client.transfer import Gate
 from penstock.live.protocol import (
     Beat,
     Error,
@@ -33,18 +35,18 @@ def fresh(patience: float = 5.0) -> Session:
     return Session(ME, patience, 0.0, where="here", token="secret")
 
 
-def registered(patience: float = 5.0, now: float = 1.0, lease: float = 3.0) -> Session:
+def registered(patience: float = 5.0, now: float = 1.0, lease: float = 3.0, longest_round: float | None = None) -> Session:
     session = fresh(patience)
     session.connect(now)
     (register,) = session.send(now)
     assert isinstance(register, Register)
-    session.receive(Registered(register.seq, 7, "key", lease, "fair-share"), now)
+    session.receive(Registered(register.seq, 7, "key", lease, "fair-share", longest_round=longest_round), now)
     return session
 
 
-def moving(rate: float = 10.0, patience: float = 5.0) -> Session:
+def moving(rate: float = 10.0, patience: float = 5.0, **limits: Any) -> Session:
     """An operation of 100 bytes in 10 rounds, granted this rate at 1 s as grant 1."""
-    session = registered(patience)
+    session = registered(patience, **limits)
     session.begin(100, 10, 1.0)
     session.send(1.0)
     session.receive(Grant(1, 1, rate), 1.0)
@@ -122,6 +124,37 @@ def test_a_pause_waits_for_the_end_of_the_round() -> None:
     assert session.send(1.55) == [Report(4, 1, 20.0), Yielded(5, 2)]
     assert not session.round_ended(1.6)
     assert session.send(1.6) == []
+
+
+@pytest.mark.parametrize(("longest_round", "seconds"), [(None, 5.0), (60.0, 5.0), (0.5, 4.5)])
+def test_a_pause_does_not_wait_for_a_round_that_takes_far_too_long(longest_round: float | None, seconds: float) -> None:
+    """A round should take 1 s at 10 bytes/s; half a lease of 8 s later the client pauses where it is, in time."""
+    session = moving(10.0, lease=8.0, longest_round=longest_round)
+    operation, gate = session.operation, Gate(session)
+    assert operation is not None
+    operation.in_round = True
+    operation.advance(3)
+    session.receive(Grant(1, 2, 0.0), 10.0)
+    session.receive(Grant(1, 3, 0.0), 10.0 + seconds / 2)
+    before, after = 10.0 + seconds - 0.01, 10.0 + seconds
+    assert gate.onward(operation, 1, before, before, 90, False) == -1
+    assert not gate.settle(before)
+    assert gate.onward(operation, 1, before, after, 90, False) == -1
+    assert gate.settle(after)
+    assert (session.rate(20.0), operation.in_round, operation.boundary) == (0.0, False, 10)
+    assert kinds(session.send(20.0))[:2] == [Report, Yielded]
+
+
+def test_a_step_is_not_cut_however_long_it_takes() -> None:
+    session = moving(10.0)
+    operation, gate = session.operation, Gate(session)
+    assert operation is not None
+    operation.begin_step()
+    operation.in_round = True
+    session.receive(Grant(1, 2, 0.0), 10.0)
+    assert gate.onward(operation, 1, 999.0, 1000.0, 90, False) == -1
+    assert not gate.settle(1000.0)
+    assert operation.pausing
 
 
 def test_a_pause_between_rounds_is_answered_at_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from penstock.live.core.core import Core
@@ -243,3 +245,36 @@ def test_a_user_whose_operation_waits_behind_his_own_is_told_so():
     site.settle()
     told = explain(site.core, site.members["two"])["reason"]
     assert told == "'two' waits for other operations of its user, whose applications count as one"
+
+
+@pytest.mark.parametrize("policy", [name for name, policy in REGISTRY.items() if policy.planner is None])
+@pytest.mark.parametrize("seed", [30, 73, 103, 110, 122])
+def test_no_claim_of_a_long_life_keeps_a_policy_from_deciding(policy, seed):
+    """With these seeds rounding hid the best horizon from best-next-event, whose search did not end."""
+    draw = random.Random(seed)
+    longest = draw.choice([1e3, 1e6, 1e8, 1e10, 1e10])
+    core = Core(policy, draw.choice([100.0, 1e9]), node_bandwidth=draw.choice([50.0, 1e8]))
+    members = []
+    for number in range(draw.randrange(2, 12)):
+        elapsed = draw.choice([0.0, longest, longest, longest * draw.random()])
+        progress = draw.choice([None, 0.0, elapsed * draw.random(), elapsed])
+        claims = RegisterEvent(f"j{number}", nodes=draw.choice([1, 2, 64, 10**9]), elapsed=elapsed, progress=progress)
+        members += core.handle(0.0, claims).registered
+    for _ in range(60):
+        now = core.now + draw.choice([0.0, 0.01, 1.0, 9.0])
+        member = draw.choice(members)
+        if member.number not in core.registry.clients:
+            continue
+        event = BeatEvent(member)
+        if member.operation is None:
+            volume, rounds = draw.choice([1e-6, 1.0, 1e3, 1e9, 1e21]), draw.choice([1, 100, 10**9])
+            event = InformEvent(member, member.last_operation + 1, volume=volume, rounds=rounds)
+        elif draw.random() < 0.5:
+            event = ReleaseEvent(member, member.operation.number)
+        grants = core.handle(now, event).grants
+        while grants:
+            for grant in grants:
+                core.enter(core.now, YieldEvent(grant.client, grant.number))
+            grants = core.handle(core.now).grants
+        assert core.granted() <= core.bandwidth * (1.0 + 1e-9)
+    assert core.decider.fault is None

@@ -4,7 +4,8 @@
 
 A coordinator with a short lease and a small B, and applications that each write a file in operations of V bytes through a
 proxy of their own. Faults come at random and overlap; every kind comes once before chance alone decides. Checked are, all
-along, that what is granted is never more than B, in the coordinator's state and in its journal; at every restart, that it
+along, that what is granted is never more than B, in the coordinator's state, in its journal and, after every message, in a
+ledger of what passes the proxies (`tests.live.server.ledger`); at every restart, that it
 knows its applications and their progress; at the end, every byte, every wait, and that nothing stays granted.
 
 **How long an application may wait** (have no rate above 0) in one operation. Without faults it waits for those before it,
@@ -45,6 +46,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from penstock.live.client.errors import CoordinatorError
+from tests.live.server.ledger import Ledger
 from tests.live.server.program import Task, check
 from tests.live.server.proxy import Place, Proxy
 from tests.live.server.serving import Program, Serving, environment
@@ -114,6 +116,9 @@ class Outcome:
     samples: int
     most_granted: float
     """The most that was ever granted, as a part of B."""
+    messages: int
+    most_by_ledger: float
+    """The same by the campaign's own ledger, after every message."""
     longest_wait: float
     its_bound: float
     nearest: float
@@ -132,6 +137,8 @@ class Outcome:
             ("restarts compared", self.restarts_compared),
             ("samples of what is granted", self.samples),
             ("most granted / B", f"{self.most_granted:.6f}"),
+            ("messages in the ledger", self.messages),
+            ("most granted / B by the ledger", f"{self.most_by_ledger:.6f}"),
             ("longest wait", f"{self.longest_wait:.2f} s, at most {self.its_bound:.2f} s"),
             ("nearest to its bound", f"{self.nearest:.0%}"),
             ("campaign kept from running", f"{self.lag:.3f} s at most"),
@@ -224,8 +231,9 @@ class Campaign:
             target = ("127.0.0.1", _free_port())
             options += ["--listen", f"{target[0]}:{target[1]}", "--token-file", str(token)]
         self.serving = stack.enter_context(Serving(folder, *options, environment=self._environment))
+        self.ledger = Ledger(plan.bandwidth, plan.lease)
         self.proxies = [
-            stack.enter_context(Proxy(("127.0.0.1", 0) if plan.tcp else folder / f"proxy{index}", target))
+            stack.enter_context(Proxy(("127.0.0.1", 0) if plan.tcp else folder / f"proxy{index}", target, self.ledger))
             for index in range(plan.applications)
         ]
         self.programs = [self._program(index, proxy, token) for index, proxy in enumerate(self.proxies)]
@@ -500,6 +508,8 @@ def run(plan: Plan) -> Outcome:
         bytes_checked = sum(map(check_file, campaign.programs))
         campaign.check_clocks()
     assert not sampler.wrong, sampler.wrong[:5]
+    ledger = campaign.ledger
+    assert not ledger.wrong, ledger.wrong[:5]
     waits = campaign.waits(sampler.lag)
     longest, its_bound = max(waits)
     late = [(wait, bound) for wait, bound in waits if wait > bound]
@@ -516,6 +526,8 @@ def run(plan: Plan) -> Outcome:
         restarts_compared=campaign.compared,
         samples=sampler.samples,
         most_granted=sampler.most,
+        messages=ledger.messages,
+        most_by_ledger=ledger.most,
         longest_wait=longest,
         its_bound=its_bound,
         nearest=max(wait / bound for wait, bound in waits),
@@ -530,6 +542,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=Plan.seed)
     parser.add_argument("--every", type=float, default=Plan.every, help="seconds between two faults, on average")
     parser.add_argument("--policy", default=Plan.policy)
+    parser.add_argument("--applications", type=int, default=Plan.applications)
     parser.add_argument("--tcp", action="store_true", help="over TCP with a token")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     options = parser.parse_args()

@@ -9,14 +9,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
+from tests.live.server.ledger import Ledger, Watch
+
 Place: TypeAlias = Path | tuple[str, int]
+Note: TypeAlias = Callable[[bytes], None]
+
+
+def _ignore(_: bytes) -> None:
+    """Nobody watches."""
 
 
 class Proxy:
     """Listens at one place and passes all on to another, in a thread of its own."""
 
-    def __init__(self, place: Place, target: Place) -> None:
+    def __init__(self, place: Place, target: Place, ledger: Ledger | None = None) -> None:
         self.place = place
+        self._ledger = ledger
         self._target = target
         self._loop = asyncio.new_event_loop()
         self._streams: set[asyncio.StreamWriter] = set()
@@ -75,6 +83,7 @@ class Proxy:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         streams = [writer]
+        watch = Watch(self._ledger) if self._ledger is not None else None
         try:
             if isinstance(self._target, Path):
                 other_reader, other_writer = await asyncio.open_unix_connection(self._target)
@@ -82,20 +91,38 @@ class Proxy:
                 other_reader, other_writer = await asyncio.open_connection(*self._target)
             streams.append(other_writer)
             self._streams.update(streams)
-            ways = [asyncio.create_task(self._way(*ends)) for ends in ((reader, other_writer), (other_reader, writer))]
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            up = self._way(reader, other_writer, passes=watch.said if watch else _ignore)
+            down = self._way(other_reader, writer, comes=watch.told if watch else _ignore)
+            await asyncio.wait(map(asyncio.create_task, (up, down)), return_when=asyncio.FIRST_COMPLETED)
         except OSError:
             pass  # nobody listens there at the moment
         finally:
             self._streams.difference_update(streams)
             for stream in streams:
                 stream.transport.abort()
+            if watch is not None:
+                watch.ended()
 
-    async def _way(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _way(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, comes: Note = _ignore, passes: Note = _ignore
+    ) -> None:
+        """Pass on in one direction; `comes` is told of data when they have come, `passes` just before they are passed on."""
+        waiting: asyncio.Queue[bytes] = asyncio.Queue()
+        passing = asyncio.create_task(self._pass(waiting, writer, passes))
         try:
             while data := await reader.read(65536):
-                await self._is_open.wait()
-                writer.write(data)
-                await writer.drain()
+                comes(data)
+                waiting.put_nowait(data)
+            waiting.put_nowait(b"")
+            await passing
         except OSError:
             pass  # cut
+        finally:
+            passing.cancel()
+
+    async def _pass(self, waiting: asyncio.Queue[bytes], writer: asyncio.StreamWriter, passes: Note) -> None:
+        while data := await waiting.get():
+            await self._is_open.wait()
+            passes(data)
+            writer.write(data)
+            await writer.drain()

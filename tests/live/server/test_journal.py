@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
@@ -115,3 +116,18 @@ def test_what_is_no_journal_is_refused(tmp_path):
     (tmp_path / "journal").write_bytes(b"not a database, but long enough to be taken for one" * 100)
     with pytest.raises(InputError, match="cannot be used as a journal: file is not a database"):
         Journal(str(tmp_path / "journal"))
+
+
+def test_a_start_waits_for_a_reader_that_has_locked_the_file(tmp_path):
+    """A reader repairs the log of a coordinator that was killed; meanwhile nobody else can open the file."""
+    path = str(tmp_path / "journal")
+    with closing(Journal(path)) as first:
+        first.commit(JournalEntry(Present(0.0, 0.0, 0.0, "", 1.0, "fcfs", "fcfs", 1), [], [], {}, full=True))
+        assert first.failure is None
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader:
+        reader.execute("PRAGMA locking_mode=EXCLUSIVE")
+        reader.execute("BEGIN EXCLUSIVE")
+        threading.Timer(0.5, reader.close).start()
+        with closing(Journal(path)) as second:
+            assert second.failure is None
+            assert second.load()[0] is not None

@@ -55,6 +55,7 @@ def test_what_is_printed_gives_the_same_again(file, tmp_path):
         ({"bandwidth": "fast"}, {}, "--bandwidth: 'fast' is not an amount; expected bytes/s"),
         ({"lease": "0"}, {}, "--lease: '0' is too short; expected seconds above 0"),
         ({"max_applications": "none"}, {}, "--max-applications: 'none' is not a number of these"),
+        ({"addresses": "/b/socket, host:no"}, {}, "--addresses: address 'host:no' has no port; expected host:port"),
         ({"observe": "maybe"}, {}, "--observe: 'maybe' is neither; expected yes or no"),
         ({"degradation": "1.5"}, {}, "--degradation: 2: 1.5 is no part of the bandwidth; expected a number above 0"),
         ({"degradation": "{2: 0.5}"}, {}, "--degradation: is not JSON: Expecting property name"),
@@ -108,3 +109,10 @@ def test_what_is_measured_and_observed_is_printed_and_read_again(tmp_path):
     again.write_text(found.as_toml())
     assert 'bandwidth = "auto"  # command line' in found.as_toml()
     assert load({}, {}, str(again)) == found
+
+
+def test_addresses_are_those_that_clients_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = load({"addresses": " second.sock, io1:7411,[::1]:7411 ,"}, {}, None)
+    assert found.addresses == f"{tmp_path}/second.sock,io1:7411,[::1]:7411"
+    assert load({"addresses": ""}, {}, None).addresses == ""

@@ -7,10 +7,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from penstock.live.client import Job
 from tests.live.server.running import MB, Raw, running
 from tests.live.server.serving import ROOT, Serving, environment
 
@@ -70,6 +72,43 @@ def test_one_round_of_everything_is_no_reason_not_to_yield(tmp_path):
             told = message if message["type"] == "forgotten" else None
         assert told["reason"] == "it did not keep to grant 2 of 0 bytes/s in time"
         assert {one["job"]: one["rate"] for one in it.state()["applications"]} == {"hog": 0.0, "other": 100 * MB}
+
+
+class SlowFile:
+    """A file that takes 1 MB/s."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.size = 0
+
+    def write(self, data):
+        self.begun.set()
+        time.sleep(len(data) / MB)
+        self.size += len(data)
+        return len(data)
+
+
+def test_who_reaches_far_less_than_it_is_granted_yields_in_time(tmp_path):
+    """One round of 16 MB, which takes 16 s in place of 16 ms: it yields inside it, before its lease of 2 s is over."""
+    options = ("--bandwidth", "1 GB/s", "--policy", "interrupting", "--lease", "2 s", "--longest-round", "60 s")
+    with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as other:
+        register(other, "other")
+        with Job("slow", address=it.socket) as job:
+            file = SlowFile()
+            with job.io(16_000_000, rounds=1) as io:
+                writing = threading.Thread(target=io.write, args=(file, bytes(3_000_000)))
+                writing.start()
+                assert file.begun.wait(20.0)
+                number = job.state.application
+                other.send("inform", operation=1, volume=1e6)
+                while other.until("grant")["rate"] == 0.0:
+                    other.send("beat")
+                state = {one["job"]: one for one in it.state()["applications"]}
+                assert (state["slow"]["state"], state["slow"]["rate"]) == ("waiting", 0.0)
+                other.send("release", operation=1)
+                writing.join()
+            assert job.state.application == number  # it was not forgotten
+            assert file.size == 3_000_000
 
 
 def test_what_is_recorded_is_what_could_have_happened(tmp_path):

@@ -1,4 +1,4 @@
-/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KINDS ELEMENTS.
+/* Makes the calls of MPI-IO that move data, and prints what each returned on each rank: mpi_calls FILE KINDS ELEMENTS [ROUNDS].
  * What it prints and writes does not depend on how the calls are carried out. KINDS has a letter for each kind below. */
 #include <mpi.h>
 #include <stdio.h>
@@ -302,7 +302,12 @@ int main(int count, char **words) {
     const char *kind = words[2];
     int elements = atoi(words[3]) / 24 * 24;
     int *data = calloc((size_t)elements, sizeof *data), *back = calloc((size_t)elements, sizeof *back);
-    int code = MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_Info info = MPI_INFO_NULL;
+    if (count > 4) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "penstock_rounds", words[4]);
+    }
+    int code = MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
     if (code != MPI_SUCCESS) {
         fprintf(stderr, "cannot open %s\n", words[1]);
         MPI_Abort(MPI_COMM_WORLD, 1);

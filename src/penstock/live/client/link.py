@@ -220,7 +220,7 @@ class Link:
         if self._is_default and self.session.application is None:
             self._first = self.address = Unix(default_socket())
             self.session.look_at(printable(str(self.address)), "")
-        known = [self._first, *_usable(self.session.addresses)]
+        known = list(dict.fromkeys([self._first, *_usable(self.session.addresses)]))
         if len(known) == 1 and self.address == self._first:
             return
         place = known.index(self.address) + 1 if self.address in known else 0

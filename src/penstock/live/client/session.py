@@ -43,6 +43,8 @@ from penstock.live.protocol import (
     Yielded,
 )
 
+LEASE_IN_BEATS: Final = 3.0
+"""A client gives a sign of life so often in a lease."""
 SHORTEST_BEAT: Final = 0.05
 """Seconds between two signs of life, at least."""
 REPORT_SECONDS: Final = 0.1
@@ -280,7 +282,8 @@ class Session:
 
     def receive(self, message: Reply, now: float) -> None:
         """Apply a `message` from the coordinator, which arrived at the date `now`."""
-        used = self.rate(now)
+        used, operation = self.rate(now), self.operation
+        waits = operation is not None and operation.pausing
         self.changes += 1
         self._last_heard = now
         match message:
@@ -306,12 +309,21 @@ class Session:
             operation = self.operation
             if operation is not None and operation.in_round and self.rate(now) <= 0.0 < used:
                 operation.pause_after_round(used)  # it went on without the coordinator and may end its round
+        if operation is not None and operation.pausing and not waits:
+            operation.pause_by = now + self._pause_seconds(operation)
+
+    def _pause_seconds(self, operation: Operation) -> float:
+        """Seconds that a pause may wait for the end of the round: what a round takes at its rate, and half a lease."""
+        longest = math.inf if self.longest_round is None else self.longest_round
+        is_paced = 0.0 < operation.rate < math.inf
+        a_round = operation.volume / operation.rounds / operation.rate if is_paced else math.inf
+        return min(a_round, longest) + LEASE_IN_BEATS / 2.0 * self._beats
 
     def _registered(self, message: Registered, now: float) -> None:
         self.registered, self.application, self._key = True, message.application, message.key
         self.policy, self.observing, self.longest_round = message.policy, message.observing, message.longest_round
         self.addresses, self._version = message.addresses, message.version
-        self._beats = max(SHORTEST_BEAT, message.lease / 3.0) if message.lease > 0.0 else SHORTEST_BEAT
+        self._beats = max(SHORTEST_BEAT, message.lease / LEASE_IN_BEATS) if message.lease > 0.0 else SHORTEST_BEAT
         self._last_beat = now
         if self._release is not None:
             self._outbox.post(self._release)

@@ -9,6 +9,10 @@ in slices of `SLICE` seconds at the rate. A slice of n bytes moves the date by n
 catch up on at most `SLACK` seconds. So in any time t at most rate·(t + SLICE + SLACK) bytes are moved (rate·(t + SLACK)
 and one page, where a slice is less than a page): 3 % over the rate in a second.
 
+An application may reach far less than its rate. Then a slice takes `LONGEST_SLICE` at most, and a pause does not wait for
+the end of the round for longer than the round should have taken and half a lease (`Session`), so that it is acknowledged
+in time.
+
 Nothing here reads a clock or does I/O.
 """
 
@@ -30,6 +34,8 @@ SLICE: Final = 0.01
 SLACK: Final = 0.02
 """Seconds that a late transfer may catch up on."""
 PAGE: Final = 4096
+ROUND_BYTES: Final = 16 * 2**20
+"""The longest round where the application does not say how many rounds it has."""
 LONGEST: Final = 1e9
 """Seconds; a rate near 0 puts the date no farther off, so that it stays finite."""
 
@@ -63,8 +69,6 @@ class Pacer:
             self.due = max(self.due, begun - SLACK) + min(LONGEST, count / self.rate)
 
 
-ROUND_BYTES: Final = 16 * 2**20
-"""The longest round where the application does not say how many rounds it has."""
 MOST: Final = 2**53
 """The largest number of bytes."""
 
@@ -103,6 +107,8 @@ class Operation:
     """Bytes/s of the last grant; differs from `rate` while a pause waits for the end of the round."""
     pausing: bool = False
     """A pause waits for the end of the round."""
+    pause_by: float = math.inf
+    """The date from which it waits no longer than for the end of a slice."""
     granted: bool = False
     """The coordinator has granted it a rate on this connection."""
     unacknowledged: list[int] = field(default_factory=list)
@@ -178,6 +184,13 @@ class Operation:
         self.rate, self.pausing = self.latest, False
         return True
 
+    def cut_round(self) -> None:
+        """The round ends here, unless it is a step."""
+        if not self.stepping:
+            self.between_rounds = True
+            self._began = self.moved
+            self.boundary = self._next_boundary()
+
     def begin_step(self) -> None:
         """A step of the six calls begins, which is one round."""
         self.limit(math.inf)
@@ -237,6 +250,10 @@ class Operation:
 
 AHEAD: Final = 0.05
 """Seconds of short rounds that may be moved in one go."""
+LONGEST_SLICE: Final = 0.25
+"""Seconds that a slice takes at most at the speed of the last bytes, where an application reaches far less than its rate."""
+FIRST_SLICE: Final = 2**20
+"""Bytes of the first slice of a job, at most: how fast it is, is not known yet."""
 LONGEST_WAIT: Final = 1.0
 """Seconds after which a waiting thread checks again, whatever it was told."""
 
@@ -248,15 +265,29 @@ class Gate:
         session: The application.
     """
 
-    __slots__ = ("_ahead", "_pacer", "_slice", "_until", "_waited", "_waits_since", "moved", "seen", "session")
+    __slots__ = (
+        "_pacer",
+        "_rated_slice",
+        "_slice",
+        "_speed",
+        "_until",
+        "_waited",
+        "_waits_since",
+        "moved",
+        "seen",
+        "session",
+    )
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.moved = 0
         self._pacer = Pacer()
+        self._rated_slice: float = 0
+        """Bytes of a slice at the granted rate; 0 while the application must wait."""
         self._slice: float = 0
-        self._ahead = 0.0
-        """Bytes that take `AHEAD` seconds at the speed of the last ones."""
+        """The same, and no more than `LONGEST_SLICE` takes at the speed of the last bytes."""
+        self._speed = math.inf
+        """Bytes/s at which the last bytes were moved; infinite if none were."""
         self.seen = -1
         """The session's `changes` at the last look."""
         self._until = -math.inf
@@ -275,22 +306,25 @@ class Gate:
         self.seen = session.changes
         self._until = session.outage_from() if session.outage_from() > now else math.inf
         if rate <= 0.0:
-            self._slice = 0
+            self._rated_slice = self._slice = 0
             if self._waits_since is None:
                 self._waits_since = now
             return False
         self._pacer.set(rate, now)
-        self._slice = math.inf if math.isinf(rate) else slice_bytes(rate)
+        self._rated_slice = math.inf if math.isinf(rate) else slice_bytes(rate)
+        most = FIRST_SLICE if math.isinf(self._speed) else self._speed * LONGEST_SLICE
+        self._slice = max(PAGE, int(most)) if most < self._rated_slice < math.inf else self._rated_slice
         self._limit_rounds(rate)
         self.stop_waiting(now)
         return True
 
     def _limit_rounds(self, rate: float) -> None:
-        """Cut rounds that would take longer at this rate than the coordinator allows."""
+        """Cut rounds that would take longer than the coordinator allows, at this rate or at the speed of the last bytes."""
         operation, seconds = self.session.operation, self.session.longest_round
         if operation is not None and not operation.stepping:
             limited = seconds is not None and not math.isinf(rate)
-            operation.limit(max(PAGE, int(rate * seconds)) if limited and seconds is not None else math.inf)
+            pace = min(rate, self._speed)
+            operation.limit(max(PAGE, int(pace * seconds)) if limited and seconds is not None else math.inf)
 
     def stop_waiting(self, now: float) -> None:
         """Stop counting at the date `now`: the application has its turn, or gives it up."""
@@ -331,9 +365,14 @@ class Gate:
             self.moved += count
             self._pacer.moved(count, begun)
             operation.advance(count)
-            self._ahead = count * AHEAD / max(now - begun, SHORTEST_ROUND_S)
+            if now > begun:
+                self._speed = speed = count / max(now - begun, SHORTEST_ROUND_S)
+                most, rated = speed * LONGEST_SLICE, self._rated_slice
+                self._slice = max(PAGE, int(most)) if most < rated < math.inf else rated
         operation.in_round = left > 0 or not operation.between_rounds
         if self.seen != session.changes or operation.pausing or operation is not session.operation:
+            if operation.pausing and count and now >= operation.pause_by:
+                operation.cut_round()
             return -1
         if not left:
             return 0
@@ -342,7 +381,8 @@ class Gate:
         size = self._at_once(operation, left, whole_rounds)
         if whole_rounds or not operation.is_round(size):
             return size
-        return max(1, int(min(self._ahead, self._slice, left, operation.volume - operation.moved) // size)) * size
+        ahead = 0.0 if math.isinf(self._speed) else self._speed * AHEAD
+        return max(1, int(min(ahead, self._slice, left, operation.volume - operation.moved) // size)) * size
 
     def settle(self, now: float) -> bool:
         """While no data move: start a pause that waited for the round to end. True if there is now a message to send."""

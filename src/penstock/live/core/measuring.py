@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from statistics import median
 from typing import Final, NamedTuple
 
 from penstock.live.core.clients import NO_PLACE, Client, Registry
@@ -195,7 +194,8 @@ class Learned:
         self.bytes = self.allowed = self.seconds = 0.0
         if rate < NEARLY_ALL * granted:
             self.rates.append(rate)
-            self.reached = median(self.rates)
+            ordered = sorted(self.rates)
+            self.reached = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
             self.reach = ROOM * self.reached
         elif self.reach > 0.0 and granted >= NEARLY_ALL * self.reach:
             self.rates.clear()

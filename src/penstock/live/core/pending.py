@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import types
@@ -25,11 +25,11 @@ from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRI
 from penstock.live.core.clients import NEVER, NO_PLACE, Client
 from penstock.model import Degradation
 from penstock.numeric.arrays import Floats, Ints
-from penstock.numeric.compiled import address, direct, inlined, inlined_kernel
+from penstock.numeric.compiled import address, call_at, direct, inlined, inlined_kernel
 from penstock.numeric.tolerances import INVARIANT, LEAST_LEFT, RATE_SLACK, SAME_AMOUNT, SAME_TIME_S, TIME_GRAIN
 from penstock.policies import view
 from penstock.policies.policy import Policy
-from penstock.policies.view import COLUMNS, INTEGERS, POSTING, RATES_SIGNATURE, View, view_at
+from penstock.policies.view import COLUMNS, INTEGERS, POSTING, View, view_at
 
 OWN: Final = (
     *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld"),
@@ -160,7 +160,7 @@ def _ask(
     """
     for place in range(size):
         floats[TARGET, place] = math.nan
-    policy(address(floats), address(integers), address(moment), address(degradation), floats.shape[1], 0, size)
+    call_at(policy, address(floats), address(integers), address(moment), address(degradation), floats.shape[1], 0, size)
     total, moving = 0.0, 0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
@@ -224,8 +224,9 @@ def _to_raise(floats: Floats, integers: Ints, size: int, now: float, min_update_
                 floats[SCRATCH, count] = sent / floats[TARGET, place]
                 integers[ORDER, count] = place
                 count += 1
-    order = np.argsort(floats[SCRATCH, :count], kind="mergesort")
-    integers[ORDER, :count] = integers[ORDER, :count][order]
+    if count > 1:
+        order = np.argsort(floats[SCRATCH, :count], kind="mergesort")
+        integers[ORDER, :count] = integers[ORDER, :count][order]
     return count, due, total
 
 
@@ -243,7 +244,7 @@ class Loops(NamedTuple):
 def loops() -> Loops:
     """Compile the loops, or load them from the cache."""
     floats, integers, size, number = types.float64[:, ::1], types.int64[:, ::1], types.int64, types.float64
-    column, policy = number[::1], types.FunctionType(RATES_SIGNATURE)
+    column, policy = number[::1], types.intp
     what = "the coordinator's loops"
     return Loops(
         direct(_move, types.void(floats, size, number, number, types.boolean), what),
@@ -266,6 +267,20 @@ def _parts_left(degradation: Degradation | None, size: int) -> Floats:
     parts: Floats = np.ones(size) if degradation is None else degradation.upto(size)
     parts.flags.writeable = False
     return parts
+
+
+LINE: Final = 8
+"""Numbers in a cache line."""
+
+
+def _widened(table: Any) -> Any:
+    """The table with more than twice the places.
+
+    A row has an odd number of cache lines. With a power of two, all entries of a column would fall into a few sets of the
+    processor's cache, and to copy one would take three times as long.
+    """
+    rows, places = table.shape
+    return np.concatenate([table, np.zeros((rows, places + LINE), table.dtype)], axis=1)
 
 
 class PendingOperations:
@@ -291,8 +306,8 @@ class PendingOperations:
         self.contended = False
         """Whether operations wait while others move; `penstock.live.core.eligible` says so after each decision."""
         self._loops = loops()
-        self._floats = np.zeros((len(FLOATS), 8))
-        self._integers = np.zeros((len(INTEGERS), 8), np.int64)
+        self._floats = np.zeros((len(FLOATS), LINE))
+        self._integers = np.zeros((len(INTEGERS), LINE), np.int64)
 
     def column(self, name: str) -> Floats:
         """The column of that name, one entry an operation."""
@@ -326,15 +341,16 @@ class PendingOperations:
         moved = posting.base + here
         place = self.size
         if place == self._floats.shape[1]:
-            self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
-            self._integers = np.concatenate([self._integers, np.zeros_like(self._integers)], axis=1)
+            self._floats, self._integers = _widened(self._floats), _widened(self._integers)
         owner.place = place
         self.owners.append(owner)
         values = (*posting, 0)
         row = list(_floats_of(values))
         remaining = row[REMAINING] = max(LEAST_LEFT * posting.volume, posting.volume - moved)
-        progress = progress_during(posting.done, posting.volume - posting.base, remaining, posting.cap)
-        row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
+        row[PROGRESS] = posting.done
+        if here > 0.0:
+            progress = progress_during(posting.done, posting.volume - posting.base, remaining, posting.cap)
+            row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
         row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
         row[REPORTED], row[ALLOWED] = moved, here
         row[UID], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
@@ -355,10 +371,11 @@ class PendingOperations:
         """Take the owner's operation out and write what is known of it to the owner's books."""
         assert owner.operation is not None
         place = owner.place
-        most = max(float(self._floats[REPORTED, place]), owner.operation.base + self.allowed(place))
+        item = self._floats.item
+        most = max(item(REPORTED, place), owner.operation.base + item(ALLOWED, place))
         # Of a volume of 1e21 bytes what is moved is known to 131,072 only.
-        owner.operation.moved = min(float(self._floats[VOLUME, place] - self._floats[REMAINING, place]), most)
-        owner.transfer_seconds = float(self._floats[TRANSFERRING, place])
+        owner.operation.moved = min(item(VOLUME, place) - item(REMAINING, place), most)
+        owner.transfer_seconds = item(TRANSFERRING, place)
         self.take_out(place)
         if place < self.size:
             self.owners[place].place = place
@@ -417,6 +434,10 @@ class PendingOperations:
         self._floats[REACHED, place] = reached
         self._floats[REACH, place] = reach
 
+    def reached(self, place: int) -> float:
+        """The bytes/s that the client of the operation in the `place` is known to reach; 0 for all that it is granted."""
+        return float(self._floats[REACHED, place])
+
     def sent(self, place: int) -> float:
         """The rate that the operation in the `place` was last granted, in bytes/s."""
         return float(self._floats[SENT, place])
@@ -433,7 +454,7 @@ class PendingOperations:
 
     def allowed(self, place: int) -> float:
         """Bytes that the grants of the operation in the `place` have allowed so far."""
-        return float(self._floats[ALLOWED, place])
+        return self._floats.item(ALLOWED, place)
 
     def set_progressed(self, place: int, now: float) -> None:
         """The operation in the `place` has moved something by the date `now`, or can from then on."""
@@ -479,7 +500,7 @@ class PendingOperations:
         """
         floats, integers, size = shown if shown is not None else (self._floats, self._integers, self.size)
         parts = _parts_left(self._degradation, floats.shape[1])
-        return self._loops.ask(floats, integers, moment, parts, size, policy.compiled())
+        return self._loops.ask(floats, integers, moment, parts, size, policy.place)
 
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
         """The clients to send a lower grant at the date `now`, with their targets in bytes/s.

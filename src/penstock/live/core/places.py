@@ -15,7 +15,7 @@ from typing import Final
 from penstock.engine.chain import mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
 from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry, number_of_name
-from penstock.live.core.deciding import Turns
+from penstock.live.core.deciding import UNPLANNED, Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
 from penstock.live.core.grants import Grants, Leases
@@ -158,8 +158,10 @@ class Places:
         if unseen is not None:
             self._pending.allow(client.place, min(here, known))
         allowed = self._pending.allowed(client.place)
-        a_round, burst = self._round(client, operation), client.cap * (now - operation.posted + BURST_SECONDS)
         paced = OVERRUN * allowed + client.usable * PACING_SECONDS
+        if here <= paced:
+            return min(here, room), 1.0
+        a_round, burst = self._round(client, operation), client.cap * (now - operation.posted + BURST_SECONDS)
         credited = min(here, room, paced + min(a_round, burst))
         keeps = unseen is not None or here <= paced + a_round
         return credited, 1.0 if keeps else here / max(allowed, SAME_AMOUNT * here)
@@ -178,7 +180,10 @@ class Places:
         """
         operation = client.operation
         assert operation is not None
-        here, factor = self.credit(now, client, moved)
+        if moved <= operation.base and client.place == NO_PLACE:  # most are posted before anything is moved
+            client.unseen_since, here, factor = None, 0.0, 1.0
+        else:
+            here, factor = self.credit(now, client, moved)
         operation.moved = operation.base + here
         if client.place != NO_PLACE:
             self._pending.post_again(client.place, operation.moved, now)
@@ -189,12 +194,17 @@ class Places:
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
-        order, dedicated_seconds = self._turns.order, client.dedicated_seconds
-        name = self._turns.planned_name(client)
-        position = order.position(name)
+        order, whole = self._turns.order, client.dedicated_seconds
+        number, turn, rank = order.size + client.number, -1, order.rank(UNPLANNED)
+        if order.size:
+            name = self._turns.planned_name(client)
+            position = order.position(name)
+            number = number if position is None else position
+            turn, rank = self._turns.turn_of(client), order.rank(name)
+            whole = order.dedicated_seconds(name) if whole is None else whole
         return Posting(
-            application=position if position is not None else order.size + client.number,
-            turn=self._turns.turn_of(client),
+            application=number,
+            turn=turn,
             cap=client.usable,
             volume=operation.volume,
             posted=operation.posted,
@@ -205,8 +215,8 @@ class Places:
             round=self._round(client, operation),
             progressed=now,
             mean_iteration=mean_iteration(client),
-            whole=dedicated_seconds if dedicated_seconds is not None else order.dedicated_seconds(name),
-            rank=order.rank(name),
+            whole=math.inf if whole is None else whole,
+            rank=rank,
             rounds=operation.rounds,
             weight=1.0,
             user=client.user_number,
@@ -225,7 +235,7 @@ class Places:
         """
         operation = client.operation
         assert operation is not None
-        allowed = self._pending.allowed(client.place) if client.place != NO_PLACE else math.inf
+        allowed = self._pending.allowed(client.place) if here is None and client.place != NO_PLACE else math.inf
         self._withdraw(client)
         if here is None:
             here = min(max(0.0, operation.moved - operation.base), allowed)

@@ -31,7 +31,15 @@ import msgspec
 
 from penstock.live.core.clients import Client
 from penstock.live.core.recording import CompletedOperation
-from penstock.live.server.owned_files import identity, is_full, lock_journal, open_journal, open_unshared
+from penstock.live.server.owned_files import (
+    BUSY_SECONDS,
+    STARTING_SECONDS,
+    identity,
+    is_full,
+    lock_journal,
+    open_journal,
+    open_unshared,
+)
 from penstock.model import InputError
 
 if TYPE_CHECKING:
@@ -168,7 +176,7 @@ class Journal:
         self._done = threading.Event()
         self._folder: threading.Thread | None = None
         try:
-            self._begin()
+            self._begin(STARTING_SECONDS)
         except sqlite3.Error as error:
             if not is_full(path):
                 self._lock.close()
@@ -249,12 +257,12 @@ class Journal:
         self._end()
         self._lock.close()
 
-    def _begin(self) -> sqlite3.Connection:
-        """Open the files."""
+    def _begin(self, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+        """Open the files; wait so many seconds for another process that has locked them."""
         if not self._lock.is_there:  # the folder is a new one
             lock, self._lock = self._lock, lock_journal(self.path)
             lock.close()
-        self._database = database = open_journal(self.path)
+        self._database = database = open_journal(self.path, wait)
         self._files = {path: identity(path) for path in (self.path, f"{self.path}-wal")}
         self.is_long = True
         self._void = self._valid = 0

@@ -64,6 +64,8 @@ NEW_BYTES: Final = 65_536
 """More than a new journal takes."""
 BUSY_SECONDS: Final = 0.01
 """How long a commit waits for another process that has locked the file."""
+STARTING_SECONDS: Final = 30.0
+"""How long a start waits for it: a reader of the journal may repair its log after a coordinator was killed."""
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, entry BLOB);
 CREATE TABLE IF NOT EXISTS passages (id INTEGER PRIMARY KEY, passages BLOB);
@@ -104,15 +106,19 @@ def open_unshared(path: str) -> sqlite3.Connection:
     return database
 
 
-def open_journal(path: str) -> sqlite3.Connection:
-    """Open the journal at `path` or make one, which only its owner may read; sqlite3.Error if it cannot be used."""
+def open_journal(path: str, wait: float) -> sqlite3.Connection:
+    """Open the journal at `path` or make one, which only its owner may read; sqlite3.Error if it cannot be used.
+
+    If another process has locked it, wait so many seconds.
+    """
     previous = os.umask(0o077)
     try:
-        database = sqlite3.connect(path, timeout=BUSY_SECONDS)
+        database = sqlite3.connect(path, timeout=wait)
     finally:
         os.umask(previous)
     try:
         _prepare(database)
+        database.execute(f"PRAGMA busy_timeout={round(1000 * BUSY_SECONDS)}")
     except sqlite3.Error:
         database.close()
         raise

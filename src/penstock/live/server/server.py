@@ -338,6 +338,7 @@ class Server:
             peer.version,
             longest_turn=_finite(self.settings.longest_turn),
             longest_round=_finite(self.settings.longest_round),
+            addresses=tuple(filter(None, self.settings.addresses.split(","))),
             observing=self.core.observing,
         )
         self._after_commit.append(lambda: peer.say(reply))

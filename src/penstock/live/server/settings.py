@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.live.client.environment import Unix, own_socket, parse_address
+from penstock.live.client.errors import AddressError
 from penstock.live.core.limits import BY_APPLICATION, SHARED_BY, Limits
 from penstock.model import Degradation, InputError, parse_units
 
@@ -40,6 +41,15 @@ def _socket(value: object, place: str) -> str:
     if not isinstance(where, Unix):
         raise InputError(place, f"{value!r} is no Unix socket; expected its path, and --listen for TCP")
     return str(where)
+
+
+def _addresses(value: object, place: str) -> str:
+    """Addresses, separated by commas, as clients will read them."""
+    texts = [text.strip() for text in _text(value, place).split(",")]
+    try:
+        return ",".join(str(parse_address(os.path.expanduser(text))) for text in texts if text)
+    except AddressError as error:
+        raise InputError(place, str(error)) from None
 
 
 def _count(value: object, place: str) -> int:
@@ -144,6 +154,7 @@ class ServerSettings:
     workload: str = _setting("", _path)
     socket: str = _setting("", _socket)
     listen: str = _setting("", _text)
+    addresses: str = _setting("", _addresses)
     token_file: str = _setting("", _path)
     journal: str = _setting("", _path)
     http: str = _setting("", _text)

@@ -101,7 +101,7 @@ def require_pydarshan() -> Any:
 
 
 def read_log(path: str, choice: DarshanChoice) -> JobRecord:
-    """Read a log; ten million operations take 5 s of processor time and 1 GB of memory, of which a third is the log's own.
+    """Read a log; ten million operations take 5 s of processor time and at most 1 GB of memory.
 
     Args:
         path: the file.
