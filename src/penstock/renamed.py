@@ -228,7 +228,7 @@ NAMES: Final[dict[str, dict[str, str]]] = {
     "papers.calciom.stores": {"ROUNDS": "BED_ROUNDS", "SECONDS": "BED_SECONDS"},
     "papers.claims": {"Check": "ClaimCheck"},
     "papers.dash.batch_experiments": {"Scale": "DashScale", "Trial": "BatchTrial"},
-    "papers.dash.batch_figures": {"COLOURS": "MAPPING_COLOURS", "FIGURES": "BATCH_FIGURES"},
+    "papers.dash.batch_figures": {"FIGURES": "BATCH_FIGURES"},
     "papers.dash.chain_figures": {"FIGURES": "CHAIN_FIGURES"},
     "papers.dash.theory_claims": {
         "CLOSE": "numeric.tolerances.CLAIM_SAME",

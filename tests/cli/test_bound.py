@@ -74,14 +74,14 @@ def test_the_help_says_what_a_bound_is(capsys: Capture) -> None:
 def test_compare_has_the_bound_in_its_last_row(demo: Path, capsys: Capture, known: penstock.Bounds) -> None:
     assert main(["compare", str(demo), "--policy", *POLICIES]) == 0
     head, *rows, last = lines(capsys.readouterr().out)
-    assert head == ["policy", "min-yield", "gap", "efficiency", "gap", "utilization", "events", "time"]
+    assert head == ["policy", "lost node-hours", "min-yield", "gap", "efficiency", "gap", "utilization", "events", "time"]
     assert [row[0] for row in rows] == list(POLICIES)
     lowest, efficiency = (f"{value:.4f}" for value in numbers(known))
-    assert last[:7] == ["bound", lowest, "", efficiency, "", "–", "–"]
+    assert last[:8] == ["bound", "–", lowest, "", efficiency, "", "–", "–"]
     for row in rows:
         result = penstock.simulate(read(demo), row[0])
-        assert row[2] == f"{known.min_yield - result.min_yield:.4f}"
-        assert row[4] == f"{known.efficiency - result.efficiency:.4f}"
+        assert row[3] == f"{known.min_yield - result.min_yield:.4f}"
+        assert row[5] == f"{known.efficiency - result.efficiency:.4f}"
 
 
 def test_compare_gives_bounds_and_gaps_as_json(demo: Path, capsys: Capture, known: penstock.Bounds) -> None:
@@ -118,7 +118,7 @@ def test_the_report_of_compare_has_the_bound(demo: Path, tmp_path: Path, known: 
     assert f'<tr id="bound"><th scope="row">bound</th><td>{known.min_yield:.4f}</td>' in page
 
 
-@pytest.mark.parametrize(("width", "last"), [(100, "time"), (80, "utilization")])
+@pytest.mark.parametrize(("width", "last"), [(120, "time"), (80, "utilization")])
 def test_the_table_fits_the_terminal(
     demo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: int, last: str
 ) -> None:

@@ -24,7 +24,7 @@ def configure(commands: Any) -> None:
         metavar="COMPILER",
         action="append",
         default=[],
-        help="C compiler of an MPI, for its programs; may be repeated",
+        help="C compiler of an MPI, for its programs (repeatable)",
     )
     build.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to put them (where they are looked for)")
     orders.add_parser("status", help="say which libraries there are")

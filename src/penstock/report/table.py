@@ -52,7 +52,7 @@ def comparison_table(
         >>> from penstock.workloads import demo
         >>> table = comparison_table([simulate(demo(), name) for name in ("fcfs", "fair-share")])
         >>> [column.header for column in table.columns][:3], table.row_count
-        (['policy', 'min-yield', 'efficiency'], 2)
+        (['policy', 'lost node-hours', 'min-yield'], 2)
 
     """
     columns = _comparison(results, bounds)

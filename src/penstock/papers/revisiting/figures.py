@@ -246,8 +246,8 @@ def figure_table_2(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequen
         for entry, ratios in measured.items():
             if entry.objective == objective:
                 heights = [min(ratio, TOP) for ratio in ratios]
-                label = f"{entry.policy} ({entry.bound})"
-                panel.plot(sizes, heights, marker="o", markersize=3, color=COLOURS.get(entry.policy, "#7f3fbf"), label=label)
+                colour = COLOURS.get(entry.policy, "#7f3fbf")
+                panel.plot(sizes, heights, marker="o", markersize=3, color=colour, label=entry.policy)
         panel.set(title=title, xlabel="applications m", ylabel="ratio", xscale="log", yscale="log")
         if objective != "efficiency":
             panel.axhline(UNBOUNDED, color="#555555", linewidth=0.8, linestyle=":")
