@@ -135,16 +135,3 @@ def test_reports_without_progress_are_no_samples():
     a.post(1000.0)
     run(core, 2.0, a)
     assert column(core, "reach", a) == 0.0
-
-
-def test_a_pause_of_one_that_reaches_a_part_has_the_time_that_its_round_takes():
-    """A round of 10 MB at 4 MB/s: 2.5 s beside the lease, and not the 0.1 s of what is granted."""
-    core = Core("fcfs", 100 * MB, lease=2.0)
-    a, b = Mover(core, "a", 4 * MB), Mover(core, "b", 100 * MB)
-    a.post(100 * MB, rounds=10)
-    run(core, 1.0, a)
-    b.post(10 * MB)
-    core.set_policy(core.now, "interrupting")
-    told = core.handle(core.now).grants
-    assert [(grant.client.job, grant.rate) for grant in told if grant.client.job == "a"] == [("a", 0.0)]
-    assert a.known.unacknowledged[0].deadline == pytest.approx(core.now + 2.0 + 2.5)

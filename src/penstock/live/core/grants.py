@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 
 from penstock.engine.transfers import RATE
-from penstock.live.core.clients import NO_PLACE, Client, PendingOperation, Reduction, Registry
+from penstock.live.core.clients import NO_PLACE, Client, Reduction, Registry
 from penstock.live.core.events import GrantInstruction
 from penstock.live.core.measuring import UNLIMITED
 from penstock.live.core.pending import TARGET, WITHHELD, PendingOperations
@@ -274,7 +274,8 @@ class Grants:
         client.grant_number += 1
         client.awaits_grant = False
         if rate < client.in_force:
-            round_seconds = self._round_seconds(client, operation) if rate == 0.0 else 0.0
+            earlier = (reduction.rate for reduction in reversed(client.unacknowledged) if reduction.rate > 0.0)
+            round_seconds = operation.round_bytes / next(earlier, client.in_force) if rate == 0.0 else 0.0
             deadline = now + self._leases.lease + min(round_seconds, self._longest_round)
             client.unacknowledged.append(Reduction(client.grant_number, rate, deadline))
             self._registry.regranted.add(client.number)
@@ -284,13 +285,6 @@ class Grants:
         self._pending.set_sent(client.place, rate, now)
         self.sent += 1
         grants.append(GrantInstruction(client, operation.number, client.grant_number, rate))
-
-    def _round_seconds(self, client: Client, operation: PendingOperation) -> float:
-        """Seconds that a round takes at the client's rate, or at what it is known to reach of that."""
-        earlier = (reduction.rate for reduction in reversed(client.unacknowledged) if reduction.rate > 0.0)
-        rate = next(earlier, client.in_force)
-        reached = self._pending.reached(client.place)
-        return operation.round_bytes / (min(rate, reached) if reached > 0.0 else rate)
 
 
 NO_GRANT: Final = 0

@@ -434,10 +434,6 @@ class PendingOperations:
         self._floats[REACHED, place] = reached
         self._floats[REACH, place] = reach
 
-    def reached(self, place: int) -> float:
-        """The bytes/s that the client of the operation in the `place` is known to reach; 0 for all that it is granted."""
-        return float(self._floats[REACHED, place])
-
     def sent(self, place: int) -> float:
         """The rate that the operation in the `place` was last granted, in bytes/s."""
         return float(self._floats[SENT, place])
