@@ -1,21 +1,22 @@
 """The event loop: ask the policy, find the next date, move data, apply events.
 
-Between two events all rates are constant, so time jumps from event to event (000 §3.1.2). One turn finds rates for
-the stores on which anything happened; finds the next date (a completion, the end of a work phase, a periodic decision, the
-end of a round, an event of the buffers, the limit); moves on to it; and applies all events of that date before it finds
-rates again.
+Between two events all rates are constant, so time jumps from event to event (000 §3.1.2). One turn of the loop
+has four steps. It finds rates for the stores on which anything happened. It finds the next date: a completion, the end of a
+work phase, a periodic decision, the end of a round, an event of the buffers, or the limit. It moves data up to that date. It
+applies all events of that date.
 
-A run consists of the parts that it is given. A part that is None is not in the compiled code. The others determine how the
-next completion is found and how data move:
+A run consists of the parts that it is given. The compiled code leaves out a part that is None. The other parts determine how
+the kernel finds the next completion and how data move:
 
-- `stores`: transfers on a link or on I/O resources, at the rates of a `policy`, or in the order of a `key` that is kept
-  (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation apply;
-- `virtual_time`: all have the same fraction of their caps (`penstock.engine.virtual_time`);
+- `stores`: transfers on a link or on I/O resources, at the rates of a `policy`, or in the order of a `key`, which the kernel
+  keeps from event to event (`penstock.engine.kept_orders`); with `restraints`, limits by direction, rounds and degradation
+  apply;
+- `virtual_time`: all transfers get the same fraction of their caps (`penstock.engine.virtual_time`);
 - `tier`: buffers before the stores (`penstock.engine.buffer_rates`, `buffer_flow` and `buffer_events`), at the rates of a
-  `policy` or of a `plan` (`penstock.engine.planned`), with `fill` for their trace.
+  `policy` or of a `plan` (`penstock.engine.planned`); `fill` records their contents.
 
 Cost of an event with n transfers on its store and m applications: log m for the heap of work ends, the cost of the policy,
-a look at the n rates that it gives, and the transfers that move. A kept order costs log n, virtual time log n.
+n to check the rates that it gives, and one step for each transfer that moves. A kept order costs log n, virtual time log n.
 """
 
 from __future__ import annotations
@@ -329,9 +330,9 @@ def _settle(state: State, terms: Terms, stores: Any, virtual_time: Any, tier: An
 
 @inlined_kernel
 def _settle_parts(state: State, store: int) -> None:
-    """Write down what the strands that are complete have served of the operations with a transfer on the store.
+    """Write down what complete transfers have served of the operations that still have a transfer on the store.
 
-    It looks at transfers, not at applications: a stop must not cost more for those that have ended.
+    It visits transfers, not applications, so that applications that have ended add no cost to a stop.
     """
     here = state.stores[store]
     for slot in range(here.middle - here.down, here.middle + here.up):
@@ -375,17 +376,19 @@ def advance(
 ) -> int:
     """Run until the limit, the event that the run stops at, or a fault.
 
-    The arguments from `stores` on are parts of the run: None if the run has no such part.
+    It also returns when a trace is full or the turns of this call are made; call it again to go on. The arguments from
+    `stores` on are parts of the run: None if the run has no such part. Of `stores`, `restraints` and `virtual_time` only
+    that matters; pass any integer if the run has the part.
 
     Args:
         state: the state of the run, which changes.
         under: one record of `Terms`: limits and options.
         trace: records for segments of constant rate; empty to record none.
-        stores: 0 for transfers on a link or on I/O resources.
+        stores: not None for transfers on a link or on I/O resources.
         policy: the compiled policy that is asked for rates.
         key: the compiled key of a kept order.
-        restraints: 0 for limits by direction, rounds and degradation.
-        virtual_time: 0 for a run in virtual time.
+        restraints: not None for limits by direction, rounds and degradation.
+        virtual_time: not None for a run in virtual time.
         tier: the buffers (`Tier`).
         plan: amounts and dates (`Targets`), in place of a policy.
         fill: records for the contents of the buffers; empty to record none.

@@ -68,24 +68,24 @@ _STRETCH_SECONDS: Final = 0.1
 class Run:
     """A run of a workload under a policy that can be advanced step by step.
 
-    A batch scheduler advances to the next end of an application, decides, starts others and goes on. `simulate` is the short
-    form for a run from start to end.
+    A batch scheduler advances the run to the next end of an application, decides, starts other applications and advances
+    again. `simulate` is the short form for a run from start to end.
 
     Args:
         workload: what runs.
         policy: a policy or the name of one, with its parameter if any ("periodic-greedy-yield:delta=60").
         placement: the I/O resources that each application uses (002); by default those of the workload. False for one link.
-        buffer: the burst buffer before them (004); by default the platform's. False for none.
+        buffer: the burst buffer between applications and I/O resources (004); by default the platform's. False for none.
         repeat: begin chains anew at their ends.
         to_the_end: ignore the end of the window.
         horizon: how long a repeating run is measured, in seconds; sets the default δ of periodic policies.
         trace: record rates (`Result.trace`), and with a buffer its contents.
         check: check the invariants after every event (`penstock.engine.faults`).
         held: positions of applications that start only when `start` is called.
-        stoppable: whether `stop` may end applications; the run is somewhat slower then, and has no buffer.
-        counts: for each application the most I/O resources that it may use; all of them are held then, and `start` says
-            which resources they use. They need no curves (`penstock.engine.machine.Use`).
-        plan: amounts to move by dates, in place of the policy's rates; it needs a buffer before one link.
+        stoppable: whether `stop` may end applications; such a run is somewhat slower and must not have a buffer.
+        counts: for each application the most I/O resources that it may use. `held` must then list all applications, and
+            `start` says which resources an application uses. Applications need no curves (`penstock.engine.machine.Use`).
+        plan: amounts to move by dates, in place of the policy's rates; the run needs a buffer and one link.
         lent: under a plan, bytes that may be read before they are in the buffer, to allow for the plan's rounding.
         progress: called about ten times a second with the date reached.
 
@@ -326,7 +326,7 @@ class Run:
         state.counts[ENDS] += 1
 
     def _find_berth(self) -> None:
-        """See to room on the stores for one application more; those in use are only counted when there may be too few."""
+        """Make room on the stores for one more application; count the places in use only when there may be too few."""
         if self._berthed >= self._berths:
             self._berthed = berths_in_use(self._state, self._tier)
             if 2 * self._berthed >= self._berths:
@@ -454,7 +454,7 @@ class Run:
         return KernelParts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
 
     def _adjust_turns(self, seconds: float) -> None:
-        """Report progress, and adapt the turns of a call so that calls are neither long nor many."""
+        """Report progress, and set the turns of the next call so that it takes about `_STRETCH_SECONDS`."""
         if seconds < _STRETCH_SECONDS / 2.0:
             self._turns *= 2
         elif seconds > 2.0 * _STRETCH_SECONDS:

@@ -1,18 +1,19 @@
 """Find the dominant period of a job's I/O, with a confidence, from what it has moved and when.
 
-The bytes are put into bins of time. The *autocorrelation* ρ is taken at all scales: at each, the bins are such that a period
-is 16 to 32 of them, under a window of about an eighth of it, so that phases a little early or late still meet. A peak
-counts that follows a dip and that chance does not make (Fisher's transform of ρ, with Bartlett's number of independent
-bins). Of peaks of nearly the same height the one at the shortest lag is taken. Where there is none, the strongest line of
-the *spectrum* that chance does not make counts: it shows phases that keep to a clock although each is early or late.
+The bytes are put into bins of time. The *autocorrelation* ρ is computed at several scales. A scale has bins so wide that the
+periods it looks for are 16 to 32 bins long. Before that, the bytes are smoothed over about an eighth of a period, so that
+phases that come a little early or late still match. A peak of ρ counts if it follows a dip and is significant (Fisher's
+transform of ρ, with Bartlett's number of independent bins). Of peaks of similar height (`AS_HIGH`) the one at the shortest
+lag is taken. If there is no peak, the strongest significant line of the *spectrum* counts. It shows phases that keep to a
+clock although each is early or late.
 
-Several periods together look more regular than one. So the lag, or the half, third … of it is taken at whose frequency the
-spectrum has most power. A sharp line then gives the period exactly; else it is the peak of ρ at one, two, three and four
-times the lag.
+Several periods together look more regular than one. So the lag may be a multiple of the period: the lag is divided by the
+smallest number from 1 to 8 that leads to a frequency at which the spectrum has about the most power. If the spectrum has a
+sharp line there, the line gives the period. Else the peaks of ρ at one to four times the lag give it.
 
-The confidence is the mean of three numbers from 0 to 1: ρ at the period, ρ at twice the period (is it kept up?) and the part
-of the power around its frequency that lies at it. It is about 1 for equal phases at equal distances. None is claimed for
-fewer than `FEWEST` periods, nor below `LEAST_CONFIDENCE`.
+The confidence is the mean of three numbers from 0 to 1: ρ at the period, ρ at twice the period (does the pattern continue?)
+and the part of the power near the period's frequency that is at this frequency. It is about 1 for equal phases at equal
+distances. No period is reported if fewer than `FEWEST` were seen, or if the confidence is below `LEAST_CONFIDENCE`.
 
 The idea of using spectrum and autocorrelation together is that of FTIO (Tarraf et al., IPDPS 2024).
 """
@@ -31,17 +32,17 @@ FEWEST: Final = 4
 """Periods that must have been seen."""
 MOST_BINS: Final = 1 << 13
 SIGNIFICANT: Final = 4.0
-"""Standard deviations that a peak of the autocorrelation must be high."""
+"""The least height of a peak of the autocorrelation, in standard deviations."""
 LEAST_PEAK: Final = 0.3
 LEAST_CONFIDENCE: Final = 0.25
 AS_HIGH: Final = 0.75
-"""A peak counts beside the highest one from this part of its height on."""
+"""A peak counts as similar to the highest one from this part of its height on."""
 LINE: Final = 16.0
 """How many times the power around it a line of the spectrum must have: chance gives so much once in e^16 frequencies."""
 SHORTEST: Final = 16
 """Bins of the shortest period that is looked for at a scale; the longest has twice as many."""
 SHARP: Final = 0.5
-"""A line is sharp that has this part of the power around it within one Fourier frequency."""
+"""A line is sharp if this part of the power around it lies within one Fourier frequency."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Period:
 
 
 def dominant_period(starts: ArrayLike, volumes: ArrayLike, ends: ArrayLike | None = None) -> Period | None:
-    """The dominant period of operations or phases; None if they show none. 64 phases take some 3 ms.
+    """The dominant period of operations or phases; None if they show none. It takes some 3 ms for 64 phases.
 
     Args:
         starts: seconds, in any order.
@@ -134,7 +135,7 @@ def period_of_bins(volumes: Floats, width: float) -> Period | None:
 
 
 def _without_outliers(volumes: Floats) -> Floats:
-    """The bins with the largest cut, so that one large transfer, as at the start, does not hide the rest."""
+    """The bins with the largest ones lowered, so that one large transfer, as at the start, does not hide the rest."""
     ascending = np.sort(volumes)
     half = ascending[np.searchsorted(np.cumsum(ascending), ascending.sum() / 2.0)]
     return np.asarray(np.minimum(volumes, 1.5 * half))
@@ -168,7 +169,7 @@ def _peak(values: Floats) -> tuple[float, float] | None:
 
 
 def _strongest_part(values: Floats, lag: float) -> float:
-    """The lag, or the half, third … of it: the longest at whose frequency the spectrum has about the most power.
+    """The lag divided by the smallest number from 1 to 8 at whose frequency the spectrum has about the most power.
 
     Where phases come early and late, several periods together look more regular than each of them.
     """

@@ -1,7 +1,7 @@
 """Claims and verdicts: what a paper says, what was measured with its error, and what follows.
 
-A claim is a few checks. A check holds, fails, or decides nothing: its data are missing, or the difference it looks at is
-smaller than its standard error. The verdict on a claim is one of four words:
+A claim consists of a few checks. A check holds, fails, or decides nothing. It decides nothing if its data are missing, or if
+the difference that it tests is smaller than the standard error. The verdict on a claim is one of four words:
 
 - holds: every check holds;
 - in part: some checks hold, and others fail or decide nothing;
@@ -144,7 +144,7 @@ class Estimate:
 
 
 def together(outcomes: Iterable[bool | None]) -> bool | None:
-    """One outcome of conditions that must all hold: False if one of `outcomes` is, else None if one is or none is there.
+    """Combine conditions that must all hold: False if one of `outcomes` is False, else None if one is None or none is given.
 
     Example:
         >>> together([True, None]), together([None, False]), together([True, True])

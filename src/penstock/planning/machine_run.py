@@ -2,12 +2,13 @@
 
 The node-seconds of a machine from the first submission to the last end are divided into those in which jobs *compute*, in
 which they *transfer* (each transfer counted as its time alone), in which they are *delayed* by the I/O of others, and which
-are *idle*: no job has the node. The slowdown of a job is the time from its start to its end over its time alone;
-with waiting, the time from its submission. The bounded slowdown counts jobs shorter than 10 s as that long.
+are *idle*: no job has the node. The slowdown of a job is the time from its start to its end divided by its time alone.
+The slowdown with waiting counts from its submission. The bounded slowdown is the slowdown with waiting, where jobs shorter
+than 10 s count as 10 s, and is at least 1.
 
-The steady state is found by MSER (White 1997; White, Cobb and Spratt 2000): of the part of the nodes in use, in equal
-intervals, those at the begin are left out that make the standard error of the mean of the others smallest, and likewise at
-the end; at most half of the intervals on each side. Where the most that may be left out is left out, there is none.
+MSER finds the steady state (White 1997; White, Cobb and Spratt 2000). It looks at the part of the nodes in use, in equal
+intervals. At the begin it leaves out so many intervals that the standard error of the mean of the others is smallest, and
+likewise at the end. It may leave out half of the intervals on each side; where it does so, there is no steady state.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class RunOfJobs:
 
     @property
     def delayed(self) -> Floats:
-        """Seconds from start to end that it neither worked nor, at its own speed, transferred."""
+        """Seconds from start to end, less its work and what its transfers take alone."""
         return np.maximum(0.0, self.held - self.worked - self.transferring)
 
     @property
@@ -110,7 +111,7 @@ class RunOfJobs:
 
     @property
     def bounded_slowdown(self) -> Floats:
-        """The same, jobs counted as no shorter than `SHORTEST_JOB_S`, and at least 1."""
+        """The slowdown with waiting; jobs shorter than `SHORTEST_JOB_S` count as that long, and the result is at least 1."""
         alone = np.maximum(self.worked + self.transferring, SHORTEST_JOB_S)
         return np.maximum(1.0, (self.end - self.submit) / alone)
 
@@ -151,7 +152,7 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class UseOverTime:
-    """The machine at some dates in seconds, in the interval that ends at each; parts of all nodes and all bandwidth."""
+    """The use of the machine in intervals, each given by its end in seconds; parts of all nodes and of all bandwidth."""
 
     date: Floats
     nodes: Floats
@@ -232,7 +233,7 @@ class MachineRun:
 
     @property
     def median_wait(self) -> float:
-        """The median of the same."""
+        """Seconds from submission to start, median over jobs."""
         return float(np.median(self.jobs_run.wait))
 
     @property
@@ -247,7 +248,7 @@ class MachineRun:
 
     @property
     def max_slowdown(self) -> float:
-        """The largest of the same."""
+        """From start to end over the time alone, largest of all jobs."""
         return float(self.jobs_run.slowdown.max())
 
     @property
@@ -257,7 +258,7 @@ class MachineRun:
 
     @property
     def mean_bounded_slowdown(self) -> float:
-        """The same with jobs of 10 s or more."""
+        """The bounded slowdown, mean over jobs; jobs shorter than 10 s count as 10 s."""
         return float(self.jobs_run.bounded_slowdown.mean())
 
     @cached_property
@@ -410,7 +411,7 @@ def _area(ends: Floats, starts: Floats, nodes: Ints, dates: Floats) -> Floats:
 
 
 def steady_interval(values: Floats) -> tuple[int, int] | None:
-    """The entries of a series that are a steady state, as the first and the one behind the last; None if there is none.
+    """The steady part of a series, as its first entry and the one after its last; None if no part is steady.
 
     Args:
         values: the series, in equal intervals.
@@ -428,7 +429,7 @@ def steady_interval(values: Floats) -> tuple[int, int] | None:
 
 
 def _left_out(values: Floats) -> int | None:
-    """How many entries at the begin MSER leaves out: Σ (x − mean)² / n² of the others is smallest; None if half of them."""
+    """How many first entries MSER leaves out, so that Σ (x − mean)² / n² of the others is smallest; None if half of them."""
     count = np.arange(len(values), 0, -1)
     values = values - values.mean()  # sums of squares near 0 keep more digits
     total, squares = (np.cumsum(column[::-1])[::-1] for column in (values, values**2))

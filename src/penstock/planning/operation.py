@@ -1,11 +1,12 @@
 """Jobs on a whole machine in one run: submitted, waiting, started on nodes, placed on I/O resources, doing I/O, ending.
 
 `operate` wires a batch scheduler, an allocation and a placement, a buffer and a sharing policy into one run of the engine.
-The scheduler is asked at every submission and every end. A job that starts is allotted some I/O resources and placed, by
-default on those that the running jobs load least; at its end its part of the load goes. The load of a resource is the sum of
-the average parts of its time that its jobs occupy, each alone: with exclusive access, all the time they transfer.
+The scheduler decides at every submission and every end of a job. A job that starts is given some I/O resources, by default
+those that the running jobs load least. When the job ends, its load is taken from them. A job loads each of its resources by
+the part of its time alone in which it occupies the resource: its bytes over what the resource carries, or with exclusive
+access the time of its transfers.
 
-Batch decisions are made in Python, some ten thousand; the I/O events between them, millions, are in the engine.
+Some ten thousand batch decisions are made in Python. Between them the engine handles millions of I/O events.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ class MachineSettings:
         policy: shares the bandwidth, by name or as an object.
         allocation: how many I/O resources a job gets: a name of `penstock place` that decides for each job by itself
             (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", a number for each job, or ``tcpu``, which
-            finds it anew for the running jobs and each job that starts.
-        placement: which ones: the ``least-loaded``, ``in-turn``, ``random``, or as the ``file`` says.
+            finds the number of each job that starts from this job and those that run.
+        placement: which I/O resources it gets: ``least-loaded``, ``in-turn``, ``random``, or ``file``, as the file says.
         buffer: the burst buffer; the platform's by default, False for none.
         limit: the I/O load that I/O-aware schedulers keep to.
         depth: waiting jobs that backfilling looks at.
         order: how jobs are put into packs.
-        kill: end a job when it has had its nodes for the time that was requested.
-        seed: for what is random.
+        kill: end a job when it has had its nodes for the time that it requested; jobs that requested none are not ended.
+        seed: for random allocation and placement.
 
     Raises:
         InputError: for a value that has no meaning.
@@ -138,10 +139,10 @@ def operate(
         When each job ran, and where the node-hours went.
 
     Raises:
-        InputError: for a job that is larger than the machine, a workload with a window, and what does not go together.
+        InputError: for a job larger than the machine, a workload with a window, and settings that exclude each other.
 
     Example:
-        On 4 nodes, a job of 3 runs for 10 s, one of 4 waits for it, and one of 1 node for 5 s is backfilled.
+        The machine has 4 nodes. Job a has 3 nodes and runs for 10 s; b has 4 and waits for a; c has 1 and is backfilled.
 
         >>> from penstock.model import Application, Platform, Workload
         >>> jobs = [Application.of(name, [("work", seconds)], nodes=nodes)
@@ -174,7 +175,7 @@ def _submitted(application: Application) -> float:
 
 
 def _as_submitted(application: Application) -> Application:
-    """The application as the engine has it: nothing is done when it starts, and what it uses is decided then."""
+    """The application as the engine gets it: it starts with no progress, and its I/O resources are chosen at its start."""
     date = _submitted(application)
     plain = application.progress is None and application.placement is None and application.share is None
     if plain and application.release == date:
@@ -294,7 +295,7 @@ class _Operation:
             yield job
 
     def _dates_of_wakes(self) -> Floats:
-        """The dates at which the scheduler is asked, beside the ends of jobs."""
+        """The dates at which the scheduler decides, in addition to the ends of jobs."""
         recorded = self._known.release if self._name == RECORDED else self._submit[:0]
         dates: Floats = np.unique(np.concatenate([self._submit, recorded, [math.inf]]))
         return dates
@@ -459,7 +460,7 @@ class _Columns:
         return cls(nodes, alone - seconds, alone, volume, occupies, per_byte, load, layout.limits[0], exclusive)
 
     def place_on(self, job: int, count: int, run: Run) -> None:
-        """Enter that a `job` uses so many of the I/O resources of a `run`, whatever was assumed before its start."""
+        """Record that a `job` uses `count` I/O resources of a `run`, in place of what was assumed before its start."""
         each, self.alone[job] = float(run.layout.bytes[job]), run.seconds_alone(job)
         busy = self.alone[job] - self.work[job] if self.exclusive else self.volume[job] / each / self.capacity
         self.occupies[job] = busy / self.alone[job] if self.alone[job] > 0.0 else 0.0
@@ -554,7 +555,7 @@ class _Placer:
         self._load[list(self.places[job])] += self._columns.occupies[job]
 
     def leave(self, job: int) -> None:
-        """Take the load of a job away, which ends now."""
+        """Subtract the load of a job that ends now."""
         self._load[list(self.places[job])] -= self._columns.occupies[job]
 
     def _choose(self, job: int, count: int) -> list[int]:
@@ -574,7 +575,7 @@ class _Placer:
 
 
 class _Meter:
-    """Reads what all jobs have done and moved where the run stops anyway; beyond some number, at every other stop."""
+    """Reads what all jobs have done and moved whenever the run stops; after `MOST_READINGS`, at every other stop."""
 
     def __init__(self, run: Run, columns: _Columns, begin: float) -> None:
         self._run, self._columns = run, columns

@@ -1,10 +1,12 @@
 """job-fair, size-fair, user-fair and group-fair: the link is divided among jobs, nodes, users or groups.
 
-Bandwidth is divided by weights, up to what each can use (max-min fairness): what one cannot use goes to the others in
-proportion to their weights. job-fair divides it among applications and size-fair among their nodes, as ThemisIO's policies
-of these names do. user-fair divides it among the users who have I/O pending, and group-fair among their groups. The
-parameter `within` says how applications of one user, or of one group, go on from there: by weight, by nodes, or in the order
-of another policy, each up to its cap until the part of the user is used up.
+Each policy divides bandwidth by weights, up to what each party can use (weighted max-min fairness). What one party cannot
+use goes to the others in proportion to their weights. job-fair divides it among applications and size-fair among their
+nodes, as ThemisIO's policies of these names do. user-fair divides it among the users who have I/O pending, and group-fair
+among their groups. The parameter `within` says how the applications of one user, or of one group, divide its part: by
+weight, by nodes times weight, or in the order of another policy, each up to its cap until the part is used up. A group can
+also divide its part among its users, which is its default: by the weights of the users, and then by the weights of the
+applications of each user.
 
 The weight of an application is 1 unless the workload says otherwise. The weight of a user, or of a group, is the largest
 among its applications with I/O pending. An application without a user counts as a user of its own, one without a group as a
@@ -31,10 +33,10 @@ JOBS, SIZES, FCFS, GREEDY_YIELD, GREEDY_COM, DUE_YIELD, USERS = range(len(WITHIN
 
 @subroutine
 def weighted_level(amount: float, demands: Floats, weights: Floats) -> float:
-    """The level at which each takes level times its entry of `weights`, up to its entry of `demands`, and all the `amount`.
+    """The level at which the parts min(demand, level · weight) add up to the `amount`.
 
-    It is above all demands per weight if the amount is more than everybody can use. The level rises with every set of
-    demands that turns out to be below it. Time n for each set: two or three, n at worst.
+    If the amount is more than all can use, the level meets every demand. The level rises with each set of demands that it
+    turns out to meet. Time n for each set; there are two or three sets, n at worst.
     """
     level = 0.0
     met = -1
@@ -87,7 +89,7 @@ def _divide(view: View, members: Ints, amount: float, within: int, rates: Floats
 
 @subroutine
 def _together(owners: Ints, members: Ints) -> tuple[Ints, Ints]:
-    """The `members` of each owner side by side, in unchanged order, and where each owner's begin; last, the end."""
+    """The `members` grouped by owner, in unchanged order within a group, and where each group begins; last, the end."""
     members = members[np.argsort(owners[members], kind="mergesort")]
     begins = np.zeros(len(members) + 1, np.int64)
     count = 1
@@ -134,13 +136,13 @@ def size_fair(view: View, rates: Floats) -> None:
 
 
 def user_fair(view: View, rates: Floats) -> None:
-    """Divide the link among the users of `view`, within each as the parameter says: `rates` in bytes/s. Time n log n."""
+    """Divide the link among users, and the part of each user as the parameter says: `rates` in bytes/s. Time n log n."""
     within = min(int(view.parameter), DUE_YIELD)
     _divide_by_user(view, _in_order(view, within), view.bandwidth, within, rates)
 
 
 def group_fair(view: View, rates: Floats) -> None:
-    """Divide the link among the groups of `view`, within each as the parameter says: `rates` in bytes/s. Time n log n."""
+    """Divide the link among groups, and the part of each group as the parameter says: `rates` in bytes/s. Time n log n."""
     within = min(int(view.parameter), USERS)
     members, begins = _together(view.group, _in_order(view, within))
     parts = _parts(view, members, begins, view.bandwidth)

@@ -1,10 +1,10 @@
 """One application as its client sees it: messages in, messages out, and the rate that it may use now.
 
 A `Session` has no socket, no clock and no thread: its holder tells it what happened and when (seconds, never going back)
-and asks it what to send. A grant above 0 takes effect at once. A pause takes effect between two rounds: the current
-round goes on at the rate it had. A lower grant is acknowledged with `Yielded`, once, when it has taken effect. When the
-coordinator is lost, the client keeps its rate until its patience ends (`penstock.live.client.outstanding`). A pause from a
-live coordinator has no limit.
+and asks it what to send. A grant above 0 takes effect at once. A pause (a grant of 0) takes effect between two rounds: the
+current round goes on at the rate it had. The session acknowledges a lower grant with `Yielded`, once, when the grant has
+taken effect. When the coordinator is lost, the client keeps its rate until its patience ends
+(`penstock.live.client.outstanding`), and then goes on without a limit. A pause from a live coordinator has no time limit.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Session:
         patience: Seconds to wait for a coordinator that does not answer.
         now: The present date, in seconds.
         where: The address of the coordinator, for messages to people.
-        token: Opens a coordinator over TCP.
+        token: The secret that a coordinator over TCP asks for.
     """
 
     def __init__(self, identity: Identity, patience: float, now: float, *, where: str = "", token: str = "") -> None:
@@ -122,7 +122,7 @@ class Session:
         return self.disabled or now >= self.outage_from()
 
     def outage_from(self) -> float:
-        """The date from which it goes on uncoordinated, if nothing happens before."""
+        """The date from which the client goes on uncoordinated, if nothing happens before."""
         return self._outage.outage_from(self._in_step())
 
     def _in_step(self) -> bool:
@@ -134,14 +134,14 @@ class Session:
     def begin(
         self, volume: int, rounds: int, now: float, *, follows: int = 0, bandwidth: float | None = None, store: str = ""
     ) -> Operation:
-        """Start an operation; the coordinator is told as soon as there is one, except about 0 bytes.
+        """Start an operation. The coordinator is told once it is connected, unless the operation has 0 bytes.
 
         Args:
             volume: Bytes.
             rounds: Number of rounds.
             now: The date, in seconds.
-            follows: Bytes of the same I/O phase that come after it.
-            bandwidth: The most that it can use, in bytes/s; None for the application's.
+            follows: Bytes of the same I/O phase that come after this operation.
+            bandwidth: The most that it can use, in bytes/s; None for the application's bandwidth.
             store: The name of the store that it uses; empty if it does not matter.
         """
         assert self.operation is None
@@ -154,7 +154,7 @@ class Session:
         return self.operation
 
     def round_ended(self, now: float) -> bool:
-        """The round has ended at the date `now`; whether a pause was waiting for that, which then is acknowledged."""
+        """Note that the round has ended at the date `now`, and acknowledge a pause that waited for that; whether one did."""
         operation = self.operation
         self.changes += 1
         if operation is None or not operation.round_ended():
@@ -204,7 +204,7 @@ class Session:
         self._outage.where, self._token = where, token
 
     def connect(self, now: float) -> None:
-        """There is a new connection at the date `now`: register on it, or join."""
+        """Use a new connection from the date `now` on: register, or join if the coordinator knows the application."""
         self.connected, self.hang_up, self._last_heard = True, None, now
         self._ever_connected = True
         self._grant = self._joined_with = 0
@@ -219,7 +219,7 @@ class Session:
             self._outbox.post(partial(known, operation=self._joined_with))
 
     def lost(self, why: str, now: float, *, absent: bool = False) -> None:
-        """The connection was lost at the date `now`, or could not be made, for the reason `why`.
+        """Note that the connection was lost at the date `now`, or could not be made, for the reason `why`.
 
         If `absent`, there is nothing at the address to connect to.
         """
@@ -270,7 +270,7 @@ class Session:
         return min(dates)
 
     def check_patience(self, now: float) -> bool:
-        """At the date `now`: log an outage that begins, and have a dead connection closed; whether an outage begins."""
+        """Log an outage that begins by the date `now`, and have a dead connection closed; whether an outage begins."""
         if self.disabled:
             return False
         begins = now >= self._outage.announce_from(self._in_step())

@@ -6,8 +6,9 @@ function. `Core.next_date` says when to call `handle` without an event: for a pe
 deferred update of a rate.
 
 The core composes its parts: `registry` (the clients), `pending` (their operations), `turns` (whose turn a plan says it
-is), `decider` (the policy), `grants` (what clients are told), `reached` (what they reach of that), `leases` (dates by
-which clients must act) and `places` (how clients get and lose their place among the pending operations).
+is), `eligible` (which operations the policy sees), `decider` (the policy), `grants` (what clients are told), `reached` (the
+rates that they reach), `penalties` (for clients that overrun), `leases` (dates by which clients must act) and `places` (how
+clients get and lose their place among the pending operations).
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Core:
         workload: The applications that will run, for policies that plan ahead.
         now: The present date, in seconds.
         degradation: What is left of B when several operations move; all of it if not given.
-        measured: Measures B from what clients reach; then `bandwidth` only is where it starts.
-        observe: Decide and record, and hold nobody back.
+        measured: Measures B from what clients reach; then `bandwidth` is only its first value.
+        observe: Decide and record, but grant every client all that it can use.
 
     Raises:
         InputError: If B is not above 0, or the policy needs a workload and has none.
@@ -194,7 +195,8 @@ class Core:
             events: What happened, in order. A refused event changes nothing and does not keep others from being applied.
 
         Returns:
-            Grants, clients to be told that they are forgotten, the events that were refused, and new clients.
+            Grants, clients to be told that they are forgotten, the events that were refused, new clients, and warnings. A
+            core that observes also returns the grants that it withheld.
         """
         refusals: list[Refusal] = []
         registered: list[Client] = []
@@ -249,7 +251,7 @@ class Core:
             self.now = float(now)
 
     def restore(self, clients: Iterable[Client], departed: Iterable[str] = ()) -> list[Client]:
-        """Take over clients out of a journal, none of them connected. Each keeps its grant until a lease from now ends.
+        """Restore clients from a journal; none of them is connected. Each keeps its grant for one lease from now on.
 
         Args:
             clients: The clients.
@@ -272,7 +274,7 @@ class Core:
         return float(self.pending.column("rate").sum())
 
     def progress(self, client: Client) -> float:
-        """Seconds of its dedicated run that the client has done by now (000 eq. 6); at most those since its release."""
+        """Seconds of its dedicated run that the client has completed (000 eq. 6); at most the seconds since its release."""
         in_place = client.place != NO_PLACE
         done = float(self.pending.column("progress")[client.place]) if in_place else client.progress(self.now)
         return min(done, max(0.0, self.now - client.release))
@@ -287,7 +289,7 @@ class Core:
         return self.decider.view(self.pending, self.now, self.registry.completed)
 
     def check_registration(self, event: RegisterEvent) -> Claims:
-        """What counts of the claims of a client that wants to register by this `event`; Refused if it may not."""
+        """The claims that the core accepts from a client that wants to register by `event`; Refused if it may not."""
         return check_registration(event, self.turns, self.policy.name, self.bandwidth, self.node_bandwidth, self.limits)
 
     # One method an event
@@ -394,7 +396,7 @@ class Core:
     # Steps of the above
 
     def _punish(self, client: Client, factor: float) -> Client:
-        """Do what follows from moving `factor` times what the grants allowed."""
+        """Warn, limit or send away a client that has moved `factor` times what its grants allowed."""
         if factor <= 1.0 or self.observing:
             return client
         client.overruns += 1
@@ -422,7 +424,7 @@ class Core:
 
     @property
     def warning(self) -> str | None:
-        """That clients reach far less than they are granted, if so."""
+        """A warning if clients reach far less than they are granted, else None."""
         return None if self.observing else self.meter.warning
 
     def _ask(self) -> None:

@@ -1,13 +1,14 @@
 """What every importer makes: one `JobRecord` for each job, with its phases of I/O, and the workload that they become.
 
-A record has dates in Unix seconds and phases in seconds after the start of the job. Reads and writes are phases apart.
-The law that every importer keeps: the bytes of the phases are the bytes of the source that they were made from,
-`JobRecord.source_bytes`. What the job's counters say is kept beside that in `JobRecord.volumes`; the difference is printed.
+A record has dates in Unix seconds and phases in seconds after the start of the job. A phase either reads or writes. Every
+importer keeps one law: the phases hold exactly the bytes of the source that they were made from, `JobRecord.source_bytes`.
+`JobRecord.volumes` has what the job's counters say; the import prints the difference.
 
-A job becomes an application that is released when the job started: work between the phases, a read or a write for each.
-Its own bandwidth is what the phases reached: in each direction bytes over seconds in which an operation was under way. Where
-reads and writes overlap, the chain has them one after the other, and their seconds are shortened so that they fit into the
-time from the start of the first to the end of the last. So the application alone takes as long as the job did.
+A job becomes an application, released when the job started, or when it was submitted: a read or a write for each phase, and
+work between them. The bandwidth of the application is what the phases reached: in each direction, their bytes over the
+seconds in which an operation was under way. Where reads and writes overlap, the application does them one after the other.
+Their seconds are shortened so that they fit into the time from the start of the first to the end of the last. So the
+application alone takes as long as the job did, unless `Bandwidths` says that its I/O is faster alone.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class IoPhases:
         ends: likewise, not before the starts.
         volumes: bytes.
         writes: whether a phase writes; else it reads.
-        busy: seconds of each phase in which an operation was under way; all of it if not given.
+        busy: seconds of each phase in which an operation was under way; by default the whole phase.
 
     Raises:
-        InputError: if the arrays differ in length, or a phase ends before it starts.
+        InputError: if the arrays differ in length, a phase ends before it starts, or its bytes are negative.
     """
 
     starts: NDArray[np.float64]
@@ -105,7 +106,7 @@ class JobRecord:
         job_id: the id that the batch system gave it.
         name: of the application in the workload, ``job-ID`` by default.
         start: when it started, in Unix seconds.
-        end: when it ended.
+        end: when it ended, in Unix seconds.
         nodes: how many nodes it had; None if not known.
         ranks: how many processes; None if not known.
         user: who ran it.
@@ -114,12 +115,16 @@ class JobRecord:
         submit: when it was submitted, in Unix seconds.
         requested: wall time that was asked for, in seconds.
         phases: its I/O.
-        source: what the phases come from: ``dxt``, ``heatmap``, ``counters``, ``accounting``, ``model`` or ``none``.
+        source: what the phases come from: ``dxt``, ``heatmap``, ``counters``, ``accounting``, ``model``, ``drawn`` or
+            ``none``.
         source_bytes: bytes read and written according to the source; the phases hold the same.
         volumes: bytes read and written by layer (``POSIX``, ``MPI-IO``, ``STDIO``, ``Slurm`` …), as the job's counters say.
-        counted: bytes read and written according to the job's counters of what the phases are made of; None without such.
-        files: the files that it was read from.
-        notes: what a reader of the workload must know of it.
+        counted: bytes read and written that the counters have for the same layers and files as the phases; None if none do.
+        files: the files from which the record was read.
+        notes: what a reader of the workload must know of the job.
+
+    Raises:
+        InputError: if the job ends before it starts.
     """
 
     job_id: str
@@ -291,10 +296,10 @@ ANOTHER_JOB: Final = 86_400.0
 
 
 def by_job(records: Iterable[JobRecord]) -> list[JobRecord]:
-    """One record for each job, of records that are parts of jobs, such as one for each program that a job ran.
+    """Merge records that are parts of jobs, such as one for each program that a job ran, into one record for each job.
 
-    Parts with the same id and user belong together, unless more than a day lies between them. Bytes add up, nodes and
-    processes are the most of any part.
+    Parts with the same id and user belong together, unless more than a day lies between them. Bytes are
+    added up; nodes and processes are the largest numbers of any part.
 
     Args:
         records: in any order.
@@ -352,8 +357,8 @@ def workload_of(
 
     Args:
         records: the jobs. Names that occur twice get a number.
-        platform: the machine. By default its bandwidth is the most that the jobs reached together, which is a lower bound of
-            what it can do, and it has as many nodes as the jobs had at one time.
+        platform: the machine. By default its bandwidth is the most that the jobs reached together, or that of the fastest
+            application if this is more; the machine may carry more. It has as many nodes as the jobs had at one time.
         bandwidths: how fast the I/O of a job is when it is alone.
         release: whether a job is released when it started (``start``), or when it was submitted (``submit``).
 
@@ -386,21 +391,21 @@ def most_together(records: Iterable[JobRecord]) -> float:
 
 
 def most_nodes(records: Iterable[JobRecord]) -> int:
-    """The most nodes that the jobs of these `records` had at one time, 1 for a job of which the nodes are not known."""
+    """The most nodes that the jobs of these `records` had at one time; a job whose nodes are not known counts as 1."""
     rows = [(record.start, record.end, record.nodes or 1) for record in records]
     starts, ends, nodes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
     return max(int(_most(starts, ends, nodes)), int(nodes.max()))
 
 
 def _most(starts: NDArray[np.float64], ends: NDArray[np.float64], amounts: NDArray[np.float64]) -> float:
-    """The largest sum of the amounts of intervals that hold a moment; an interval that ends there does not."""
+    """The largest sum, over all dates, of the amounts of the intervals that contain the date; ends do not count."""
     dates = np.concatenate((ends, starts))
     order = np.argsort(dates, kind="stable")
     return float(np.cumsum(np.concatenate((-amounts, amounts))[order]).max(initial=0.0))
 
 
 def _named_apart(records: Sequence[JobRecord]) -> list[JobRecord]:
-    """The same with different names: the second job-7 is job-7-2."""
+    """The records with names that differ: the second job-7 becomes job-7-2."""
     used = {record.name for record in records}
     seen: set[str] = set()
     apart = []
