@@ -41,7 +41,8 @@ uint64_t ps_slice_bytes(double rate) { return ps_pages_in(rate * SLICE); }
 uint64_t ps_longest_bytes(double rate, double seconds) {
     if (isinf(rate) || isinf(seconds) || rate * seconds > MOST_BYTES)
         return PS_NO_LIMIT;
-    return ps_pages_in(rate * seconds);
+    uint64_t bytes = (uint64_t)(rate * seconds);
+    return bytes > PAGE ? bytes : PAGE;
 }
 
 uint64_t ps_default_rounds(uint64_t volume) {

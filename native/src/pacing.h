@@ -30,7 +30,7 @@ void ps_pacer_moved(struct ps_pacer *pacer, uint64_t count, double begun);
 uint64_t ps_pages_in(double bytes);
 /* Bytes that are moved at once at this rate: complete pages, at least one. */
 uint64_t ps_slice_bytes(double rate);
-/* Bytes that a round may have at this rate: complete pages, at least one; seconds may be infinite. */
+/* Bytes that a round may have at this rate, at least a page; seconds may be infinite. */
 uint64_t ps_longest_bytes(double rate, double seconds);
 
 #define PS_NO_BOUNDARY UINT64_MAX

@@ -329,7 +329,7 @@ class Gate:
         if operation is not None and not operation.stepping:
             limited = seconds is not None and not math.isinf(rate)
             pace = min(rate, self._speed)
-            operation.limit(pages_in(pace * seconds) if limited and seconds is not None else math.inf)
+            operation.limit(max(PAGE, int(pace * seconds)) if limited and seconds is not None else math.inf)
 
     def stop_waiting(self, now: float) -> None:
         """Stop counting at the date `now`: the application has its turn, or gives it up."""
