@@ -6,7 +6,6 @@
 #define LONGEST_SLICE 0.25   /* seconds that a slice takes at most at the speed of the last bytes */
 #define FIRST_SLICE 1048576  /* bytes of the first slice of a job, at most: how fast it is, is not known yet */
 #define SHORTEST_ROUND 1e-6  /* seconds: no round is taken to be faster */
-#define SMALLEST_SLICE 4096
 
 static double sooner(double a, double b) { return a < b ? a : b; }
 
@@ -32,7 +31,7 @@ static void size_slices(struct ps_gate *gate) {
     double most = isinf(gate->speed) ? FIRST_SLICE : gate->speed * LONGEST_SLICE;
     gate->slice = gate->rated;
     if (!isinf(gate->pacer.rate) && most < (double)gate->rated)
-        gate->slice = most > SMALLEST_SLICE ? (uint64_t)most : SMALLEST_SLICE;
+        gate->slice = ps_pages_in(most);
 }
 
 /* Bytes of the longest round at this rate, or at the speed of the last bytes. */

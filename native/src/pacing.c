@@ -30,12 +30,13 @@ void ps_pacer_moved(struct ps_pacer *pacer, uint64_t count, double begun) {
     pacer->due = (pacer->due > earliest ? pacer->due : earliest) + (seconds < LONGEST ? seconds : LONGEST);
 }
 
-uint64_t ps_slice_bytes(double rate) {
-    double bytes = rate * SLICE;
+uint64_t ps_pages_in(double bytes) {
     if (bytes < (double)PAGE)
         return PAGE;
     return bytes > MOST_BYTES ? (uint64_t)MOST_BYTES : (uint64_t)bytes / PAGE * PAGE;
 }
+
+uint64_t ps_slice_bytes(double rate) { return ps_pages_in(rate * SLICE); }
 
 uint64_t ps_longest_bytes(double rate, double seconds) {
     if (isinf(rate) || isinf(seconds) || rate * seconds > MOST_BYTES)

@@ -26,6 +26,8 @@ void ps_pacer_init(struct ps_pacer *pacer);
 void ps_pacer_set(struct ps_pacer *pacer, double rate, double now);
 /* Count bytes, moved since the date `begun`. */
 void ps_pacer_moved(struct ps_pacer *pacer, uint64_t count, double begun);
+/* The complete pages in so many bytes, at least one: files opened past the page cache take nothing else. */
+uint64_t ps_pages_in(double bytes);
 /* Bytes that are moved at once at this rate: complete pages, at least one. */
 uint64_t ps_slice_bytes(double rate);
 /* Bytes that a round may have at this rate, at least a page; seconds may be infinite. */

@@ -173,8 +173,8 @@ def test_live_runs_need_a_test_bed(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(InputError, match="no test bed"):
         Reproduction(CALCIOM, tmp_path, "smoke", live=tmp_path).run(["live"])
     with pytest.raises(SystemExit):
-        main(["reproduce", "dash", "--live", str(tmp_path)])
-    assert "--live is for calciom; leave it out" in capsys.readouterr().err
+        main(["reproduce", "buffers", "--live", str(tmp_path)])
+    assert "--live is for dash, calciom; leave it out" in capsys.readouterr().err
 
 
 def test_live_runs_are_judged_by_their_geometric_mean() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.catalogue import DASH
-from penstock.papers.dash import claims, mapping
+from penstock.papers.dash import claims, mapping, validation
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.reproducing import Reproduction
 from penstock.papers.trials import key_of
@@ -128,3 +130,34 @@ def test_pathologically_loaded_batches_are_excluded():
     batches = mapped(loaded=0.9)
     assert batches.excluded == len(batches.rows) // len(mapping.MAPPINGS) // 3
     assert len(batches.of("BU", "list")) == 4
+
+
+def test_live_beside_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = validation.validated(None, lambda _: None)
+    assert [chain.times for chain in both.chains] == [3, 6, 12, 12, 6]
+    alone = [chain.alone(both.bandwidth) for chain in both.chains]
+    assert alone == pytest.approx([7.875] * 5, rel=1e-3), "the same load, as in Table III.1"
+    assert "not measured without a test bed" in str(validation.figure_iii_7(both).get_suptitle())
+    assert validation.table_iii_d_1(both).count("not measured") == 3 * len(EIGHT)
+    with pytest.raises(InputError, match="no test bed"):
+        Reproduction(DASH, tmp_path, "smoke", live=tmp_path).run(["figureIII.7"])
+    with pytest.raises(SystemExit):
+        main(["reproduce", "revisiting", "--live", str(tmp_path)])
+    assert "--live is for dash, calciom; leave it out" in capsys.readouterr().err
+
+
+def test_live_runs_are_judged_as_the_thesis_does() -> None:
+    both = validation.validated(None, lambda _: None)
+
+    def ran(*factors: float) -> validation.LiveChains:
+        return replace(both, live={policy: seconds * np.array(factors) for policy, seconds in both.simulated.items()})
+
+    near = ran(1.02, 1.02, 1.02, 1.02, 1.02)
+    assert validation.d15(near).holds
+    assert validation.d15(near).checks[0].measured == "2.0%"
+    figure = validation.figure_iii_7(near)
+    assert figure.get_suptitle() == ""
+    assert figure.axes[1].get_title() == "eight orders\nlive / simulated 1.020 (1.02 – 1.02)"
+    assert "| 1.020 (1.02 – 1.02) |" in validation.table_iii_d_1(near)
+    assert [check.holds for check in validation.d15(ran(1.0, 1.0, 1.0, 1.0, 1.2)).checks] == [True, False, False]
+    assert not validation.d15(ran(1.06, 0.9, 1.06, 1.1, 1.06)).checks[0].holds

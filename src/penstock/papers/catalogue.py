@@ -23,6 +23,7 @@ from penstock.papers.dash import claims as of_dash
 from penstock.papers.dash import experiments as dash
 from penstock.papers.dash import figures as dash_figures
 from penstock.papers.dash import mapping as dash_mapping
+from penstock.papers.dash import validation
 from penstock.papers.distributed import claims as of_distributed
 from penstock.papers.distributed import experiments as distributed
 from penstock.papers.distributed import figures as distributed_figures
@@ -42,6 +43,7 @@ from penstock.papers.revisiting import experiments as revisiting
 from penstock.papers.revisiting import figures as revisiting_figures
 from penstock.papers.verdicts import Verdict
 from penstock.testbed import bed as beds
+from penstock.testbed.live_chains import LiveChains
 from penstock.testbed.live_pairs import LiveDelta
 from penstock.theory.interference import concurrency, running_jobs
 from penstock.workloads.swf import SwfJobs
@@ -101,6 +103,12 @@ REVISITING: Final = Paper(
         Claim(of_revisiting.r14, ("apex", "pressure")),
     ),
 )
+
+
+def _validated(run: Reproduction) -> LiveChains:
+    return validation.validated(beds.find(run.live) if run.live is not None else None, run.say)
+
+
 DASH: Final = Paper(
     "dash",
     "Dash: data-aware scheduling at higher scale",
@@ -114,10 +122,16 @@ DASH: Final = Paper(
         "io-nodes": from_trials(dash.several_io_nodes),
         "mapping": from_trials(dash.mapping, dash_mapping.MappedBatches),
         "theorems": from_scale("theorems"),
+        "validation": _validated,
+        "live": lambda run: run.get("validation") if run.live is not None else None,
     },
     in_order(
         {
             **each(dash_figures.CHAIN_FIGURES),
+            "figureIII.7": [
+                Drawing("figureIII.7", validation.figure_iii_7, ("validation",)),
+                Drawing("tableIII.D.1", validation.table_iii_d_1, ("validation",)),
+            ],
             **each(dash_figures.BATCH_FIGURES),
             **each({item: ("mapping", draw) for item, draw in dash_mapping.FIGURES.items()}),
             **examples({**dash_figures.EXAMPLES, **dash_mapping.EXAMPLES}),
@@ -133,6 +147,7 @@ DASH: Final = Paper(
         Claim(of_dash.d10, ("io-nodes",)),
         Claim(dash_mapping.d11, ("mapping",)),
         *(Claim(judge, ("theorems",)) for judge in (of_dash.d12, *of_dash.THEOREMS[4:])),
+        Claim(validation.d15, ("live",), ("figureIII.7", CLAIMS)),
     ),
 )
 

@@ -8,9 +8,6 @@ posting to end on the monotonic clock, which all processes of a machine share.
 from __future__ import annotations
 
 import math
-import select
-import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -25,27 +22,18 @@ from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.model.parse_units import count
 from penstock.testbed.bed import Bed
-from penstock.testbed.processes import WRITER, Posted, Process, serving, started
+from penstock.testbed.processes import PATIENCE, WRITER, Posted, request_of, run_tasks, serving
 from penstock.testbed.writer import WriterTask
 from penstock.theory.interference import STRATEGIES, Pair, Times, Writer
 
 UNCOORDINATED: Final = "uncoordinated"
 """No coordinator; simulated as interfering."""
 LIVE_STRATEGIES: Final = (UNCOORDINATED, *STRATEGIES)
-HEAD_START: Final = 0.1
-"""Seconds from the last ``ready`` to the first posting."""
 TURN_SECONDS: Final = 0.005
 """Seconds by which B posts after A where both post at the same date, as the simulation breaks the tie."""
-REQUEST_SECONDS: Final = 0.05
-"""What a node hands to the device at once, in seconds of its bandwidth. The kernel grants what a cgroup may move in slices
-of 0.1 s, and a process that runs takes what it can of a slice. At 40 MiB/s, with requests of half a slice two
-applications were within
-5 % of equal shares in 6 runs of 6, with an eighth of that (256 KiB) within 28 %."""
 START_SECONDS: Final = 0.7
 SERVE_SECONDS: Final = 3.0
 """About the seconds that starting the applications, and the coordinator, takes."""
-PATIENCE: Final = 60.0
-"""Seconds, beside ten times the expected ones, after which an application counts as hanging."""
 POLICY_SECONDS: Final = 120.0
 """Seconds for a coordinator that may have to compile a policy."""
 
@@ -181,7 +169,8 @@ def live_delta(
                     say(f"{name}: dt = {dt:.3g} s")
                     socket = None if name == UNCOORDINATED else coordinator
                     patience = PATIENCE + 10.0 * _length(expected[row], dt)
-                    dates[row, again] = run_pair(bed, pair, dt, socket=socket, program=program, patience=patience)
+                    found = run_pair(bed, pair, dt, socket=socket, program=program, patience=patience)
+                    dates[row, again] = [(one.posted, one.ended) for one in found]
             runs[name] = dates[..., 1] - dates[..., 0]
             seen[name] = dates[:, :, 1, 0] - dates[:, :, 0, 0]
             simulated[name] = np.array(expected)
@@ -217,40 +206,17 @@ def run_pair(
     """
     if names[0] == names[1]:
         raise InputError("names", f"both applications are called {names[0]!r}; expected two names")
-    with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:
-        applications = []
-        for index, (name, writer) in enumerate(zip(names, (pair.a, pair.b), strict=True)):
-            file = str(Path(folder) / str(index))
-            task = WriterTask(
-                name, file, int(writer.volume), writer.rounds or 1, _request(bed), writer.nodes, _cap(pair, writer)
-            )
-            applications.append(stack.enter_context(started(bed, task, socket, program)))
-        end = time.monotonic() + patience
-        for one in applications:
-            one.wait_ready(end)
-        start = time.monotonic() + HEAD_START - min(0.0, dt)
-        for one, date in zip(applications, (start, start + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS)), strict=True):
-            one.post_at(date)
-        return _reports(applications, end)
-
-
-def _request(bed: Bed) -> int:
-    return max(1, int(bed.bandwidth * REQUEST_SECONDS) // PAGE) * PAGE
+    tasks = [
+        WriterTask(name, "", int(writer.volume), writer.rounds or 1, request_of(bed), writer.nodes, _cap(pair, writer))
+        for name, writer in zip(names, (pair.a, pair.b), strict=True)
+    ]
+    first = max(0.0, -dt)
+    dates = (first, first + (dt if abs(dt) >= TURN_SECONDS else TURN_SECONDS))
+    a, b = run_tasks(bed, tasks, dates, socket=socket, program=program, patience=patience)
+    return a, b
 
 
 def _cap(pair: Pair, writer: Writer) -> float | None:
     """The most that an application can use, in bytes/s; None if the device carries less."""
     cap = writer.application("writer", 0.0).cap(pair.platform)
     return cap if cap < pair.bandwidth else None
-
-
-def _reports(applications: Sequence[Process], end: float) -> tuple[Posted, Posted]:
-    """The reports of both; an application that dies is noticed while the other one still runs."""
-    found: dict[str, Posted] = {}
-    while waiting := [one for one in applications if one.name not in found]:
-        ready, _, _ = select.select([one.output for one in waiting], [], [], max(0.0, end - time.monotonic()))
-        for one in waiting:
-            if one.output in ready or not ready:
-                found[one.name] = one.report(end)
-    a, b = (found[one.name] for one in applications)
-    return a, b

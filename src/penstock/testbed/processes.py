@@ -15,10 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
+from penstock.live.client.transfer import PAGE
 from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.testbed.bed import Bed
@@ -29,6 +31,14 @@ BOUND: Final = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") els
 """Kills a process when the one that started it dies; empty where the system lacks the program."""
 KEPT: Final = ("PENSTOCK_CACHE_DIR",)
 """Variables of Penstock that the private coordinator and its applications inherit."""
+HEAD_START: Final = 0.1
+"""Seconds from the last ``ready`` to the first posting."""
+PATIENCE: Final = 60.0
+"""Seconds, beside ten times the expected ones, after which an application counts as hanging."""
+REQUEST_SECONDS: Final = 0.05
+"""What a node hands to the device at once, in seconds of its bandwidth. The kernel grants what a cgroup may move in slices
+of 0.1 s, and a process that runs takes what it can of a slice. At 40 MiB/s, with requests of half a slice two
+applications were within 5 % of equal shares in 6 runs of 6, with an eighth of that (256 KiB) within 28 %."""
 GRACE_SECONDS: Final = 5.0
 """Seconds that a process has to end after SIGTERM."""
 NODES: Final = "{nodes}"
@@ -36,10 +46,14 @@ NODES: Final = "{nodes}"
 
 
 class Posted(NamedTuple):
-    """What an application reports: the dates of posting and end, in seconds of the monotonic clock."""
+    """What an application reports: the dates of posting and end, in seconds of the monotonic clock.
+
+    `operations` has those of each of its operations, if it tells them.
+    """
 
     posted: float
     ended: float
+    operations: tuple[tuple[float, float], ...] = ()
 
 
 class Process:
@@ -82,7 +96,9 @@ class Process:
         line = self._line(end)
         try:
             document = json.loads(line)
-            found = Posted(float(document["posted"]), float(document["ended"]))
+            posted, ended = float(document["posted"]), float(document["ended"])
+            operations = tuple((float(begin), float(last)) for begin, last in document.get("operations", ()))
+            found = Posted(posted, ended, operations)
         except (ValueError, KeyError, TypeError):
             raise self._died(f"wrote {short(line)} instead of its report") from None
         try:
@@ -129,7 +145,7 @@ def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[s
     ours = {TASK: task.encoded(), **({"PENSTOCK_DISABLE": "1"} if socket is None else {"PENSTOCK_SOCKET": str(socket)})}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603
-            bed.inside([*BOUND, *(word.replace(NODES, str(task.nodes)) for word in program)]),
+            [*BOUND, *bed.inside([word.replace(NODES, str(task.nodes)) for word in program])],
             env=_environment() | ours,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -140,6 +156,59 @@ def started(bed: Bed, task: WriterTask, socket: Path | None, program: Sequence[s
             yield Process(task.name, process, errors)
         finally:
             _end(process)
+
+
+def request_of(bed: Bed) -> int:
+    """The bytes that a node hands to the device of the test `bed` at once, complete pages."""
+    return max(1, int(bed.bandwidth * REQUEST_SECONDS) // PAGE) * PAGE
+
+
+def run_tasks(
+    bed: Bed,
+    tasks: Sequence[WriterTask],
+    dates: Sequence[float],
+    *,
+    socket: Path | None = None,
+    program: Sequence[str] = WRITER,
+    patience: float = PATIENCE,
+) -> tuple[Posted, ...]:
+    """Run an application for each task. Processes and files are gone afterwards, whatever happens.
+
+    Args:
+        bed: The test bed.
+        tasks: What they write, each into a file of its own; `WriterTask.file` is filled in.
+        dates: When each posts, or starts if it is a chain, in seconds from when all are ready.
+        socket: The socket of the coordinator; None runs them without one.
+        program: The command of the applications.
+        patience: Seconds after which an application that is silent counts as hanging.
+
+    Returns:
+        When each posted and ended, in the order of the tasks.
+
+    Raises:
+        InputError: An application fails or is silent.
+    """
+    with tempfile.TemporaryDirectory(dir=bed.directory, prefix="live-") as folder, ExitStack() as stack:
+        placed = [replace(task, file=str(Path(folder) / str(index))) for index, task in enumerate(tasks)]
+        applications = [stack.enter_context(started(bed, task, socket, program)) for task in placed]
+        end = time.monotonic() + patience
+        for one in applications:
+            one.wait_ready(end)
+        start = time.monotonic() + HEAD_START
+        for one, date in zip(applications, dates, strict=True):
+            one.post_at(start + date)
+        return _reports(applications, end)
+
+
+def _reports(applications: Sequence[Process], end: float) -> tuple[Posted, ...]:
+    """The reports of all; an application that dies is noticed while others still run."""
+    found: dict[str, Posted] = {}
+    while waiting := [one for one in applications if one.name not in found]:
+        ready, _, _ = select.select([one.output for one in waiting], [], [], max(0.0, end - time.monotonic()))
+        for one in waiting:
+            if one.output in ready or not ready:
+                found[one.name] = one.report(end)
+    return tuple(found[one.name] for one in applications)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -5,7 +5,8 @@ A live run expects of any application:
 - its task is in the environment, under `TASK`, as JSON (`WriterTask`);
 - it writes ``ready`` to standard output when it can post its operation at once;
 - it reads from standard input the date at which to post, in seconds of the system's monotonic clock;
-- it writes ``{"posted": …, "ended": …}``, dates of the same clock, and ends with code 0.
+- it writes ``{"posted": …, "ended": …}``, dates of the same clock, and ends with code 0. Of a chain these are the dates at
+  which it starts and ends; the built-in application also reports those of each of its ``operations``.
 
 ``PENSTOCK_SOCKET`` or ``PENSTOCK_DISABLE`` say whether it is coordinated.
 
@@ -20,6 +21,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Final
@@ -39,7 +41,9 @@ PATIENCE: Final = 30.0
 class WriterTask:
     """What an application writes: `volume` bytes in equal rounds of complete pages, at most `bandwidth` bytes/s.
 
-    `request` is the bytes that a node hands to the device at once, complete pages too.
+    `request` is the bytes that a node hands to the device at once, complete pages too. A chain works for `work` seconds
+    before each of its operations, of which it has `times`, all on the same part of the file. `whole` is how many seconds it
+    takes alone, if the policy needs that.
     """
 
     name: str
@@ -49,6 +53,9 @@ class WriterTask:
     request: int
     nodes: int = 1
     bandwidth: float | None = None
+    work: float = 0.0
+    times: int = 1
+    whole: float | None = None
 
     def encoded(self) -> str:
         """The task as JSON, for the environment."""
@@ -78,6 +85,10 @@ class Striped:
         self._threads.shutdown()
         os.close(self._descriptor)
 
+    def rewind(self) -> None:
+        """Go on at the beginning of the file."""
+        self._at = 0
+
     def write(self, data: memoryview) -> int:
         """Write all of the `data`, which is complete pages; returns how many bytes."""
         part = -(-len(data) // (PAGE * len(self._pacers))) * PAGE
@@ -102,26 +113,46 @@ class Striped:
 def perform(task: WriterTask) -> dict[str, Any]:
     """Get ready, wait for the date, write what the `task` says; returns the dates of posting and of the end as JSON has
     them.
+
+    A chain joins the coordinator at the date, when its time begins to count; an application with one operation before.
     """
     buffer = memoryview(mmap.mmap(-1, task.volume // task.rounds))
-    with Striped(task) as file, Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, patience=PATIENCE) as job:
-        _wait_for_coordinator(job)
+    with Striped(task) as file, ExitStack() as stack:
+
+        def join() -> Job:
+            job = Job(task.name, nodes=task.nodes, bandwidth=task.bandwidth, whole=task.whole, patience=PATIENCE)
+            return stack.enter_context(job)
+
+        job = None if task.work else _in_touch(join())
         print(READY, flush=True)  # noqa: T201
         date = float(sys.stdin.readline())
         time.sleep(max(0.0, date - time.monotonic()))
         posted = time.monotonic()
-        with job.io(task.volume, task.rounds) as io:
-            for _ in range(task.rounds):
-                io.write(file, buffer)
-            return {"posted": posted, "ended": time.monotonic()}
+        job = job or join()
+        operations = [_operation(task, job, file, buffer) for _ in range(task.times)]
+        return {"posted": posted, "ended": operations[-1][1], "operations": operations}
 
 
-def _wait_for_coordinator(job: Job) -> None:
+def _operation(task: WriterTask, job: Job, file: Striped, buffer: memoryview) -> tuple[float, float]:
+    """Work and write once; when it was posted, and when it ended."""
+    time.sleep(task.work)
+    _in_touch(job)
+    file.rewind()
+    posted = time.monotonic()
+    with job.io(task.volume, task.rounds) as io:
+        for _ in range(task.rounds):
+            io.write(file, buffer)
+        return posted, time.monotonic()
+
+
+def _in_touch(job: Job) -> Job:
+    """The job, once the coordinator has answered."""
     end = time.monotonic() + PATIENCE
     while not disabled() and not job.state.coordinated:
         if time.monotonic() > end:
             raise TimeoutError("no coordinator answers")
         time.sleep(0.005)
+    return job
 
 
 if __name__ == "__main__":

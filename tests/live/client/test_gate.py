@@ -97,9 +97,11 @@ def test_slices_are_short_where_far_less_is_reached_than_granted() -> None:
     assert gate.delay(2.0) <= 0.0
     assert gate.open(10**12) == 2**20
     assert gate.onward(operation, 2**20, 2.0, 10.0, 10**12, False) == 2**15
-    assert gate.onward(operation, 2**15, 10.0, 10.0 + 2**15 / 1e9, 10**12, False) == slice_bytes(1e9)
-    session.receive(Grant(1, 2, 1e6), 11.0)
-    assert gate.delay(12.0) <= 0.0
+    seven_seconds = gate.onward(operation, 2**20, 10.0, 17.0, 10**12, False)
+    assert (seven_seconds, 2**20 / 28 // PAGE) == (9 * PAGE, 9), "complete pages, for files opened with O_DIRECT"
+    assert gate.onward(operation, 2**15, 17.0, 17.0 + 2**15 / 1e9, 10**12, False) == slice_bytes(1e9)
+    session.receive(Grant(1, 2, 1e6), 18.0)
+    assert gate.delay(19.0) <= 0.0
     assert gate.open(10**12) == slice_bytes(1e6)
 
 

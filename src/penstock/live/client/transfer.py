@@ -42,7 +42,12 @@ LONGEST: Final = 1e9
 
 def slice_bytes(rate: float) -> int:
     """Bytes that are moved at once at this rate: complete pages, at least one."""
-    return max(PAGE, int(rate * SLICE) // PAGE * PAGE)
+    return pages_in(rate * SLICE)
+
+
+def pages_in(size: float) -> int:
+    """The complete pages in `size` bytes, one at least: files opened past the page cache take nothing else."""
+    return max(PAGE, int(size) // PAGE * PAGE)
 
 
 class Pacer:
@@ -313,7 +318,7 @@ class Gate:
         self._pacer.set(rate, now)
         self._rated_slice = math.inf if math.isinf(rate) else slice_bytes(rate)
         most = FIRST_SLICE if math.isinf(self._speed) else self._speed * LONGEST_SLICE
-        self._slice = max(PAGE, int(most)) if most < self._rated_slice < math.inf else self._rated_slice
+        self._slice = pages_in(most) if most < self._rated_slice < math.inf else self._rated_slice
         self._limit_rounds(rate)
         self.stop_waiting(now)
         return True
@@ -368,7 +373,7 @@ class Gate:
             if now > begun:
                 self._speed = speed = count / max(now - begun, SHORTEST_ROUND_S)
                 most, rated = speed * LONGEST_SLICE, self._rated_slice
-                self._slice = max(PAGE, int(most)) if most < rated < math.inf else rated
+                self._slice = pages_in(most) if most < rated < math.inf else rated
         operation.in_round = left > 0 or not operation.between_rounds
         if self.seen != session.changes or operation.pausing or operation is not session.operation:
             if operation.pausing and count and now >= operation.pause_by:

@@ -1,5 +1,5 @@
-"""The figures of 001 but those of chapter IV: examples (I.2, II.2, II.3, III.3, V.1 to V.3), II.4 to II.6 and III.4 to III.6
-on chains, III.8 to III.13 on batches.
+"""The figures of 001 but III.7 and those of chapter IV: examples (I.2, II.2, II.3, III.3, V.1 to V.3), II.4 to II.6 and
+III.4 to III.6 on chains, III.8 to III.13 on batches.
 
 Figures on chains are drawn from the `Results` of a campaign, those on batches from `Rows`: what was measured, by trial.
 The first paragraph of a figure's docstring is its caption.

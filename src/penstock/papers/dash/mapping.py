@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.arrays import Floats
@@ -347,9 +348,12 @@ def _stretch(batches: MappedBatches, measure: str) -> Figure:
             groups = [batches.of(family, mapping, load, load).values() for load in batches.loads]
             places = [float(np.mean([row["io_load"] for row in group])) for group in groups if group]
             found = [Estimate.of([row[measure] for row in group]) for group in groups if group]
-            errors = np.nan_to_num([one.margin for one in found])
             means = [one.value for one in found]
-            panel.errorbar(places, means, yerr=errors, color=COLOURS[mapping], label=mapping, capsize=2, elinewidth=0.7)
+            above = np.nan_to_num([one.margin for one in found])
+            below = np.minimum(above, np.maximum(0.0, np.array(means) - 1.0))  # no stretch is below 1
+            panel.errorbar(
+                places, means, yerr=(below, above), color=COLOURS[mapping], label=mapping, capsize=2, elinewidth=0.7
+            )
         panel.set(title=family)
     for panel in axes[::2]:
         panel.set_ylabel(measure.replace("_", " "))
@@ -361,9 +365,15 @@ def _stretch(batches: MappedBatches, measure: str) -> Figure:
 
 def figure_iv_7(batches: MappedBatches) -> Figure:
     """Figure IV.7: max stretch by the measured I/O load α; points are batches, lines means over those of one wanted load
-    with 95 % intervals.
+    with 95 % intervals, cut at 1.
     """
-    return _stretch(batches, "max_stretch")
+    figure = _stretch(batches, "max_stretch")
+    for panel in figure.axes:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_locator(NullLocator())
+    return figure
 
 
 def figure_iv_8(batches: MappedBatches) -> Figure:
