@@ -1053,7 +1053,15 @@ class NaiveRun:
             rank=self.ranks[m.index],
             turn=self.turns[m.index][m.operations] if self.turns else -1,
             rounds=float(m.application.rounds or 0) if self.in_its_operation(flow) else 0.0,
+            weight=1.0 if m.application.weight is None else m.application.weight,
+            user=self.owner("user", m.index),
+            group=self.owner("group", m.index),
         )
+
+    def owner(self, which: str, index: int) -> int:
+        """The first application of the same user or group; one that names none is by itself."""
+        owners = [getattr(one, which) for one in self.workload.applications]
+        return index if owners[index] is None else owners.index(owners[index])
 
     def carried(
         self, flows: list[Flow], given: dict[Flow, Fraction], before: dict[Flow, Fraction], limits: dict[str, Fraction]

@@ -16,11 +16,11 @@ from tests.workloads.traces import line, write
 SMALL = {"fewest": 3, "most": 6, "longest": 12}
 
 CELLS: list[tuple[str, dict[str, Any], str]] = [
-    ("bicolored", {}, "--case=general --fewest=2 --most=15 --seed=5 -o w.json"),
+    ("bicolored", {}, "--case=general --fewest=2 --most=15 --law=uniform --seed=5 -o w.json"),
     (
         "bicolored",
         {"case": "uniform", "noise": 0.5, "most": 4},
-        "--case=uniform --noise=0.5 --fewest=2 --most=4 --seed=5 -o w.json",
+        "--case=uniform --noise=0.5 --fewest=2 --most=4 --law=uniform --seed=5 -o w.json",
     ),
     ("jacobi", {"batches": 0.02}, "--batches=0.02 -o w.json"),
     (

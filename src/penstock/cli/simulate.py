@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import (
@@ -62,7 +63,8 @@ def run(options: argparse.Namespace) -> int:
     )
     note_overcommitted([result])
     note_crowded([result])
-    note_unused("simulate", Case.of(result.workload, [result.policy_object], result.placed))
+    case = Case.of(result.workload, [result.policy_object], result.placed)
+    note_unused("simulate", replace(case, shows_users=True))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
     else:

@@ -28,6 +28,8 @@ class Case:
     """Whether lines for the directories of the applications are written."""
     stream: bool = False
     """Whether a command that can also do otherwise runs the workload as jobs that come and go, on the whole machine."""
+    shows_users: bool = False
+    """Whether the command says what the run was for each user and group."""
     file: str = ""
     """Where the workload comes from, where there are several."""
 
@@ -63,19 +65,9 @@ class Case:
         """Whether the best number of resources of every application is known, by itself or from its curve."""
         return all(one.curve is not None or one.best_count is not None for one in self.workload.applications)
 
-    @property
-    def nominal(self) -> bool:
-        """Whether one of the policies uses nominal iterations."""
-        from penstock.policies import Need
-
-        return any(Need.NOMINAL in policy.needs for policy in self.policies)
-
-    @property
-    def iterations(self) -> bool:
-        """Whether one of the policies uses the lengths of iterations."""
-        from penstock.policies import Need
-
-        return any(Need.ITERATION in policy.needs for policy in self.policies)
+    def needs(self, what: str) -> bool:
+        """Whether one of the policies must know `what`, as `penstock.policies.Need` calls it."""
+        return any(what in policy.needs for policy in self.policies)
 
 
 Rule = Callable[[Case], bool]
@@ -115,11 +107,24 @@ def _whole_plain(case: Case) -> bool:
 
 
 def _nominal(case: Case) -> bool:
-    return case.nominal
+    return case.needs("nominal iteration")
 
 
 def _iterations(case: Case) -> bool:
-    return case.iterations
+    return case.needs("iteration length")
+
+
+def _users(case: Case) -> bool:
+    """`simulate` shows yields and node-hours by user and group."""
+    return case.shows_users or case.needs("user")
+
+
+def _groups(case: Case) -> bool:
+    return case.shows_users or case.needs("group")
+
+
+def _weights(case: Case) -> bool:
+    return case.needs("weight")
 
 
 def _own_placement(case: Case) -> bool:
@@ -158,7 +163,7 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].lead": (_yes, _yes, _yes, _measured, _yes),
     "applications[].bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
     "applications[].progress": (_yes, _yes, _no, _measured, _no),
-    "applications[].nominal": (_nominal, _no, _nominal, lambda case: case.measured and case.nominal, _nominal),
+    "applications[].nominal": (_nominal, _no, _nominal, lambda case: case.measured and _nominal(case), _nominal),
     "applications[].read_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
     "applications[].write_bandwidth": (_own_speed, _own_speed, _yes, _measured_buffered, _yes),
     "applications[].curve": (_resources, _resources, _no, _counted, _no),
@@ -167,12 +172,12 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].rounds": (_yes, _no, _yes, _measured, _yes),
     "applications[].placement": (_own_placement, _own_placement, _no, _no, _no),
     "applications[].share": (_yes, _yes, _no, _measured, _no),
-    "applications[].user": (_no, _no, _no, _no, _no),
-    "applications[].group": (_no, _no, _no, _no, _no),
+    "applications[].user": (_users, _no, _users, lambda case: case.measured and _users(case), _users),
+    "applications[].group": (_groups, _no, _groups, lambda case: case.measured and _groups(case), _groups),
     "applications[].submit": (_no, _no, _no, _no, _no),
     "applications[].requested": (_no, _no, _no, _no, _no),
-    "applications[].weight": (_no, _no, _no, _no, _no),
-    "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and case.iterations, _iterations),
+    "applications[].weight": (_weights, _no, _weights, lambda case: case.measured and _weights(case), _weights),
+    "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and _iterations(case), _iterations),
 }
 
 
@@ -197,15 +202,15 @@ _BY_MACHINE: Final[dict[str, Rule]] = {
     "applications[].directory": _no,
     "applications[].placement": lambda case: case.own_placement,
     "applications[].share": _no,
-    "applications[].weight": _no,
+    "applications[].weight": _weights,
 }
 _BY_STREAM: Final[dict[str, Rule]] = {
     **_BY_MACHINE,
     "platform.buffer.size": _no,
     "platform.buffer.bandwidth": _no,
     "applications[].directory": lambda case: case.directories,
-    "applications[].user": _no,
-    "applications[].group": _no,
+    "applications[].user": _users,
+    "applications[].group": _groups,
 }
 """The same of a command that runs jobs on the machine without a buffer."""
 MOST_FILES: Final = 3

@@ -38,7 +38,10 @@ def test_a_user_sees_its_own_applications_and_all_totals() -> None:
     assert everything.as_dict()["recent"] == [{"now": 1.0, "application": 2, "job": "b", "rate": 10.0}]
     own = everything.of_user(7)
     assert [one["job"] for one in own.applications] == ["a", "c"]
-    assert own.as_dict() == {**everything.as_dict(), "applications": list(own.applications), "recent": []}
+    seven, eight = everything.as_dict()["users"]
+    assert (seven["user"], seven["applications"], eight["user"]) == ("7", 2, "8")
+    shown = {"applications": list(own.applications), "recent": [], "users": [seven]}
+    assert own.as_dict() == {**everything.as_dict(), **shown}
     assert own.as_dict()["states"]["working"] == 3
 
 
