@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -89,12 +90,17 @@ def test_what_fio_does_unseen_is_said_once(site: Site, engine: str, kind: str, w
 
 def test_h5py(site: Site) -> None:
     pytest.importorskip("h5py")
-    program = (
-        "import h5py, numpy; h5py.File('file', 'w')['x'] = numpy.arange(100000.); print(h5py.File('file')['x'][:].sum())"
-    )
-    seen = site.run("python3", "-c", program)
-    assert seen.code == 0, seen
-    assert seen.bytes[1] >= 800_000
+    program = """
+import h5py, numpy
+with h5py.File("file", "w") as file:
+    file["x"] = numpy.arange(100000.0)
+with h5py.File("file") as file:
+    print(file["x"][:].sum())
+"""
+    seen = site.run(sys.executable, "-c", program)
+    assert (seen.code, seen.out.strip()) == (0, "4999950000.0"), seen
+    assert 800_000 <= seen.bytes[1] < 810_000, "the data, and HDF5's own"
+    assert seen.bytes[0] >= 800_000
 
 
 def test_a_trace_is_a_workload(site: Site, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
