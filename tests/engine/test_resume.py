@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from penstock.engine import Run, simulate
 from penstock.engine import run as run_module
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.policies import REGISTRY
+from penstock.numeric.compiled import JIT, ByAddress
+from penstock.policies import REGISTRY, find
 from penstock.policies.policy import STATIC
 from tests.naive.compare import assert_feasible, close
 from tests.naive.profiles import examples
@@ -250,3 +252,23 @@ def test_the_trace_of_an_unfinished_run_reaches_to_now():
     assert_feasible(run.workload, result)
     assert_feasible(run.workload, run.result())
     assert_feasible(run.workload, run.finish())
+
+
+@pytest.mark.skipif(not JIT, reason="without the compiler, no kernel is called")
+def test_an_interrupt_while_a_kernel_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt that comes while numba looks at the arguments of a call is an interrupt, and no other error."""
+
+    def interrupted(policy: ByAddress) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return policy.address
+
+    workload = Workload(Platform(1.0), (Application.of("a", [("io", 1.0)]),))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        policy = find("look-ahead-greedy-yield")
+        simulate(workload, policy)
+        monkeypatch.setattr(ByAddress, "__wrapper_address__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            simulate(workload, policy)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -52,6 +52,7 @@ from penstock.engine.trace import Fill, Trace, as_fill, as_trace, joined, joined
 from penstock.model import InputError, Workload
 from penstock.model.application import READ, WRITE
 from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.compiled import interruptible
 from penstock.policies.policy import STATIC, Need, Policy
 from penstock.policies.registry import find
 
@@ -430,7 +431,8 @@ class Run:
         while outcome in (TURNS_MADE, TRACE_FULL):
             terms = record_of(self._terms(until, stop))
             begun = time.perf_counter()
-            outcome = function(self._state, terms, self._trace, *parts)
+            with interruptible():
+                outcome = function(self._state, terms, self._trace, *parts)
             taken = time.perf_counter() - begun
             self._seconds += taken
             if outcome == TRACE_FULL:

@@ -390,13 +390,16 @@ def announcing(what: str, *, once: bool = True) -> Iterator[None]:
     """
     line = f"penstock: compiling {what}{' for this machine (first run only)' if once else ''} …"
     listener = _Announcement(line)
-    with _interruptible(), install_listener("numba:compile", listener):
+    with interruptible(), install_listener("numba:compile", listener):
         yield
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Make Ctrl-C end a compilation as KeyboardInterrupt: LLVM's callbacks swallow that, and numba then fails otherwise."""
+def interruptible() -> Iterator[None]:
+    """Make Ctrl-C end a compilation, or the call of a kernel, as KeyboardInterrupt.
+
+    LLVM's callbacks swallow that, and so does numba where it looks at the arguments of a call; both then fail otherwise.
+    """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
