@@ -134,6 +134,8 @@ class Watch:
         if not self._number:
             return
         kind, one = message["type"], self._ledger.application(self._number)
+        if kind in ("release", "leave"):
+            self._posted = 0  # a grant of it may be on its way; the application ignores it
         is_over = kind == "join" and one.operation != message.get("operation", 0)
         if is_over or kind in ("release", "leave") or one.heard + self._ledger.lease < now:
             one.clear()
