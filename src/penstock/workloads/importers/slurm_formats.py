@@ -300,7 +300,7 @@ _PAIR: Final = re.compile(r"(?:^|\s)([A-Z][A-Za-z]+)=")
 def _of_completion(line: str, reading: Reading) -> Iterator[Entry]:
     marks = list(_PAIR.finditer(line))
     ends = [mark.start() for mark in marks[1:]] + [len(line)]
-    row = {mark[1]: line[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)}
+    row = {mark[1]: line[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=False)}
     if not row.get("JobId") or "StartTime" not in row or "EndTime" not in row:
         raise Unreadable(f"{short(line.strip())} lacks JobId, StartTime or EndTime; expected a line of jobcomp/filetxt")
     raw, _ = job_and_step(row["JobId"])
