@@ -313,6 +313,7 @@ class Core:
         client.connected = True
         self.grants.due = True
         self.turns.client_back(client)
+        self.leases.excuse(now, client)
         return self._note(now, client)
 
     def _inform(self, now: float, event: InformEvent) -> Client:

@@ -40,7 +40,7 @@ from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.policies.policy import Policy
 
 PUT_OFF: Final = 2.0
-"""Leases by which the deadline of a client that is read slowly may be put off."""
+"""Leases by which the deadline of a client that could not answer in time may be put off."""
 
 
 class Leases:
@@ -67,14 +67,23 @@ class Leases:
         self.grace_until = now + self.lease
 
     def excuse(self, now: float, client: Client) -> None:
-        """Start a new lease of the `client` at the date `now`: the coordinator does not read at the moment what it sends.
+        """Start a new lease of the `client` at the date `now`, and put off its deadline until then.
 
-        A deadline is put off, too, but by `PUT_OFF` leases at most: else a client that sends without end need not yield.
+        It could not answer until now: the coordinator does not read at the moment what it sends, or it was cut off.
         """
         self.renew(now, client)
-        if client.number in self._deadlines:
-            latest = client.unacknowledged[0].deadline + PUT_OFF * self.lease
-            self._deadlines[client.number] = (min(now + self.lease, latest), client)
+        self.put_off(client, now + self.lease)
+
+    def put_off(self, client: Client, deadline: float, round_seconds: float = 0.0) -> None:
+        """Put the deadline of the `client` off to this date, if it has one.
+
+        That is `PUT_OFF` leases and a round of so many seconds after the first deadline at most: a client that sends without
+        end, or comes back again and again, must yield in the end.
+        """
+        present = self._deadlines.get(client.number)
+        if present is not None:
+            latest = client.unacknowledged[0].deadline + PUT_OFF * self.lease + round_seconds
+            self._deadlines[client.number] = (max(present[0], min(deadline, latest)), client)
 
     def renew(self, now: float, client: Client) -> None:
         """Start a new lease of the `client` at the date `now`: it gave a sign of life."""
@@ -272,14 +281,17 @@ class Grants:
         operation = client.operation
         assert operation is not None
         client.grant_number += 1
-        client.awaits_grant = False
+        told_again, client.awaits_grant = client.awaits_grant, False
         if rate < client.in_force:
             earlier = (reduction.rate for reduction in reversed(client.unacknowledged) if reduction.rate > 0.0)
             round_seconds = operation.round_bytes / next(earlier, client.in_force) if rate == 0.0 else 0.0
-            deadline = now + self._leases.lease + min(round_seconds, self._longest_round)
+            round_seconds = min(round_seconds, self._longest_round)
+            deadline = now + self._leases.lease + round_seconds
             client.unacknowledged.append(Reduction(client.grant_number, rate, deadline))
             self._registry.regranted.add(client.number)
             self._leases.set_deadline(client, deadline)
+            if told_again:  # it may not have had what it was told on an earlier connection
+                self._leases.put_off(client, deadline, round_seconds)
         else:
             self.put_in_force(now, client, rate)
         self._pending.set_sent(client.place, rate, now)
