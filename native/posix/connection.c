@@ -1,8 +1,10 @@
 #include "connection.h"
 
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "connect.h"
 #include "settings.h"
 #include "shim.h"
+#include "text.h"
 
 #define LOCK_SECONDS 5
 
@@ -22,13 +25,24 @@ penstock_job *ps_job(void) { return atomic_load_explicit(&joined, memory_order_a
 /* What the link's thread does is ours. */
 static void mark_thread(void) { ps_depth = ps_ours = 1; }
 
+/* The hub of the job, which `penstock run` is; NULL if this process has none, or runs on another node. */
+static const char *hub(void) {
+    char folder[PATH_MAX];
+    const char *path = getenv("PENSTOCK_JOB_SOCKET"), *slash = path != NULL ? strrchr(path, '/') : NULL;
+    struct ps_text text = ps_text(folder, sizeof folder);
+    if (slash == NULL)
+        return NULL;
+    ps_put_bytes(&text, path, (size_t)(slash - path) + 1);
+    return !text.full && access(folder, F_OK) == 0 ? path : NULL;
+}
+
 static struct ps_link *make_link(void) {
     /* Too large for a thread's stack, and used under the lock of the flow only. */
     static struct ps_identity identity;
     static struct ps_notices notices;
     struct ps_address address;
     char where[PS_WHERE_BYTES];
-    if (ps_disabled() || ps_find_address(NULL, &address, where) != 0 || ps_absent(&address))
+    if (ps_disabled() || ps_find_address(hub(), &address, where) != 0 || ps_absent(&address))
         return NULL;
     const char *name = ps_settings.name[0] != '\0' ? ps_settings.name : NULL;
     if (ps_identify(&identity, name, ps_settings.nodes, ps_settings.bandwidth, 0.0, -1.0) != 0 ||

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.engine import simulate
 from penstock.model import InputError
-from penstock.native.records import Phase, as_workload, largest_rate, read_records, summary
+from penstock.native.records import Phase, as_workload, job_name, largest_rate, read_records, summary
 
 NS = 10**9
 
@@ -97,6 +97,19 @@ def test_the_ranks_of_a_program_are_one_application(tmp_path: Path) -> None:
         ],
         100.0,
     )
+
+
+def test_all_processes_are_one_application(tmp_path: Path) -> None:
+    """Two writers whose phases overlap: 1 to 4 s together, with 30 bytes; B is what they reach in that."""
+    counters(tmp_path, 1, 0.5, phases="1 3 0 20 0\n")
+    counters(tmp_path, 2, 0.0, program=b"cat", phases="2 4 0 10 0\n8 9 5 0 0\n")
+    records = read_records(tmp_path)
+    assert (job_name(records, "/bin/bash"), job_name(records[:1], "/bin/bash")) == ("bash", "cat")
+    assert (largest_rate(records), largest_rate(records, together=True)) == (10.0, 10.0)
+    (application,) = as_workload(records, 10.0, job="script").applications
+    assert application.name == "script"
+    phases = [tuple(phase) for phase in application.phases]
+    assert phases == [("work", 1.0), ("write", 30.0), ("work", 4.0), ("read", 5.0)]
 
 
 def test_nothing_to_make_a_workload_of(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.output import after_dashes, emit_json
 
 if TYPE_CHECKING:
+    from penstock.native.hub import Hub
     from penstock.native.launch import Options
     from penstock.native.records import ProcessRecord
 
@@ -32,6 +34,7 @@ def configure(commands: Any) -> None:
     command.add_argument("--bandwidth", metavar="B", help='the most that it can use, such as "2 GB/s"')
     command.add_argument("--gap", metavar="T", help="time without I/O that ends a phase (1 s)")
     command.add_argument("--socket", metavar="ADDRESS", help="where the coordinator is")
+    command.add_argument("--each", action="store_true", help="count each process as an application (all together are one)")
     command.add_argument("--trace", metavar="FILE", help="only record: write the phases as a workload file; no coordinator")
     command.add_argument("--dry-run", action="store_true", help="print the environment and run nothing")
     command.add_argument("--quiet", action="store_true", help="no summary at the end")
@@ -46,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
     from penstock.api.paths import check_output
     from penstock.native import launch
-    from penstock.native.records import read_records
+    from penstock.native.records import read_records, summary
 
     told = _options(options)
     if options.dry_run:
@@ -59,10 +62,25 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.json)
     _warn(program)
     with TemporaryDirectory(prefix="penstock-run-") as folder:
-        code = launch.run(program, launch.environment(told, Path(folder), command=program))
+        variables = launch.environment(told, Path(folder), command=program)
+        with _hub(told, variables.get("PENSTOCK_JOB_SOCKET"), program[0]) as hub:
+            code = launch.run(program, variables)
         records = read_records(Path(folder))
-    _finish(options, told.bandwidth, records)
+    document = summary(records)
+    if hub is not None:  # processes see the hub only
+        document["coordinated"] *= hub.coordinated
+        document["outages"] += hub.outages
+    _finish(options, told.bandwidth, records, document)
     return code
+
+
+def _hub(told: Options, path: str | None, command: str) -> AbstractContextManager[Hub | None]:
+    """The hub that makes one application of all processes of the `command`, at this `path`; None if it is not wanted."""
+    if not path:
+        return nullcontext()
+    from penstock.native.hub import Hub
+
+    return Hub(Path(path), command, name=told.name, nodes=told.nodes, bandwidth=told.bandwidth, address=told.socket)
 
 
 def _warn(program: list[str]) -> None:
@@ -95,17 +113,22 @@ def _options(options: argparse.Namespace) -> Options:
         gap=parse_units.seconds(options.gap, "--gap") if options.gap else None,
         socket=options.socket,
         observe=options.trace is not None,
+        each=options.each,
     )
 
 
-def _finish(options: argparse.Namespace, bandwidth: float | None, records: list[ProcessRecord]) -> None:
+def _finish(
+    options: argparse.Namespace, bandwidth: float | None, records: list[ProcessRecord], document: dict[str, Any]
+) -> None:
     """Write the trace and the summaries; B of the trace is the `bandwidth`, else the largest rate seen."""
     from penstock.model.files import write
-    from penstock.native.records import as_workload, largest_rate, summary
+    from penstock.native.records import as_workload, job_name, largest_rate
 
     if options.trace is not None:
-        write(as_workload(records, bandwidth or largest_rate(records), nodes=options.nodes or 1), options.trace)
-    document = summary(records)
+        job = None if options.each else options.name or job_name(records, after_dashes("run", options.program)[0])
+        bandwidth = bandwidth or largest_rate(records, together=not options.each)
+        workload = as_workload(records, bandwidth, nodes=options.nodes or 1, job=job)
+        write(workload, options.trace)
     if options.json is not None and options.json != "-":
         emit_json(document, options.json)
     elif options.json is not None:

@@ -156,6 +156,12 @@ class Options:
     socket: str | None = None
     observe: bool = False
     """Only record: connect to no coordinator."""
+    each: bool = False
+    """Each process is an application of its own."""
+
+
+JOB_SOCKET: Final = "job"
+"""The socket of the hub, in the folder of the records."""
 
 
 def default_mounts(mounts: str | None = None) -> tuple[Path, ...]:
@@ -198,6 +204,7 @@ def environment(
     family, built = mpi_family(command), mpi_libraries()
     preloaded = [str(path) for name, path in built.items() if family in (None, name)] + [str(require(POSIX))]
     others = [path for path in given.get("LD_PRELOAD", "").replace(":", " ").split() if path not in preloaded]
+    no_hub = "" if "PENSTOCK_JOB_SOCKET" in given else None  # a run inside another one is a job of its own
     told = {
         "LD_PRELOAD": ":".join([*preloaded, *others]),
         "PENSTOCK_MOUNTS": ":".join(mounts),
@@ -208,6 +215,7 @@ def environment(
         "PENSTOCK_SOCKET": options.socket,
         "PENSTOCK_OBSERVE": 1 if options.observe else None,
         "PENSTOCK_RECORD": record,
+        "PENSTOCK_JOB_SOCKET": record / JOB_SOCKET if record and not (options.each or options.observe) else no_hub,
     }
     variables = {name: str(value) for name, value in told.items() if value is not None}
     return variables | (_for_all_nodes(command, variables, given) if family == "openmpi" else {})

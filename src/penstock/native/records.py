@@ -6,6 +6,7 @@ end; the phase that was open when a process was killed is in its counters.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -115,13 +116,14 @@ def _open_phase(begin: int, read: int, written: int, last: int) -> Iterable[Phas
         yield Phase(begin / 1e9, max(begin, last) / 1e9, read, written)
 
 
-def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: int = 1) -> Workload:
-    """Make a workload of what was recorded: an application for each process that moved bytes, or for the ranks of a program.
+def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: int = 1, job: str | None = None) -> Workload:
+    """Make a workload of what was recorded: one application, or one for each process and for the ranks of each MPI program.
 
     Args:
         records: What the processes did.
         bandwidth: B of the platform, in bytes/s.
         nodes: The nodes of each application.
+        job: The name of the one application that all processes are; None for an application each.
 
     Returns:
         The applications. The first one is released at 0. The time between two phases is work; a phase reads first and then
@@ -130,9 +132,10 @@ def as_workload(records: Iterable[ProcessRecord], bandwidth: float, *, nodes: in
     Raises:
         InputError: If no process moved a byte.
     """
-    moved = _ranks_together([record for record in records if record.phases])
+    moved = [record for record in records if record.phases]
     if not moved:
         raise InputError("trace", "no program read or wrote a watched file; expected --mount DIR with its files below")
+    moved = _ranks_together(moved) if job is None else [_together(moved, job)]
     start = min(record.begin for record in moved)
     names = [record.program or "process" for record in moved]
     applications = tuple(
@@ -150,11 +153,14 @@ def _ranks_together(records: list[ProcessRecord]) -> list[ProcessRecord]:
     for record in records:
         if record.rank:
             ranks.setdefault(record.program, []).append(record)
-    together = [
-        replace(group[0], begin=min(one.begin for one in group), phases=tuple(_united(one.phases for one in group)))
-        for group in ranks.values()
-    ]
+    together = [_together(group, program) for program, group in ranks.items()]
     return sorted([record for record in records if not record.rank] + together, key=lambda record: record.begin)
+
+
+def _together(group: list[ProcessRecord], name: str) -> ProcessRecord:
+    """The processes as one of this name, which begins with the first of them."""
+    begin = min(one.begin for one in group)
+    return replace(group[0], program=name, begin=begin, phases=tuple(_united(one.phases for one in group)))
 
 
 def _united(chains: Iterable[Iterable[Phase]]) -> list[Phase]:
@@ -180,12 +186,23 @@ def _application(record: ProcessRecord, name: str, start: float, nodes: int) -> 
     return Application.of(name, chain, nodes=nodes, release=record.begin - start)
 
 
-def largest_rate(records: Iterable[ProcessRecord]) -> float:
-    """The largest mean rate of a phase of the `records`, in bytes/s; 0 if there is none."""
+def job_name(records: Iterable[ProcessRecord], command: str) -> str:
+    """What the processes are called together: the program, if all that moved bytes are one, else the `command`."""
+    programs = {record.program for record in records if record.phases}
+    return programs.pop() if len(programs) == 1 else Path(command).name
+
+
+def largest_rate(records: Iterable[ProcessRecord], *, together: bool = False) -> float:
+    """The largest mean rate of a phase of the `records`, in bytes/s; 0 if there is none.
+
+    Args:
+        records: What the processes did.
+        together: Take phases of several processes that overlap as one.
+    """
+    chains = [record.phases for record in records]
     rates = [
         (phase.read + phase.written) / max(phase.end - phase.begin, SHORTEST_SECONDS)
-        for record in records
-        for phase in record.phases
+        for phase in (_united(chains) if together else itertools.chain(*chains))
     ]
     return max(rates, default=0.0)
 
