@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from penstock.planning.packs import ORDERS, make_packs
 from penstock.planning.strategy import BatchStrategy
 from penstock.policies import REGISTRY
 from tests.naive.profiles import examples
-from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, work
+from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, table, work
 from tests.planning.naive import naive_stream
 
 BOTH = [("work", 4.0), ("io", 4.0)]
@@ -212,6 +213,42 @@ def test_packs_of_a_stream_equal_those_of_the_twin(instance, sensibility, order)
     jobs, machine = instance
     found = run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility, order=order)
     assert found.start.tolist() == naive_stream(jobs, machine, sensibility, order)
+
+
+def test_by_hand_an_idle_io_node_starts_a_pack_that_is_made_when_another_one_ends() -> None:
+    # I/O nodes of one node each. a runs 1 to 3 and b 2 to 4. c, released at 3 and of 0 s, is a candidate of a's pack alone.
+    # a holds the node until its pack is over, so c gets a pack of its own then.
+    rows = [(1, 2.0, 0.0, 1.0, 1.0), (1, 2.0, 0.0, 1.0, 2.0), (1, 0.0, 0.0, 1.0, 3.0)]
+    for io_nodes in (2, 3):
+        assert predicted(table(rows), Machine(1, 1.0, io_nodes), depth=1).start.tolist() == [1.0, 2.0, 3.0]
+    # a runs 0 to 3 and b 1 to 4. c, released at 2, could join a's pack: it waits for its end even beside an idle I/O node.
+    rows = [(1, 3.0, 0.0, 1.0, 0.0), (1, 3.0, 0.0, 1.0, 1.0), (1, 0.0, 0.0, 1.0, 2.0)]
+    for io_nodes in (2, 3):
+        assert predicted(table(rows), Machine(1, 1.0, io_nodes), depth=1).start.tolist() == [0.0, 1.0, 3.0]
+
+
+@examples(200)
+@given(job_tables(), st.sampled_from(SENSIBILITIES), st.integers(1, 3), st.sampled_from([0, 1, 100]))
+def test_every_job_starts_and_no_io_node_is_idle_while_packs_wait(instance, sensibility, io_nodes, depth):
+    jobs, one = instance
+    found = predicted(jobs, Machine(one.nodes, one.bandwidth, io_nodes), sensibility=sensibility, depth=depth)
+    assert np.isfinite(found.start).all()
+    assert (found.start >= jobs.release).all()
+    assert sorted(job for pack in found.packs for job in (*pack.planned.jobs, *pack.joined)) == list(range(len(jobs)))
+    by_node = [sorted((pack.start, pack.end) for pack in found.packs if pack.io_node == k) for k in range(io_nodes)]
+    for packs in by_node:
+        assert all(first[1] <= second[0] for first, second in pairwise(packs))
+    for job, start in enumerate(found.start):
+        for date in {float(jobs.release[job]), *(end for packs in by_node for _, end in packs)}:
+            if not jobs.release[job] <= date < start:
+                continue
+            running = [any(begin <= date < end for begin, end in packs) for packs in by_node]
+            # Only a candidate of a running pack may wait beside an idle I/O node.
+            assert all(running) or (depth and any(running))
+
+
+def predicted(jobs, machine, *, sensibility=1.0, depth=0):
+    return run_packs(jobs, machine, PredictedWorldFactory(jobs), sensibility=sensibility, depth=depth)
 
 
 @examples(200)

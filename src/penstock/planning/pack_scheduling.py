@@ -5,19 +5,18 @@ depends neither on other packs nor on the number of I/O nodes. Its jobs stand in
 that ties do not depend on the order in which the pack was made.
 
 Packs are made of jobs that have been released. When an I/O node falls free and jobs have been released since packs were
-made, the packs that have not started are made again with these jobs, and placed on the I/O nodes again by LPT. A batch, all
-released at once, is planned once.
+made, the packs that have not started are made again with these jobs, and placed on the I/O nodes again by LPT. An idle I/O
+node that gets a pack starts it at once. A batch, all released at once, is planned once.
 
 With backfilling, a waiting job joins a running pack if its nodes are free, if it is predicted to end within T^Pack of the
 pack's start, and if the pack with it keeps L ≤ S. So by prediction no job is delayed. Candidates are the jobs of later packs
 on the same I/O node, in the order of packs and of jobs in a pack, and then the jobs that are released while the pack runs,
 in the order of their release. They are tried at the pack's start and when a job ends or is released. Until the pack ends
-its candidates are in no other pack.
+its candidates are in no other pack, and no other pack's candidates.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 
@@ -65,24 +64,23 @@ class _PackScheduler:
         self._by_release = np.argsort(jobs.release, kind="stable")
         self._releases = np.append(jobs.release[self._by_release], math.inf)
         self._free = [jobs.begin] * machine.io_nodes
+        """Until when each I/O node is busy."""
+        self._turns = [jobs.begin] * machine.io_nodes
+        """When each I/O node next looks for a pack: at the end of its pack; if idle at a release, or when packs are made."""
         self._queues: list[list[tuple[int, Pack]]] = [[] for _ in range(machine.io_nodes)]
         self._numbers = 0
         self._plans = 0
 
     def run(self) -> Outcome:
         """Run all jobs to their ends."""
-        turns = [(date, io_node) for io_node, date in enumerate(self._free)]
-        while turns:
-            now, io_node = heapq.heappop(turns)
-            self._free[io_node] = now
+        while math.isfinite(now := min(self._turns)):
+            io_node = self._turns.index(now)
             self._plan(now)
             if self._queues[io_node]:
                 self._start(io_node, now)
-                heapq.heappush(turns, (self._free[io_node], io_node))
+                self._turns[io_node] = max(now, self._free[io_node])
             else:
-                later = float(self._releases[np.searchsorted(self._releases, now, "right")])
-                if math.isfinite(later):
-                    heapq.heappush(turns, (later, io_node))
+                self._turns[io_node] = float(self._releases[np.searchsorted(self._releases, now, "right")])
         self._outcome.packs.sort(key=lambda pack: pack.number)
         if self._plans > 1:
             self._outcome.plan[:] = [pack.planned for pack in self._outcome.packs]
@@ -99,6 +97,8 @@ class _PackScheduler:
         self._queues = [[] for _ in self._free]
         for number, (pack, io_node) in enumerate(zip(packs, placed, strict=True), self._numbers):
             self._queues[io_node].append((number, pack))
+            if self._free[io_node] <= now:
+                self._turns[io_node] = now
         self._planned[:] = there
         self._plans += 1
         self._outcome.plan[:] = packs
@@ -134,7 +134,7 @@ class _PackScheduler:
         queued = [job for _, waiting in self._queues[io_node] for job in waiting.jobs]
         coming = slice(*np.searchsorted(self._releases[:-1], [now, now + pack.seconds], "right"))
         waiting = np.concatenate([np.array(queued, np.int64), self._by_release[coming]])
-        waiting = waiting[self._waits[waiting]]
+        waiting = waiting[self._waits[waiting] & (self._bound[waiting] <= now)]
         latest = pack.seconds + SAME_TIME_S - jobs.seconds[waiting]
         most = self._sensibility * pack.seconds * (1.0 + SAME_AMOUNT)
         light = math.isinf(self._sensibility) | (pack.occupation + jobs.occupation[waiting] <= most)
