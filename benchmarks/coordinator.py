@@ -173,7 +173,7 @@ def _decisions_per_s(policy: str, size: int) -> float:
         now += 1e-3
         member = members[turns % size]
         operation = member.last_operation
-        core.enter(now, ReleaseEvent(member, operation))
+        core.enter(now, ReleaseEvent(member, operation, 0.0))  # in so short a time it cannot have moved more than a burst
         core.enter(now, InformEvent(member, operation + 1, 1e9 * (1 + (turns + member.number) % 13)))
         for grant in core.handle(now).grants:
             core.enter(now, YieldEvent(grant.client, grant.number))

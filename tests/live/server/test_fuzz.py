@@ -1,16 +1,20 @@
 """A coordinator under a flood of wrong messages: it refuses each with the right code, and nobody else notices.
 
+    python -m tests.live.server.test_fuzz --messages 1000000 [--seed 1]
+
 One peer after another sends what must not be sent, mixed with what may be, in pieces of any size, and hangs up as it likes;
 what it must be answered is known beforehand. Meanwhile an honest application does coordinated I/O on its own connection.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import random
 import socket
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -46,7 +50,9 @@ from tests.live.server.program import Task, check
 from tests.live.server.serving import Program, Serving
 from tests.naive.profiles import LONG
 
-MESSAGES, OPERATIONS = (100_000, 30) if LONG else (40_000, 10)
+ENOUGH_MESSAGES = 100_000
+"""In so many messages memory comes to rest."""
+MESSAGES, OPERATIONS = (ENOUGH_MESSAGES, 30) if LONG else (40_000, 10)
 """How many messages the flood has, at least, and how many operations the honest application does meanwhile."""
 B = 4_000_000.0
 LEASE = 2.0
@@ -343,16 +349,27 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.long
-def test_a_flood_of_wrong_messages_harms_nobody(folder: Path) -> None:
+def run(folder: Path, messages: int, operations: int, seconds: float, seed: int = 1) -> tuple[Flood, int]:
+    """Send a coordinator so many messages or more, while an honest application does so many operations.
+
+    Args:
+        folder: Where the files of the coordinator are.
+        messages: How many messages there are, at least.
+        operations: How many operations the honest application does.
+        seconds: By when both must be done.
+        seed: Decides what is sent.
+
+    Returns:
+        The flood, and by how many bytes the memory of the coordinator has grown since a third of the way.
+    """
     limits = ["--message-rate", "1000000", "--message-rate-per-user", "10000000", "--keep", f"{LEASE:g} s"]
-    task = Task(str(folder / "penstock.sock"), "honest", str(folder / "file"), 7, OPERATIONS, 1_024_000, 50, patience=SOON)
+    task = Task(str(folder / "penstock.sock"), "honest", str(folder / "file"), 7, operations, 1_024_000, 50, patience=SOON)
     sizes: list[tuple[int, int]] = []
     with Serving(folder, "--bandwidth", f"{B:.0f} B/s", "--lease", f"{LEASE:g} s", *limits) as serving:
-        flood = Flood(serving.socket, seed=1)
+        flood = Flood(serving.socket, seed)
         with Program(task, folder / "honest.log") as honest:
-            end = time.monotonic() + 300.0
-            while flood.messages < MESSAGES or honest.process.poll() is None:
+            end = time.monotonic() + seconds
+            while flood.messages < messages or honest.process.poll() is None:
                 flood.next_peer()
                 if flood.peers % 50 == 0:
                     state = serving.state()
@@ -375,10 +392,16 @@ def test_a_flood_of_wrong_messages_harms_nobody(folder: Path) -> None:
     grown, more = max(size for size, _ in sizes) - first, flood.bytes - sent
     # The books of a peer take a quarter of what it sends, until they are forgotten; what else stays of it would show.
     assert grown < more / 2, f"{first} bytes grew by {grown} while {more} came"
-    if LONG:
+    if messages >= ENOUGH_MESSAGES:
         # Books are kept for a lease after the lease: their number, and so the memory, has come to rest in the first third.
         assert grown < GROWTH, f"{first} bytes grew by {grown}"
         assert more > GROWTH
+    return flood, grown
+
+
+@pytest.mark.long
+def test_a_flood_of_wrong_messages_harms_nobody(folder: Path) -> None:
+    run(folder, MESSAGES, OPERATIONS, 300.0)
 
 
 def assert_unharmed(task: Task, told: list[dict[str, Any]]) -> None:
@@ -458,3 +481,25 @@ def test_what_the_journal_missed_is_written_when_it_can_be(folder: Path) -> None
         server.journal.close()
 
     asyncio.run(story())
+
+
+def main() -> None:
+    """The command: a long flood, and what came of it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.live.server.test_fuzz", description="Flood a coordinator.")
+    parser.add_argument("--messages", type=int, default=1_000_000, metavar="N", help="how many, at least (default: 1000000)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S")
+    options = parser.parse_args()
+    operations = max(10, options.messages // 10_000)
+    begun = time.monotonic()
+    with TemporaryDirectory() as name:
+        flood, grown = run(Path(name), options.messages, operations, options.messages / 100.0 + 300.0, options.seed)
+    refused = ", ".join(f"{code} {count:,}" for code, count in sorted(flood.refused.items()))
+    sys.stdout.write(
+        f"{flood.messages:,} messages of {flood.peers:,} peers, {flood.bytes:,} bytes, in {time.monotonic() - begun:.0f} s\n"
+        f"refused as they must be: {refused}\n"
+        f"{operations} operations of an honest application in time; memory grew by {grown / 1e6:.1f} MB\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -64,6 +63,8 @@ class Posting(NamedTuple):
 
     application: int
     turn: int
+    user: int
+    group: int
     cap: float
     volume: float
     posted: float
@@ -74,8 +75,6 @@ class Posting(NamedTuple):
     rank: float
     rounds: float
     weight: float
-    user: int
-    group: int
     transferring: float
     done: float
     """Progress before the operation."""
@@ -95,10 +94,11 @@ def check_posting(columns: set[str]) -> None:
 
 
 check_posting({name for name, column in COLUMNS.items() if column.filled == POSTING})
-_FIELD: Final = {name: field for field, name in enumerate(Posting._fields)}
-_floats_of: Final = itemgetter(*(_FIELD.get(name, -1) for name in FLOATS))
-_integers_of: Final = itemgetter(*(_FIELD.get(name, -1) for name in INTEGERS))
-"""Take the values of a posting in the order of the rows, and the last value for rows that it does not have."""
+NUMBERS: Final = len([name for name in Posting._fields if name in INTEGERS])
+"""How many of the first values of a posting are integers; the others are numbers."""
+_INTEGER_ROWS: Final = tuple(view.ROW[name] for name in Posting._fields[:NUMBERS])
+_FLOAT_ROWS: Final = tuple(ROW[name] for name in Posting._fields[NUMBERS:])
+"""The rows that they go to."""
 
 
 def at_most_elapsed(progress: float, done: float, seconds: float) -> float:
@@ -108,6 +108,53 @@ def at_most_elapsed(progress: float, done: float, seconds: float) -> float:
 
 
 compiled_at_most_elapsed = inlined_kernel(at_most_elapsed)
+
+
+def _enter(
+    floats: Floats,
+    integers: Ints,
+    place: int,
+    here: float,
+    now: float,
+    uid: float,
+    whole: tuple[int, ...],
+    values: tuple[float, ...],
+) -> None:
+    """Fill the `place` with the integers and numbers of a posting, of which `here` bytes are moved already."""
+    for row in range(floats.shape[0]):
+        floats[row, place] = 0.0
+    for row in range(integers.shape[0]):
+        integers[row, place] = 0
+    for field in range(len(whole)):
+        integers[_INTEGER_ROWS[field], place] = whole[field]
+    for field in range(len(values)):
+        floats[_FLOAT_ROWS[field], place] = values[field]
+    volume, base, done, posted = floats[VOLUME, place], floats[BASE, place], floats[DONE, place], floats[POSTED, place]
+    remaining = max(LEAST_LEFT * volume, volume - (base + here))
+    floats[REMAINING, place], floats[REPORTED, place], floats[ALLOWED, place] = remaining, base + here, here
+    floats[PROGRESS, place] = done
+    if here > 0.0:
+        progress = compiled_progress_during(done, volume - base, remaining, floats[CAP, place])
+        floats[PROGRESS, place] = compiled_at_most_elapsed(progress, done, now - posted)
+    floats[POSTED, place] = np.rint(posted * TIME_GRAIN) / TIME_GRAIN
+    floats[UID, place], floats[SINCE, place], floats[LIMIT, place] = uid, now, floats[CAP, place]
+    floats[ASIDE, place], floats[SHOWN, place] = NEVER, 1.0
+
+
+def _take_out(floats: Floats, integers: Ints, place: int, last: int) -> tuple[float, float]:
+    """Move the operation in the place `last` into `place`.
+
+    Returns the bytes that the one in `place` has moved, and the seconds with a grant of its client. Of a volume of 1e21
+    bytes what is moved is known to 131,072 only, so it is no more than what was reported or allowed.
+    """
+    most = max(floats[REPORTED, place], floats[BASE, place] + floats[ALLOWED, place])
+    moved = min(floats[VOLUME, place] - floats[REMAINING, place], most)
+    transferring = floats[TRANSFERRING, place]
+    for row in range(floats.shape[0]):
+        floats[row, place] = floats[row, last]
+    for row in range(integers.shape[0]):
+        integers[row, place] = integers[row, last]
+    return moved, transferring
 
 
 def _move(floats: Floats, size: int, seconds: float, now: float, contended: bool) -> None:
@@ -238,6 +285,8 @@ class Loops(NamedTuple):
     ask: Callable[..., bool]
     to_reduce: Callable[[Floats, Ints, int, float, float], tuple[int, float]]
     to_raise: Callable[[Floats, Ints, int, float, float], tuple[int, float, float]]
+    enter: Callable[..., None]
+    take_out: Callable[[Floats, Ints, int, int], tuple[float, float]]
 
 
 @cache
@@ -245,6 +294,7 @@ def loops() -> Loops:
     """Compile the loops, or load them from the cache."""
     floats, integers, size, number = types.float64[:, ::1], types.int64[:, ::1], types.int64, types.float64
     column, policy = number[::1], types.intp
+    whole, values = types.UniTuple(size, NUMBERS), types.UniTuple(number, len(Posting._fields) - NUMBERS)
     what = "the coordinator's loops"
     return Loops(
         direct(_move, types.void(floats, size, number, number, types.boolean), what),
@@ -252,6 +302,8 @@ def loops() -> Loops:
         direct(_ask, types.boolean(floats, integers, column, column, size, policy), what),
         direct(_to_reduce, types.Tuple((size, number))(floats, integers, size, number, number), what),
         direct(_to_raise, types.Tuple((size, number, number))(floats, integers, size, number, number), what),
+        direct(_enter, types.void(floats, integers, size, number, number, number, whole, values), what),
+        direct(_take_out, types.Tuple((number, number))(floats, integers, size, size), what),
     )
 
 
@@ -338,24 +390,13 @@ class PendingOperations:
 
         `here` bytes beyond its base are moved already.
         """
-        moved = posting.base + here
         place = self.size
         if place == self._floats.shape[1]:
             self._floats, self._integers = _widened(self._floats), _widened(self._integers)
         owner.place = place
         self.owners.append(owner)
-        values = (*posting, 0)
-        row = list(_floats_of(values))
-        remaining = row[REMAINING] = max(LEAST_LEFT * posting.volume, posting.volume - moved)
-        row[PROGRESS] = posting.done
-        if here > 0.0:
-            progress = progress_during(posting.done, posting.volume - posting.base, remaining, posting.cap)
-            row[PROGRESS] = at_most_elapsed(progress, posting.done, now - posting.posted)
-        row[POSTED] = round(posting.posted * TIME_GRAIN) / TIME_GRAIN
-        row[REPORTED], row[ALLOWED] = moved, here
-        row[UID], row[SINCE], row[LIMIT], row[ASIDE], row[SHOWN] = owner.uid, now, posting.cap, NEVER, 1.0
-        self._floats[:, place] = row
-        self._integers[:, place] = _integers_of(values)
+        whole, values = posting[:NUMBERS], posting[NUMBERS:]
+        self._loops.enter(self._floats, self._integers, place, here, now, owner.uid, whole, values)
         self.changed = True
 
     def allow(self, place: int, volume: float) -> None:
@@ -370,26 +411,23 @@ class PendingOperations:
     def withdraw(self, owner: Client) -> None:
         """Take the owner's operation out and write what is known of it to the owner's books."""
         assert owner.operation is not None
-        place = owner.place
-        item = self._floats.item
-        most = max(item(REPORTED, place), owner.operation.base + item(ALLOWED, place))
-        # Of a volume of 1e21 bytes what is moved is known to 131,072 only.
-        owner.operation.moved = min(item(VOLUME, place) - item(REMAINING, place), most)
-        owner.transfer_seconds = item(TRANSFERRING, place)
-        self.take_out(place)
-        if place < self.size:
+        place, owner.place = owner.place, NO_PLACE
+        owner.operation.moved, owner.transfer_seconds = self._remove(place)
+        if place < len(self.owners):
             self.owners[place].place = place
-        owner.place = NO_PLACE
         self.changed = True
 
     def take_out(self, place: int) -> int:
         """Empty a place without telling its owner: the last operation moves into it. Returns the place that one had."""
-        last = self.size - 1
-        self._floats[:, place] = self._floats[:, last]
-        self._integers[:, place] = self._integers[:, last]
-        self.owners[place] = self.owners[last]
-        self.owners.pop()
-        return last
+        self._remove(place)
+        return len(self.owners)
+
+    def _remove(self, place: int) -> tuple[float, float]:
+        """Empty a place: the last operation moves into it. Bytes moved, and seconds with a grant of its client."""
+        last = self.owners.pop()
+        if place < len(self.owners):
+            self.owners[place] = last
+        return self._loops.take_out(self._floats, self._integers, place, len(self.owners))
 
     def copy(self) -> PendingOperations:
         """A copy to look ahead with; owners keep the places that they have here."""

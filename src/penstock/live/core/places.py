@@ -157,18 +157,18 @@ class Places:
             return max(0.0, min(here, room, known)), 1.0
         if unseen is not None:
             self._pending.allow(client.place, min(here, known))
-        allowed = self._pending.allowed(client.place)
-        paced = OVERRUN * allowed + client.usable * PACING_SECONDS
+        allowed, usable = self._pending.allowed(client.place), client.usable
+        paced = OVERRUN * allowed + usable * PACING_SECONDS
         if here <= paced:
             return min(here, room), 1.0
-        a_round, burst = self._round(client, operation), client.cap * (now - operation.posted + BURST_SECONDS)
+        a_round, burst = self._round(operation, usable), client.cap * (now - operation.posted + BURST_SECONDS)
         credited = min(here, room, paced + min(a_round, burst))
         keeps = unseen is not None or here <= paced + a_round
         return credited, 1.0 if keeps else here / max(allowed, SAME_AMOUNT * here)
 
-    def _round(self, client: Client, operation: PendingOperation) -> float:
-        """Bytes of a round, at most what the client's cap carries in the longest one."""
-        return min(operation.round_bytes, client.usable * self._eligible.limits.longest_round)
+    def _round(self, operation: PendingOperation, usable: float) -> float:
+        """Bytes of a round of the `operation`, at most what a cap of `usable` bytes/s carries in the longest one."""
+        return min(operation.round_bytes, usable * self._eligible.limits.longest_round)
 
     def post(self, now: float, client: Client, moved: float) -> float:
         """Give the operation of the `client` a place at the date `now`, or bring its row up to date.
@@ -194,7 +194,7 @@ class Places:
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
-        order, whole = self._turns.order, client.dedicated_seconds
+        order, whole, usable = self._turns.order, client.dedicated_seconds, client.usable
         number, turn, rank = order.size + client.number, -1, order.rank(UNPLANNED)
         if order.size:
             name = self._turns.planned_name(client)
@@ -205,14 +205,14 @@ class Places:
         return Posting(
             application=number,
             turn=turn,
-            cap=client.usable,
+            cap=usable,
             volume=operation.volume,
             posted=operation.posted,
             release=client.release,
             nodes=client.nodes,
             done=client.done,
             base=operation.base,
-            round=self._round(client, operation),
+            round=self._round(operation, usable),
             progressed=now,
             mean_iteration=mean_iteration(client),
             whole=math.inf if whole is None else whole,
