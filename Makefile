@@ -5,7 +5,7 @@
 # make lint   ruff, mypy, import-linter
 # make docs   the documentation as HTML, in build/site
 # make native the C libraries, in native/build
-# make install PREFIX=/usr/local [DESTDIR=]  the C libraries, their header and manual pages; no Python
+# make install PREFIX=/usr/local [DESTDIR=] [MPICC=mpicc]  the C libraries, their header and manual pages; no Python
 
 PYTHON ?= python3
 VENV := .venv

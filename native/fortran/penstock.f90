@@ -256,7 +256,7 @@ contains
         penstock_read_at = int(c_read_at(job%handle, file, data, int(bytes, c_size_t), int(at, c_long)), c_int64_t)
     end function penstock_read_at
 
-    ! Push what is known about the next I/O onto a stack; inner levels override outer ones.
+    ! Push what is known about the next I/O onto a stack; an inner level is a part of the one around it.
     integer function penstock_prepare(job, volume, rounds, files)
         type(penstock_job), intent(in) :: job
         integer(c_int64_t), intent(in), optional :: volume

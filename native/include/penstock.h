@@ -151,15 +151,17 @@ PENSTOCK_API ssize_t penstock_try_read_at(penstock_job *job, int file, void *dat
 typedef struct penstock_info {
     int64_t volume; /* bytes */
     int64_t rounds; /* steps between which it can be paused */
-    int64_t files;  /* is the number of rounds if that is not known */
+    int64_t files;  /* each of so many rounds */
 } penstock_info;
 
 #define PENSTOCK_INFO_INIT {-1, -1, -1}
 
-/* Push what is known onto a stack; inner levels override outer ones. */
+/* Push what is known onto a stack of 32 levels. An inner level describes one part of the level around it: its volume is its
+ * share of that if it gives none, and what outer levels have to move after it is announced, too. */
 PENSTOCK_API int penstock_prepare(penstock_job *job, const penstock_info *info);
 
-/* Announce the operation that the stack and info (which may be NULL) describe, or that its next step starts. */
+/* Announce the operation that the stack and info (which may be NULL) describe, or that its next step starts. When the
+ * operation of an inner level is moved and the outer levels have more, this announces the next part. */
 PENSTOCK_API int penstock_inform(penstock_job *job, const penstock_info *info);
 
 /* 1 if the step may access the I/O system now, 0 if not yet, or a code. */

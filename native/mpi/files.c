@@ -9,10 +9,9 @@
 #include <time.h>
 
 #define ROUND_BYTES ((uint64_t)16 << 20) /* of a node, where the library does not tell its buffers */
-#define AWAKE 0.001                      /* seconds for which a rank that waits for rank 0 polls without sleeping */
-#define MOVING 0.02                      /* the same for rank 0 that waits for those who move data */
+#define AWAKE 0.0002                     /* seconds for which a rank that waits polls without sleeping */
 #define ASLEEP 0.002                     /* the longest sleep between two polls after that */
-#define PART 0.1                         /* the longest sleep as a part of the time waited so far, which bounds the delay */
+#define PART 0.02                        /* the longest sleep as a part of the time waited so far, which bounds the delay */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ps_file *files;
@@ -152,20 +151,20 @@ void ps_files_remove(struct ps_file *file) {
 
 /* ---- Messages ---- */
 
-static double seconds_now(void) {
+double ps_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Libraries poll while they wait, and keep a core busy that the rank may need which is waited for. */
-static void wait_for(MPI_Request *request, double awake) {
-    double begun = seconds_now();
+static void wait_for(MPI_Request *request) {
+    double begun = ps_seconds();
     int done = 0;
     while (ps_mpi()->Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-        double waited = seconds_now() - begun, sleep = PART * waited < ASLEEP ? PART * waited : ASLEEP;
+        double waited = ps_seconds() - begun, sleep = PART * waited < ASLEEP ? PART * waited : ASLEEP;
         struct timespec pause = {0, (long)(sleep * 1e9)};
-        if (waited < awake)
+        if (waited < AWAKE)
             sched_yield();
         else
             nanosleep(&pause, NULL);
@@ -176,7 +175,7 @@ struct ps_sums ps_sum_to_first(const struct ps_file *file, int64_t bytes, int64_
     int64_t mine[] = {bytes, other}, all[] = {0, 0};
     MPI_Request request;
     if (ps_mpi()->Ireduce(mine, all, 2, ps_mpi()->number, ps_mpi()->sum, 0, file->comm, &request) == MPI_SUCCESS)
-        wait_for(&request, MOVING);
+        wait_for(&request);
     return (struct ps_sums){all[0], all[1]};
 }
 
@@ -192,7 +191,7 @@ void ps_tell(const struct ps_file *file, int64_t range[PS_TOLD]) {
     if (file->rank == 0)
         ps_mpi()->Wait(&request, MPI_STATUS_IGNORE);
     else
-        wait_for(&request, AWAKE);
+        wait_for(&request);
 }
 
 /* ---- Non-blocking calls of all ranks ---- */

@@ -33,6 +33,7 @@ struct ps_file {
     bool native;          /* data are represented in the file as in memory */
     bool begun;           /* a split call has moved its data already */
     MPI_Status moved;     /* by that */
+    double speed;         /* rank 0: bytes/s of all ranks in the last rounds, waiting included; 0: not known */
     struct ps_started *started;
     struct ps_file *next;
 };
@@ -49,6 +50,8 @@ struct ps_file *ps_files_find(MPI_File handle);
 /* It will be closed, which all ranks do. */
 void ps_files_remove(struct ps_file *file);
 
+/* Seconds, never going back. */
+double ps_seconds(void);
 /* Sums of two numbers over all ranks; on rank 0 only, 0 elsewhere. */
 struct ps_sums {
     int64_t bytes;

@@ -3,6 +3,11 @@
 #include <limits.h>
 #include <string.h>
 
+#define AHEAD 0.05    /* seconds of short rounds that may be moved in one go, as in Python */
+#define SLICE 0.01    /* seconds at the granted rate that are moved at once, as by pacing.h */
+#define STEADY 0.5    /* the least part of its value that a speed keeps from one measurement to the next */
+#define SHORTEST 1e-6 /* seconds: no rounds are taken to be faster */
+
 enum { STOP = -1 };
 
 __extension__ typedef unsigned __int128 product;
@@ -194,19 +199,35 @@ static uint64_t count_rounds(const struct ps_file *file, uint64_t volume, uint64
     return wanted < pieces ? wanted : pieces;
 }
 
-/* Rank 0: start each round when its turn has come. */
+/* Note how fast a range was moved. One that was interrupted says little about the next one. */
+static void note_speed(struct ps_file *file, int64_t bytes, double seconds) {
+    double speed = (double)bytes / (seconds > SHORTEST ? seconds : SHORTEST), least = STEADY * file->speed;
+    file->speed = speed > least ? speed : least;
+}
+
+/* How many rounds of so many bytes to move in one go: as many as take AHEAD at the speed of the last ones, and a slice. */
+static uint64_t rounds_at_once(const struct ps_file *file, uint64_t bytes, uint64_t left, double rate) {
+    double reached = AHEAD * file->speed, slice = SLICE * rate;
+    double most = bytes > 0 ? (reached < slice ? reached : slice) / (double)bytes : 1.0;
+    return most < 1.0 ? 1 : most < (double)left ? (uint64_t)most : left;
+}
+
+/* Rank 0: start rounds when their turn has come. */
 static void lead(struct way *way, uint64_t rounds) {
     bool more = true;
     int64_t at = 0;
     ps_layer()->begin_rounds();
-    for (uint64_t round = 1; more; round++) {
+    for (uint64_t round = 0; more;) {
+        const struct ps_rounds left = {(uint64_t)(way->volume - at), rounds - round};
+        double rate = ps_layer()->turn(&left), begun = ps_seconds();
+        round += rounds_at_once(way->file, (uint64_t)way->volume / rounds, rounds - round, rate);
         int64_t to = (int64_t)((product)way->volume * round / rounds);
-        const struct ps_rounds left = {(uint64_t)(way->volume - at), rounds - round + 1};
         ps_layer()->take_round((uint64_t)(to - at), &left);
         ps_tell(way->file, (int64_t[PS_TOLD]){at, to, way->volume});
         more = move_round(way, at, to);
         if (!more && to < way->volume)
             ps_tell(way->file, (int64_t[PS_TOLD]){STOP, 0, 0});
+        note_speed(way->file, to - at, ps_seconds() - begun);
         at = to;
     }
     ps_layer()->end_rounds();

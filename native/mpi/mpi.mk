@@ -1,4 +1,5 @@
 # libpenstock-mpi.so for one MPI, which is preloaded beside libpenstock-posix.so: make mpi MPICC=mpicc.mpich
+# make install MPICC=mpicc.mpich installs it, too, below lib/penstock; once for each MPI.
 MPICC ?= mpicc
 # MPIs of one family have the same ABI: MPICH (also Intel MPI, Cray MPICH, MVAPICH), Open MPI, and the standard ABI of MPI 5.
 MPI_NAMES = $(shell $(MPICC) -E -dM mpi/header.h 2>/dev/null | sed -n 's/^.define \(OPEN_MPI\|MPI_ABI\|MPI_VERSION\) .*/\1/p')
@@ -10,6 +11,14 @@ MPI_HEADERS := $(wildcard mpi/*.h) posix/layer.h posix/flow.h
 .PHONY: mpi
 mpi:
 	@$(MAKE) --no-print-directory MPI_FOLDER=$(BUILD)/mpi/$(MPI_FAMILY) $(BUILD)/mpi/$(MPI_FAMILY)/libpenstock-mpi.so
+
+ifneq ($(origin MPICC),file)
+.PHONY: install-mpi
+install: install-mpi
+install-mpi: mpi
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/penstock/mpi/$(MPI_FAMILY)
+	$(INSTALL) -m 755 $(BUILD)/mpi/$(MPI_FAMILY)/libpenstock-mpi.so $(DESTDIR)$(LIBDIR)/penstock/mpi/$(MPI_FAMILY)
+endif
 
 ifdef MPI_FOLDER
 MPI_OBJECTS := $(MPI_SOURCES:mpi/%.c=$(MPI_FOLDER)/%.o)

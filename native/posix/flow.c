@@ -266,10 +266,10 @@ static uint64_t let_through(struct ps_gate *gate, uint64_t size, bool whole) {
     return open;
 }
 
-/* `rounds` is NULL for a call of this process alone. */
-static uint64_t take_turn(penstock_job *job, uint64_t size, double now, const struct ps_rounds *rounds) {
+/* Wait until bytes may move; the date then. `rounds` is NULL for a call of this process alone. */
+static double wait_for_turn(penstock_job *job, uint64_t size, double start, const struct ps_rounds *rounds) {
     struct ps_session *session = &job->link->session;
-    for (double start = now;; now = ps_clock()) {
+    for (double now = start;; now = ps_clock()) {
         if (session->operating && session->operation.moved >= session->operation.volume)
             ps_job_end(job);
         if (!session->operating && rounds != NULL)
@@ -278,15 +278,22 @@ static uint64_t take_turn(penstock_job *job, uint64_t size, double now, const st
             begin_operation(job, size);
         double seconds = delay(job, now);
         if (seconds <= 0.0 || flow.ended) {
-            add(&ps_record->waited, nanoseconds(now - start));
-            atomic_fetch_add_explicit(&flow.waited, nanoseconds(now - start), memory_order_relaxed);
-            break;
+            if (now > start) {
+                add(&ps_record->waited, nanoseconds(now - start));
+                atomic_fetch_add_explicit(&flow.waited, nanoseconds(now - start), memory_order_relaxed);
+            }
+            note_coordinator(session, now);
+            return now;
         }
         wait_for_change(job, seconds);
         if (is_stranger()) /* a fork that we have not seen: nobody will wake us */
-            return size;
+            return now;
     }
-    note_coordinator(session, now);
+}
+
+static uint64_t take_turn(penstock_job *job, uint64_t size, double now, const struct ps_rounds *rounds) {
+    struct ps_session *session = &job->link->session;
+    now = wait_for_turn(job, size, now, rounds);
     size = let_through(&job->link->gate, size, rounds != NULL);
     reserve(&job->link->gate, size, now);
     if (rounds != NULL)
@@ -348,6 +355,16 @@ size_t ps_take(size_t size) {
     size = take_turn(job, size, begun, NULL);
     ps_job_unlock(job);
     return size;
+}
+
+double ps_turn(const struct ps_rounds *rounds) {
+    penstock_job *job = ps_job();
+    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+        return INFINITY;
+    wait_for_turn(job, rounds->left, ps_clock(), rounds);
+    double rate = job->link->gate.pacer.rate;
+    ps_job_unlock(job);
+    return rate;
 }
 
 bool ps_take_round(uint64_t size, const struct ps_rounds *rounds) {

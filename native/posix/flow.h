@@ -52,6 +52,8 @@ struct ps_rounds {
     uint64_t count; /* rounds, 1 or more */
 };
 
+/* Wait until a round may begin; the rate that is granted, in bytes/s, infinite if nothing limits it. */
+double ps_turn(const struct ps_rounds *rounds);
 /* Wait until all of a round may move; false if there is nobody to wait for. */
 bool ps_take_round(uint64_t size, const struct ps_rounds *rounds);
 /* Of a round that was taken so much was moved by all processes, and so much of it by this one, which counts it itself. */

@@ -64,6 +64,7 @@ __attribute__((visibility("default"))) const struct ps_layer *penstock_posix_lay
         .leave = ps_leave,
         .enter_together = ps_enter_together,
         .begin_rounds = ps_begin_rounds,
+        .turn = ps_turn,
         .take_round = ps_take_round,
         .round_moved = ps_round_moved,
         .end_rounds = ps_end_rounds,

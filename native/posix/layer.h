@@ -11,7 +11,7 @@
 
 #include "flow.h"
 
-enum { PS_LAYER_VERSION = 1 };
+enum { PS_LAYER_VERSION = 2 };
 
 struct ps_layer {
     /* Whether files of this path are watched; a file that is not there yet goes by its folder. */
@@ -30,6 +30,7 @@ struct ps_layer {
     void (*leave)(enum ps_direction direction);
     void (*enter_together)(bool speaks);
     void (*begin_rounds)(void);
+    double (*turn)(const struct ps_rounds *rounds);
     bool (*take_round)(uint64_t size, const struct ps_rounds *rounds);
     void (*round_moved)(uint64_t taken, uint64_t moved, uint64_t own);
     void (*end_rounds)(void);

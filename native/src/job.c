@@ -56,20 +56,29 @@ int ps_job_no_cancel(void) {
 
 void ps_job_restore_cancel(int state) { pthread_setcancelstate(state, NULL); }
 
-int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner) {
+int ps_job_announce(penstock_job *job, const struct ps_announcement *announced, enum ps_owner owner) {
     if (job->owner != PS_NOBODY)
         return PENSTOCK_E_BUSY;
-    if (rounds == 0)
-        rounds = ps_default_rounds(volume);
-    if (volume > PS_MOST_COUNT || rounds > PS_MOST_ROUNDS)
-        return PENSTOCK_E_RANGE;
     job->owner = owner;
-    ps_session_begin(&job->link->session, volume, rounds, ps_clock());
+    ps_session_begin(&job->link->session, announced->volume, announced->rounds, announced->follows, ps_clock());
     ps_link_send(job->link);
     return 0;
 }
 
+int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner) {
+    penstock_info told = PENSTOCK_INFO_INIT;
+    struct ps_announcement announced;
+    if (volume > PS_MOST_COUNT || rounds > PS_MOST_ROUNDS)
+        return PENSTOCK_E_RANGE;
+    told.volume = (int64_t)volume;
+    told.rounds = rounds > 0 ? (int64_t)rounds : -1;
+    int code = ps_levels_announce_inside(&job->levels, &told, &announced);
+    return code != 0 ? code : ps_job_announce(job, &announced, owner);
+}
+
 void ps_job_end(penstock_job *job) {
+    if (job->link->session.operating)
+        ps_levels_count(&job->levels, job->link->session.operation.moved);
     job->owner = PS_NOBODY;
     job->announced = -1;
     job->stepping = false;

@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "levels.h"
 #include "link.h"
 #include "penstock.h"
-
-enum { PS_LEVELS = 32 };
 
 enum ps_owner {
     PS_NOBODY,
@@ -22,10 +21,9 @@ struct penstock_job {
     double patience;
     enum ps_owner owner;
     double begun; /* when penstock_ready allowed bytes */
-    penstock_info levels[PS_LEVELS];
-    int depth;     /* levels of the stack of prepare */
-    int announced; /* how deep the stack was when inform announced the operation; -1: it did not */
-    bool stepping; /* a step is informed of and not released */
+    struct ps_levels levels; /* of prepare */
+    int announced;           /* how deep they were when inform announced the operation; -1: it did not */
+    bool stepping;           /* a step is informed of and not released */
 };
 
 void ps_job_lock(penstock_job *job);
@@ -33,8 +31,9 @@ void ps_job_unlock(penstock_job *job);
 /* A thread that is cancelled in the middle of a wait would keep the lock: it is cancelled after the call. */
 int ps_job_no_cancel(void);
 void ps_job_restore_cancel(int state);
-/* With the lock: begin an operation (rounds 0: the default) or end it. */
+/* With the lock: begin an operation (rounds 0: the default), which is a part of what is prepared, or end it. */
 int ps_job_begin(penstock_job *job, uint64_t volume, uint64_t rounds, enum ps_owner owner);
+int ps_job_announce(penstock_job *job, const struct ps_announcement *announced, enum ps_owner owner);
 void ps_job_end(penstock_job *job);
 
 #endif

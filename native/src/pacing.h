@@ -41,6 +41,7 @@ struct ps_operation {
     uint64_t volume;
     uint64_t rounds;
     uint64_t moved;
+    uint64_t follows;        /* bytes of the same phase that come after it */
     uint64_t longest;        /* bytes of a round, at most; or PS_NO_LIMIT */
     uint64_t step;           /* bytes of a round where all are equal, else 0 */
     uint64_t began;          /* bytes moved when the round began */

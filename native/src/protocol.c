@@ -60,6 +60,8 @@ static void put_inform(struct ps_text *line, const struct ps_request *request) {
     put_count(line, "volume", request->volume);
     put_count(line, "rounds", request->rounds);
     put_count(line, "moved", request->moved);
+    if (request->follows > 0)
+        put_count(line, "follows", request->follows);
 }
 
 static void put_members(struct ps_text *line, const struct ps_request *request) {

@@ -49,6 +49,7 @@ struct ps_request {
     uint64_t volume;
     uint64_t rounds;
     uint64_t moved;
+    uint64_t follows; /* inform: bytes of the same phase that come after the operation */
     uint64_t grant;
     uint64_t application;
     double passed;                      /* register: seconds since the identity was made */

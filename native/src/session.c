@@ -114,6 +114,7 @@ static void inform(struct ps_session *session, double now) {
     struct ps_request request = about(session, PS_INFORM);
     request.volume = operation->volume;
     request.rounds = operation->rounds;
+    request.follows = operation->follows;
     post(session, request);
 }
 
@@ -139,10 +140,11 @@ static void post_leave(struct ps_session *session) {
 
 /* ---- The application's side ---- */
 
-void ps_session_begin(struct ps_session *session, uint64_t volume, uint64_t rounds, double now) {
+void ps_session_begin(struct ps_session *session, uint64_t volume, uint64_t rounds, uint64_t follows, double now) {
     session->operating = true;
     session->changes++;
     ps_operation_begin(&session->operation, ++session->operations, volume, rounds);
+    session->operation.follows = follows;
     inform(session, now);
 }
 

@@ -78,8 +78,9 @@ double ps_session_outage_from(const struct ps_session *session);
 
 /* The application's side. */
 
-/* Start an operation; there must be none. The coordinator is told as soon as there is one, except about 0 bytes. */
-void ps_session_begin(struct ps_session *session, uint64_t volume, uint64_t rounds, double now);
+/* Start an operation, after which so many bytes of the same phase follow; there must be none. The coordinator is told as
+ * soon as there is one, except about 0 bytes. */
+void ps_session_begin(struct ps_session *session, uint64_t volume, uint64_t rounds, uint64_t follows, double now);
 /* The round has ended; whether a pause was waiting for that, which then is acknowledged. */
 bool ps_session_round_ended(struct ps_session *session, double now);
 /* End the operation, complete or not. */

@@ -3,51 +3,34 @@
 
 static const penstock_info UNKNOWN = PENSTOCK_INFO_INIT;
 
-/* The innermost level that knows counts, and info before all levels. */
-static penstock_info described(const penstock_job *job, const penstock_info *info) {
-    penstock_info told = info != NULL ? *info : UNKNOWN;
-    for (int level = job->depth; level > 0; level--) {
-        const penstock_info *outer = &job->levels[level - 1];
-        told.volume = told.volume >= 0 ? told.volume : outer->volume;
-        told.rounds = told.rounds >= 0 ? told.rounds : outer->rounds;
-        told.files = told.files >= 0 ? told.files : outer->files;
-    }
-    if (told.rounds < 0)
-        told.rounds = told.files;
-    return told;
-}
-
-static int check(const penstock_info *info) {
-    if (info->volume > (int64_t)PS_MOST_COUNT || info->rounds == 0 || info->rounds > (int64_t)PS_MOST_ROUNDS)
-        return PENSTOCK_E_RANGE;
-    return 0;
-}
-
 int penstock_prepare(penstock_job *job, const penstock_info *info) {
     ps_job_lock(job);
-    penstock_info told = described(job, info);
-    int code = job->depth < PS_LEVELS ? check(&told) : PENSTOCK_E_DEPTH;
-    if (code == 0)
-        job->levels[job->depth++] = info != NULL ? *info : UNKNOWN;
+    int code = ps_levels_push(&job->levels, info != NULL ? info : &UNKNOWN);
     ps_job_unlock(job);
     return code;
 }
 
 static int announce(penstock_job *job, const penstock_info *info) {
-    penstock_info told = described(job, info);
-    int code = check(&told);
-    if (code == 0 && told.volume < 0)
-        code = PENSTOCK_E_NO_VOLUME;
+    struct ps_announcement announced;
+    int code = ps_levels_announce(&job->levels, info != NULL ? info : &UNKNOWN, &announced);
     if (code == 0)
-        code = ps_job_begin(job, (uint64_t)told.volume, told.rounds > 0 ? (uint64_t)told.rounds : 0, PS_SIX_CALLS);
+        code = ps_job_announce(job, &announced, PS_SIX_CALLS);
     if (code == 0)
-        job->announced = job->depth;
+        job->announced = job->levels.depth;
     return code;
+}
+
+/* Whether the operation of the innermost level is moved, and the levels around it have more. */
+static bool has_next_part(const penstock_job *job) {
+    const struct ps_operation *operation = &job->link->session.operation;
+    return job->announced == job->levels.depth && operation->moved >= operation->volume && operation->follows > 0;
 }
 
 int penstock_inform(penstock_job *job, const penstock_info *info) {
     ps_job_lock(job);
     int code = job->stepping ? PENSTOCK_E_STEP : 0;
+    if (code == 0 && has_next_part(job))
+        ps_job_end(job);
     if (code == 0 && job->announced < 0)
         code = announce(job, info);
     if (code == 0) {
@@ -139,11 +122,11 @@ int penstock_release(penstock_job *job, int64_t moved) {
 
 int penstock_complete(penstock_job *job) {
     ps_job_lock(job);
-    int code = job->depth > 0 ? 0 : PENSTOCK_E_NOT_PREPARED;
+    int code = job->levels.depth > 0 ? 0 : PENSTOCK_E_NOT_PREPARED;
     if (code == 0) {
-        if (job->announced >= job->depth)
+        if (job->announced >= job->levels.depth)
             ps_job_end(job);
-        job->depth--;
+        ps_levels_pop(&job->levels);
     }
     ps_job_unlock(job);
     return code;

@@ -85,6 +85,7 @@ static bool print_request(const struct ps_json_object *line) {
     request.grant = count(line, "grant", 0);
     request.volume = (uint64_t)number(line, "volume", 0.0);
     request.moved = (uint64_t)number(line, "moved", 0.0);
+    request.follows = (uint64_t)number(line, "follows", 0.0);
     size_t length = ps_encode(&request, encoded, sizeof encoded);
     fwrite(encoded, 1, length, stdout);
     return length > 0;

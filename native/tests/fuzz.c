@@ -101,7 +101,7 @@ static void act(struct ps_session *session, struct ps_gate *gate, double now) {
     switch (draw(8)) {
     case 0:
         if (!session->operating)
-            ps_session_begin(session, draw(4) ? draw(1000000) : 0, draw(100) + 1, now);
+            ps_session_begin(session, draw(4) ? draw(1000000) : 0, draw(100) + 1, draw(2) ? 0 : draw(1000), now);
         break;
     case 1:
         if (!draw(4))

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "gate.h"
+#include "levels.h"
 #include "session.h"
 
 static struct ps_session session;
 static struct ps_gate gate;
+static struct ps_levels levels;
 
 static void print_state(double now) {
     const struct ps_operation *operation = &session.operation;
@@ -44,6 +46,7 @@ static void fresh(double patience, double now) {
     strcpy(identity.token, "secret");
     ps_session_init(&session, &identity, patience, "here", now);
     ps_gate_init(&gate, &session);
+    levels.depth = 0;
 }
 
 /* One slice: wait in virtual time, then move as much as the gate opens for, in the time that it is told. */
@@ -60,6 +63,19 @@ static void slice(double now, unsigned long long left, double seconds) {
     ps_gate_settle(&gate, now + seconds);
 }
 
+/* Levels: "push VOLUME ROUNDS FILES", and what they announce with more of the same. */
+static void describe(const char *event, const char *rest) {
+    penstock_info told = PENSTOCK_INFO_INIT;
+    struct ps_announcement announced = {0, 0, 0};
+    sscanf(rest, "%lld %lld %lld", (long long *)&told.volume, (long long *)&told.rounds, (long long *)&told.files);
+    int code = strcmp(event, "push") == 0       ? ps_levels_push(&levels, &told)
+               : strcmp(event, "announce") == 0 ? ps_levels_announce(&levels, &told, &announced)
+                                                : ps_levels_announce_inside(&levels, &told, &announced);
+    printf("code %d\n", code);
+    printf("announced %llu %llu %llu\n", (unsigned long long)announced.volume, (unsigned long long)announced.rounds,
+           (unsigned long long)announced.follows);
+}
+
 static void apply(const char *event, double now, const char *rest) {
     struct ps_reply reply;
     unsigned long long first = strtoull(rest, NULL, 10), second = 0;
@@ -67,7 +83,13 @@ static void apply(const char *event, double now, const char *rest) {
     if (strcmp(event, "new") == 0)
         fresh(strtod(rest, NULL), now);
     else if (strcmp(event, "begin") == 0)
-        ps_session_begin(&session, first, second, now);
+        ps_session_begin(&session, first, second, 0, now);
+    else if (strcmp(event, "push") == 0 || strcmp(event, "announce") == 0 || strcmp(event, "inside") == 0)
+        describe(event, rest);
+    else if (strcmp(event, "pop") == 0)
+        ps_levels_pop(&levels);
+    else if (strcmp(event, "count") == 0)
+        ps_levels_count(&levels, first);
     else if (strcmp(event, "end") == 0)
         ps_session_end(&session);
     else if (strcmp(event, "leave") == 0)

@@ -100,6 +100,22 @@ class Application:
     def _end(self) -> None:
         self._io.close()
 
+    def _prepare(self, **told: int) -> None:
+        assert self._job is not None
+        self._job.prepare(**told)
+
+    def _inform(self) -> None:
+        assert self._job is not None
+        self._job.inform()
+
+    def _release(self, moved: int) -> None:
+        assert self._job is not None
+        self._job.release(moved)
+
+    def _complete(self) -> None:
+        assert self._job is not None
+        self._job.complete()
+
     def _leave(self) -> None:
         assert self._job is not None
         self._job.leave()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.native.libraries import LIBRARY_PATH, MPI, mpi_libraries
 from tests.native.building import NATIVE, need
 
 ROOT = NATIVE.parent
@@ -130,10 +131,26 @@ def test_the_sources_are_distributed(tmp_path: Path) -> None:
     assert not any(name.startswith("native/build") for name in names)
 
 
+def make_install(prefix: Path, *more: str) -> set[str]:
+    """The files that it installs."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "-s", "-C", ROOT, "install", f"PREFIX={prefix}", f"BUILD={prefix / 'build'}", *more]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*")}
+
+
 def test_make_install(tmp_path: Path) -> None:
     need("cc", "make", "ld", "objcopy")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "-s", "-C", ROOT, "install", f"PREFIX={tmp_path}", f"BUILD={tmp_path / 'build'}"]
-    subprocess.run(command, check=True, capture_output=True, env=environment)
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    names = make_install(tmp_path)
     assert {"lib/libpenstock-posix.so", "lib/libpenstock.so", "include/penstock.h", "lib/pkgconfig/penstock.pc"} <= names
+    assert not any("libpenstock-mpi" in name for name in names)
+
+
+def test_make_install_for_two_mpis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed one after the other, and found there by `penstock run`."""
+    need("cc", "make", "ld", "objcopy", "mpicc.mpich", "mpicc.openmpi")
+    for family in ("mpich", "openmpi"):
+        make_install(tmp_path, f"MPICC=mpicc.{family}")
+    monkeypatch.setenv(LIBRARY_PATH, str(tmp_path / "lib"))
+    expected = {family: tmp_path / "lib" / "penstock" / "mpi" / family / MPI for family in ("mpich", "openmpi")}
+    assert {family: path for family, path in mpi_libraries().items() if family in expected} == expected

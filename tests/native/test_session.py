@@ -134,6 +134,8 @@ class InC:
                 said.append(value == "1")
             elif name in ("slice", "delay"):
                 told[name] = float(value)
+            elif name in ("code", "announced"):
+                told[name] = [int(word) for word in value.split()]
             elif name == "notice":
                 told["notices"].append(value)
             else:

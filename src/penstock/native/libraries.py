@@ -59,7 +59,8 @@ def require(name: str) -> Path:
 
 def mpi_libraries() -> dict[str, Path]:
     """The libraries for MPI that were built, by the family of MPIs that each is for."""
-    found = [path for folder in reversed(folders()) for path in sorted(folder.glob(f"mpi/*/{MPI}"))]
+    below = [each / "mpi" for folder in reversed(folders()) for each in (folder / "penstock", folder)]
+    found = [path for folder in below for path in sorted(folder.glob(f"*/{MPI}"))]
     return {path.parent.name: path for path in found}
 
 
