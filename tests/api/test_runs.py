@@ -104,3 +104,41 @@ def test_without_curves_there_is_one_link() -> None:
     assert same(penstock.simulate(plain, "fcfs"), penstock.simulate(plain, "fcfs", placement=False))
     with pytest.raises(InputError, match="--allocation: the workload runs on one link"):
         penstock.simulate(plain, "fcfs", allocation="tcpu")
+
+
+def contended() -> Workload:
+    """Both post at 10 s: a 1 byte, b 3; before, a moved 2 bytes at once and b 1."""
+    a = Application.of("a", [("work", 1.0), ("io", 2.0), ("work", 7.0), ("io", 1.0)])
+    b = Application.of("b", [("work", 4.0), ("io", 1.0), ("work", 5.0), ("io", 3.0)])
+    return Workload(Platform(1.0), (a, b))
+
+
+def test_compare_runs_policies_on_several_kinds_of_information(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    penstock.write(contended(), tmp_path / "w.json")
+    policies, told = ["greedy-com", "fcfs", "periodic-fifo"], ["true", "predicted"]
+    found = penstock.compare(contended(), policies[:2], information=told)
+    assert found.policies == ("greedy-com, true", "greedy-com, predicted", "fcfs")
+    assert [one.end for one in found["greedy-com, predicted"].applications] == [14.0, 13.0]
+    assert [run.get("information") for run in found.to_dict()["runs"]] == [None, "predicted", None]
+
+    words = ["compare", "--policy", *policies[:2], "--information", *told, str(tmp_path / "w.json")]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "greedy-com, predicted" in printed
+    assert "note: predicted: policies were shown what each application's own past says, not the true values" in printed
+    assert main(["compare", str(tmp_path / "w.json"), "--policy", "static", "fcfs", "--information", "none"]) == 0
+    captured = capsys.readouterr()
+    assert "left out hierarchical-round-robin" in captured.err
+    assert main(["simulate", str(tmp_path / "w.json"), "--policy", policies[2], "--information", "none"]) == 2
+    assert "it fixes the order of all operations at the start" in capsys.readouterr().err
+
+
+def test_simulate_says_what_the_policy_was_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    penstock.write(contended(), tmp_path / "w.json")
+    words = ["simulate", str(tmp_path / "w.json"), "--policy", "greedy-com", "--json"]
+    assert main([*words, "--information", "predicted"]) == 0
+    assert json.loads(capsys.readouterr().out)["information"] == "predicted"
+    assert main(words) == 0
+    assert "information" not in json.loads(capsys.readouterr().out)
+    assert main(["simulate", str(tmp_path / "w.json"), "--policy", "fcfs", "--information", "class"]) == 0
+    assert "makes no difference to policies that need nothing of what lies ahead" in capsys.readouterr().err

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from penstock import InputError, read, simulate
+from penstock import campaign as run_campaign
 from penstock.campaign import Campaign, Cell, grid
+from penstock.campaign.campaign_files import from_document
 from penstock.cli.main import main
 from penstock.workloads import Synthetic, synthetic
+from penstock.workloads.synthetic import demo
 from tests.campaign.small import PARAMETERS
 
 
@@ -130,3 +133,53 @@ def test_a_campaign_checks_itself(name: str, cells: tuple[Cell, ...], message: s
 def test_a_cell_refuses_what_is_no_seed(seed: object) -> None:
     with pytest.raises(InputError, match=r"seed: .* is no seed; expected a whole number, 0 or more"):
         Cell("synthetic", {"pressure": 0.5}, seed, "fcfs")  # type: ignore[arg-type]
+
+
+def test_information_is_crossed_with_policies_but_not_with_bounds(tmp_path: Path) -> None:
+    described = {
+        "campaign": "told",
+        "workload": "demo",
+        "seeds": [1],
+        "policies": ["greedy-com", "bound"],
+        "information": [True, "none"],  # true without quotes, as YAML reads it
+    }
+    campaign = from_document(described)
+    assert [(cell.policy, cell.information) for cell in campaign.cells] == [
+        ("greedy-com", None),
+        ("greedy-com", "none"),
+        ("bound", None),
+    ]
+    assert campaign.cells[0].key == Cell("demo", {}, 1, "greedy-com").key  # rows of the truth keep their keys
+    assert campaign.cells[1].command().endswith("penstock simulate w.json --policy greedy-com --information none")
+    assert len(campaign.tasks) == 1
+    result = run_campaign(campaign, tmp_path / "told", workers=1)
+    rows = [(row["policy"], row["information"], row["min_yield"]) for row in result.table.to_pylist()]
+    made = demo(1)
+    assert rows[:2] == [
+        ("greedy-com", "true", simulate(made, "greedy-com").min_yield),
+        ("greedy-com", "none", simulate(made, "greedy-com", information="none").min_yield),
+    ]
+    assert rows[2][:2] == ("bound", None)
+    assert [(row["policy"], row["information"]) for row in result.by_policy()][:2] == [
+        ("greedy-com", "true"),
+        ("greedy-com", "none"),
+    ]
+    assert result.summary().by == ("policy", "information")
+
+
+@pytest.mark.parametrize(
+    ("information", "message"),
+    [
+        (
+            "predict",
+            "information: 'predict' is unknown; expected one of true, predicted, class, none; did you mean predicted?",
+        ),
+        ([], "information: is empty; expected one or more values"),
+        (["none", "none"], "information: 'none' stands twice; expected each value once"),
+        (3, "information: 3 is none; expected true, predicted, class, none, or a list of them"),
+    ],
+)
+def test_wrong_information_is_refused(information: object, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        from_document({"campaign": "x", "workload": "demo", "policies": ["fcfs"], "information": information})
+    assert str(error.value) == message

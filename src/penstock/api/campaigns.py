@@ -110,15 +110,16 @@ class CampaignResult(Tables):
         """Mean, standard deviation, standard error and count for each combination of some parameters.
 
         Args:
-            by: parameters of the campaign, ``policy``, ``seed``, ``window``, ``kind``, ``placement`` or ``applications``,
-                as a list or as a text with commas. By default the parameters that have more than one value, and the policy.
+            by: parameters of the campaign, ``policy``, ``information``, ``seed``, ``window``, ``kind``, ``placement`` or
+                ``applications``, as a list or as a text with commas. By default the parameters that have more than one
+                value, and the policy.
             measures: columns of the rows, likewise. By default min-yield, efficiency and utilization.
 
         Raises:
             InputError: for an unknown name.
         """
         measured = _names(measures)
-        keys = _names(by) if by is not None else default_by(parameters_of(self.table))
+        keys = _names(by) if by is not None else default_by(self.table)
         return SummaryResult(self.campaign.name, tuple(keys), tuple(measured), tuple(summarise(self.table, keys, measured)))
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, overload
 
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
@@ -21,6 +21,7 @@ from penstock.api.runs import (
 )
 from penstock.campaign.rows import statistics
 from penstock.engine import Result
+from penstock.engine.information import TRUE, tells_apart
 from penstock.model import InputError, Workload
 from penstock.planning.placement.choice import ChosenPlacement
 from penstock.policies.policy import SHARING, STATIC, Policy
@@ -57,7 +58,7 @@ class ComparisonResult(Tables):
     """Upper bounds for any schedule; None if they were not asked for."""
     placed: ChosenPlacement | None = None
     left_out: tuple[str, ...] = ()
-    """Policies of a family that cannot run the workload: static orders are those of a link."""
+    """Policies of a family that cannot run so: static orders are those of a link, and made of true values."""
 
     @property
     def workload(self) -> Workload:
@@ -78,7 +79,7 @@ class ComparisonResult(Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as ``penstock compare --json`` prints it."""
-        runs = [{**Result.to_dict(run), "gap": gaps(run, self.bounds) or None} for run in self.runs]
+        runs = [{**Result.to_dict(run), **run.told, "gap": gaps(run, self.bounds) or None} for run in self.runs]
         known = self.bounds.values() if self.bounds else None
         return {"bounds": known, "runs": runs, **placement_document(self.placed)}
 
@@ -166,6 +167,7 @@ def compare(
     allocation: str | None = None,
     placement: PlacementLike = None,
     bound: bool = True,
+    information: str | Sequence[str] = TRUE,
     watch: Watch = nobody,
     **options: Any,
 ) -> ComparisonResult | ComparisonSeries:
@@ -178,6 +180,8 @@ def compare(
         allocation: on I/O resources, as for `simulate`.
         placement: likewise.
         bound: whether upper bounds for any schedule are computed, too.
+        information: what policies are told of what lies ahead, as for `penstock.Run`; or several. Then a policy for which it
+            makes a difference runs once on each, and is called "set-10, predicted", say.
         watch: makes a watcher that is told how far it is.
         **options: those of `penstock.Run`, as for `simulate`.
 
@@ -203,7 +207,8 @@ def compare(
     if not sources:
         raise InputError("workload", "there is none; expected one or more")
     chosen, named = _policies(policy)
-    settings = {"allocation": allocation, "placement": placement, "bound": bound, "watch": watch}
+    settings: dict[str, Any] = {"allocation": allocation, "placement": placement, "bound": bound, "watch": watch}
+    settings["information"] = [information] if isinstance(information, str) else list(dict.fromkeys(information))
     found = tuple(_compared(source, chosen, named, settings, options) for source in sources)
     return ComparisonSeries(found) if several else found[0]
 
@@ -224,18 +229,36 @@ def _compared(
     source: Opened, policies: Sequence[Policy], named: set[str], settings: Mapping[str, Any], options: dict[str, Any]
 ) -> ComparisonResult:
     with source.located():
-        suited = _suited(source.workload, policies, named)
+        suited = _suited(source.workload, policies, named, settings["information"])
         where = found_placement(source.workload, settings["allocation"], settings["placement"])
-        with settings["watch"](len(suited)) as watcher:
-            runs = tuple(watched_run(source, policy, where, watcher, options) for policy in suited)
+        asked = [(policy, told) for policy in suited for told in _told_apart(policy, settings["information"])]
+        with settings["watch"](len(asked)) as watcher:
+            runs = tuple(
+                watched_run(source, policy, where, watcher, {**options, "information": told}) for policy, told in asked
+            )
+        runs = tuple(_named(run, settings["information"]) for run in runs)
         known = found_bounds(source, where, watch=settings["watch"]) if settings["bound"] else None
     left_out = tuple(policy.name for policy in policies if policy not in suited)
     return ComparisonResult(source, runs, known, where or None, left_out)
 
 
-def _suited(workload: Workload, policies: Sequence[Policy], named: set[str]) -> list[Policy]:
-    """The policies that can run it: beside buffers and on I/O resources no static orders that only their family names."""
+def _told_apart(policy: Policy, information: Sequence[str]) -> Sequence[str]:
+    """The information that the policy is run on: one of them if it makes no difference."""
+    return information if any(tells_apart(told, policy) for told in information) else information[:1]
+
+
+def _named(run: SimulationResult, information: Sequence[str]) -> SimulationResult:
+    """The run, called by its information too where policies run on several."""
+    several = len(_told_apart(run.policy_object, information)) > 1
+    return replace(run, policy=f"{run.policy}, {run.information}") if several else run
+
+
+def _suited(workload: Workload, policies: Sequence[Policy], named: set[str], information: Sequence[str]) -> list[Policy]:
+    """The policies that can run it: no static orders that only their family names, beside buffers, on I/O resources and on
+    other than true information.
+    """
     buffer = workload.platform.buffer
-    if not workload.on_resources and (buffer is None or buffer.size is None):
+    plain = not workload.on_resources and (buffer is None or buffer.size is None)
+    if plain and list(information) == [TRUE]:
         return list(policies)
     return [policy for policy in policies if policy.family != STATIC or policy.name in named]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
 from penstock.engine import Result, Run
+from penstock.engine.information import TRUE
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
 from penstock.model.errors import expected
@@ -71,6 +72,8 @@ class SimulationResult(Result, Tables):
     placed: ChosenPlacement | None = field(repr=False)
     """Where the I/O resources of the applications come from; None on one link."""
     policy_object: Policy = field(repr=False)
+    information: str = TRUE
+    """What the policy was told of what lies ahead."""
 
     @property
     def workload(self) -> Workload:
@@ -79,7 +82,12 @@ class SimulationResult(Result, Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The result as ``penstock simulate --json`` prints it."""
-        return {**super().to_dict(), **placement_document(self.placed), **self._owners()}
+        return {**super().to_dict(), **self.told, **placement_document(self.placed), **self._owners()}
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What the policy was told of what lies ahead, as ``--json`` prints it; nothing where that is the truth."""
+        return {} if self.information == TRUE else {"information": self.information}
 
     def _owners(self) -> dict[str, list[Row]]:
         """The users, and the groups, if the workload names any."""
@@ -172,7 +180,7 @@ def simulate(
             platform's bandwidth.
         watch: makes a watcher that is told how far the run is.
         **options: those of `penstock.Run`. ``trace=True`` records the rates, ``check=True`` checks the invariants after
-            every event.
+            every event, ``information="predicted"`` runs the policy on learned values in place of the true ones.
 
     Returns:
         A `Result` that is also a table: yields, slowdowns, stretches, times in seconds and volumes in bytes.
@@ -288,7 +296,8 @@ def watched_run(
     result = run.finish()
     watcher.end()
     own = {one.name: getattr(result, one.name) for one in fields(Result)}
-    return SimulationResult(**own, opened=source, placed=where or None, policy_object=policy)
+    told = given.get("information", TRUE)
+    return SimulationResult(**own, opened=source, placed=where or None, policy_object=policy, information=told)
 
 
 def found_bounds(

@@ -9,6 +9,7 @@
     policies: [fair-share, greedy-yield]                   # default: those that share the link
     allocation: n-sys                                      # on I/O resources; default: as the workload says, else tcpu
     placement: random                                      # likewise; else greedy-clairvoyant
+    information: ["true", predicted]                       # what policies are told; default: "true"
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from typing import Any, Final
 
 from penstock.campaign.cells import MOST_CELLS, Campaign, grid
 from penstock.campaign.sources import source
+from penstock.engine.information import INFORMATION, TRUE
 from penstock.model import InputError
 from penstock.model.errors import short
 from penstock.model.files import parse_yaml
 from penstock.planning.placement.choice import heuristic_of
 
-_KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies", "allocation", "placement")
+_KEYS: Final = ("campaign", "workload", "parameters", "seeds", "policies", "allocation", "placement", "information")
 _NEEDED: Final = ("campaign", "workload")
 
 
@@ -90,7 +92,18 @@ def from_document(document: object) -> Campaign:
     for key, value in placing.items():
         if value is not None and not isinstance(value, str):
             raise InputError(key, f"{short(value)} is no name; expected one that `penstock place` knows")
-    return grid(document["campaign"], kind, parameters, _seeds(document.get("seeds", [0])), policies, **placing)
+    told = _information(document.get("information", TRUE))
+    seeds = _seeds(document.get("seeds", [0]))
+    return grid(document["campaign"], kind, parameters, seeds, policies, **placing, information=told)
+
+
+def _information(value: object) -> list[str]:
+    """What policies are told, as a list; YAML reads true without quotes as a truth value."""
+    values = value if isinstance(value, list | tuple) else [value]
+    words = [TRUE if one is True else one for one in values]
+    if not all(isinstance(one, str) for one in words):
+        raise InputError("information", f"{short(value)} is none; expected {', '.join(INFORMATION)}, or a list of them")
+    return [str(one) for one in words]
 
 
 def _seeds(value: object) -> Sequence[Any]:

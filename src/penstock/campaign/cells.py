@@ -19,8 +19,9 @@ from typing import Any, Final, TypeVar
 
 from penstock.campaign.own_policies import OwnPolicy, own_policy_text
 from penstock.campaign.sources import normal_parameters, source
+from penstock.engine.information import INFORMATION, TRUE
 from penstock.model import InputError, Workload
-from penstock.model.errors import short
+from penstock.model.errors import expected, short
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement, heuristic_of
 from penstock.policies.policy import SHARING, Policy
 from penstock.policies.registry import PolicyLike, expand, find, is_built_in
@@ -46,9 +47,10 @@ class Cell:
         allocation: on I/O resources, how many for each application, by name; by default as `simulate` does.
         placement: likewise, which ones.
         own: the text of a policy that no worker can find by its name, as it was defined in a notebook or a script.
+        information: what the policy is told of what lies ahead, as for `penstock.Run`; None for the truth.
 
     Raises:
-        InputError: for a wrong parameter, seed, allocation or placement.
+        InputError: for a wrong parameter, seed, allocation, placement or information.
 
     Example:
         >>> Cell("demo", {}, seed=1, policy="fcfs").command()
@@ -62,8 +64,10 @@ class Cell:
     allocation: str | None = None
     placement: str | None = None
     own: OwnPolicy | None = None
+    information: str | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "information", _normal_information(self.information))
         object.__setattr__(self, "parameters", normal_parameters(self.kind, self.parameters))
         object.__setattr__(self, "seed", require_seed(self.seed, "seed"))
         if self.placing:
@@ -80,7 +84,8 @@ class Cell:
         """The same for the same cell in every campaign: 16 digits."""
         placing = [self.placing] if self.placing else []
         own = [{"policy_text": self.own.digest}] if self.own else []
-        return digest([self.kind, self.parameters, self.seed, self.policy, *placing, *own])
+        told = [{"information": self.information}] if self.information else []
+        return digest([self.kind, self.parameters, self.seed, self.policy, *placing, *own, *told])
 
     def find_policy(self) -> Policy | None:
         """The policy; None for BOUND. Raises InputError where it cannot be found or loaded."""
@@ -97,7 +102,8 @@ class Cell:
         make, file = kind.recipe(kind.parse(self.parameters), self.seed, window)
         policy = self.own.argument if self.own else self.policy
         words = ["bound", file] if self.policy == BOUND else ["simulate", file, "--policy", policy]
-        options = [word for name, value in self.placing.items() for word in (f"--{name}", value)]
+        given = {**self.placing, **({"information": self.information} if self.information else {})}
+        options = [word for name, value in given.items() for word in (f"--{name}", value)]
         compute = shlex.join(["penstock", *words, *options])
         return f"{make} && {compute}" if make else compute
 
@@ -182,8 +188,9 @@ class Campaign:
             grid = {
                 "workload": cell.kind,
                 "parameters": dict(cell.parameters),
-                "policies": [one.policy for one in task.cells],
+                "policies": list(dict.fromkeys(one.policy for one in task.cells)),
                 **cell.placing,
+                **_told([one.information for one in task.cells]),
             }
             grids.setdefault(canonical(grid), {**grid, "seeds": []})["seeds"].append(cell.seed)
         return {
@@ -217,6 +224,19 @@ class Campaign:
         for name, count in versions.items():
             if count > 1:
                 raise InputError(f"policy {name}", "has two different texts; expected another name for one of them")
+
+
+def _normal_information(information: str | None) -> str | None:
+    """None for the truth; InputError for what is none of `INFORMATION`."""
+    if information is not None and information not in INFORMATION:
+        raise InputError("information", f"{short(information)} is unknown; {expected(str(information), INFORMATION)}")
+    return None if information == TRUE else information
+
+
+def _told(given: Sequence[str | None]) -> dict[str, list[str]]:
+    """The information of cells, as a folder records it; nothing if all have the truth."""
+    found = list(dict.fromkeys(one or TRUE for one in given))
+    return {} if found == [TRUE] else {"information": found}
 
 
 def require_policy(name: str) -> None:
@@ -270,6 +290,7 @@ def grid(
     *,
     allocation: str | None = None,
     placement: str | None = None,
+    information: str | Sequence[str] = TRUE,
 ) -> Campaign:
     """The campaign of all combinations of the parameters given as lists, the seeds and the policies.
 
@@ -284,6 +305,7 @@ def grid(
             function and of a `Policy` of a notebook or a script goes to the workers.
         allocation: on I/O resources, how many for each application, as for `penstock.place`.
         placement: likewise, which ones.
+        information: what policies are told of what lies ahead, as for `penstock.Run`; a list stands for several.
 
     Returns:
         The campaign.
@@ -298,13 +320,17 @@ def grid(
     """
     chosen = _policies([SHARING] if policies is None else list(policies))
     axes = [_axis(key, value) for key, value in parameters.items()]
-    require_size(math.prod(map(len, axes)) * len(seeds) * len(chosen))
+    told = _once([_normal_information(one) for one in _listed(information)], "information")
+    require_size(math.prod(map(len, axes)) * len(seeds) * len(chosen) * len(told))
     seed_list = _once([require_seed(seed, f"seeds[{index}]") for index, seed in enumerate(seeds)], "seeds")
     cells = []
     for point in itertools.product(*axes):
         values = normal_parameters(kind, dict(zip(parameters, point, strict=True)))
         cells += [
-            Cell(kind, values, seed, name, allocation, placement, own) for seed in seed_list for name, own in chosen.items()
+            Cell(kind, values, seed, name, allocation, placement, own, one)
+            for seed in seed_list
+            for name, own in chosen.items()
+            for one in (told if name != BOUND else (None,))
         ]
     return Campaign(name, tuple(cells))
 
@@ -320,8 +346,17 @@ def with_policies(campaign: Campaign, policies: Iterable[PolicyLike]) -> Campaig
         InputError: for a policy that cannot be found, or if the campaign has all of them.
     """
     chosen = {name: own for name, own in _policies(list(policies)).items() if name not in campaign.policies}
-    cells = [replace(task.cells[0], policy=name, own=own) for task in campaign.tasks for name, own in chosen.items()]
+    cells = [
+        replace(task.cells[0], policy=name, own=own, information=one)
+        for task in campaign.tasks
+        for name, own in chosen.items()
+        for one in dict.fromkeys(cell.information if name != BOUND else None for cell in task.cells)
+    ]
     return Campaign(f"{campaign.name}-{digest(list(chosen))[:6]}", tuple(cells))
+
+
+def _listed(information: str | Sequence[str]) -> Sequence[str]:
+    return [information] if isinstance(information, str) else information
 
 
 def _axis(name: str, value: Any) -> list[Any]:

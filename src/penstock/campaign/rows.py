@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from penstock.campaign.cells import Cell, canonical
+from penstock.campaign.cells import BOUND, Cell, canonical
 from penstock.engine import Result, Run
 from penstock.engine.buffer_result import THROUGH
+from penstock.engine.information import TRUE
 from penstock.engine.result import MEASURES, UNBOUNDED, finite
 from penstock.model import Application, InputError, PenstockError, Workload
 from penstock.numeric.arrays import Floats
@@ -34,6 +35,7 @@ SCHEMA: Final = pa.schema(
         pa.field("seed", pa.int64()),
         pa.field("window", pa.int32()),  # position among the source's workloads; null if it made none
         pa.field("policy", pa.string()),
+        pa.field("information", pa.string()),  # what the policy was told of what lies ahead; null for bounds
         pa.field("min_yield", pa.float64()),
         pa.field("efficiency", pa.float64()),
         pa.field("utilization", pa.float64()),
@@ -174,6 +176,7 @@ def _heading(cell: Cell, window: int | None) -> dict[str, Any]:
         "seed": cell.seed,
         "window": window,
         "policy": cell.policy,
+        "information": None if cell.policy == BOUND else cell.information or TRUE,
         "command": cell.command(window or 0),
     }
 
@@ -208,7 +211,7 @@ OBJECTIVES: Final = ("min_yield", "efficiency", "utilization")
 """What is summarised unless told (000 §3.3)."""
 STATISTICS: Final = ("mean", "std", "se", "count")
 """Mean, standard deviation (n − 1), standard error of the mean, and over how many rows."""
-_COLUMNS: Final = ("policy", "seed", "window", "kind", "placement", "applications")
+_COLUMNS: Final = ("policy", "information", "seed", "window", "kind", "placement", "applications")
 """Columns that rows can be grouped by beside the parameters."""
 
 
@@ -219,19 +222,21 @@ def by_policy(table: pa.Table) -> list[dict[str, Any]]:
         table: the rows of a campaign.
 
     Returns:
-        One row per policy, in the table's order: ``rows``, ``failed``, and the means over the rows that did not fail.
+        One row per policy, in the table's order: ``rows``, ``failed``, and the means over the rows that did not fail. Where
+        policies were told different things of what lies ahead, one row for each, with the ``information``.
 
     Example:
         >>> rows = [{"policy": "fcfs", "key": "a", "min_yield": 0.5}, {"policy": "fcfs", "key": "b", "error": "no file"}]
         >>> by_policy(pa.Table.from_pylist(rows, schema=SCHEMA))[0]
         {'policy': 'fcfs', 'rows': 2, 'failed': 1, 'min_yield': 0.5, 'efficiency': None, 'utilization': None}
     """
-    totals = table.group_by("policy", use_threads=False).aggregate(
+    keys = ["policy", *_told(table)]
+    totals = table.group_by(keys, use_threads=False).aggregate(
         [("key", "count"), ("error", "count"), *((name, "mean") for name in OBJECTIVES)]
     )
     return [
         {
-            "policy": row["policy"],
+            **{key: row[key] for key in keys},
             "rows": row["key_count"],
             "failed": row["error_count"],
             **{name: row[f"{name}_mean"] for name in OBJECTIVES},
@@ -247,8 +252,8 @@ def summarise(
 
     Args:
         table: the rows of a campaign.
-        by: names of parameters, or ``policy``, ``seed``, ``window``, ``kind``, ``placement``, ``applications``. By default
-            the parameters that have more than one value, and the policy.
+        by: names of parameters, or ``policy``, ``information``, ``seed``, ``window``, ``kind``, ``placement``,
+            ``applications``. By default the parameters that have more than one value, and the policy.
         measures: columns of the table with one number per row.
 
     Returns:
@@ -267,7 +272,7 @@ def summarise(
         (2, 2.0, 1.0)
     """
     parameters = parameters_of(table)
-    keys = default_by(parameters) if by is None else list(by)
+    keys = default_by(table) if by is None else list(by)
     _check_names(table, keys, parameters, measures)
     columns = [_column(table, key, parameters) for key in keys]
     groups: dict[tuple[Any, ...], list[int]] = {}
@@ -313,11 +318,17 @@ def parameters_of(table: pa.Table) -> list[dict[str, Any]]:
     return [parsed[text] for text in texts]
 
 
-def default_by(parameters: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The `parameters` that have more than one value, and the policy."""
+def default_by(table: pa.Table) -> list[str]:
+    """The parameters of the rows of the `table` that have more than one value, and the policy."""
+    parameters = parameters_of(table)
     names = dict.fromkeys(name for one in parameters for name in one)
     varied = [name for name in names if len({json.dumps(one.get(name)) for one in parameters}) > 1]
-    return [name for name in varied if name != "sha256"] + ["policy"]
+    return [name for name in varied if name != "sha256"] + ["policy", *_told(table)]
+
+
+def _told(table: pa.Table) -> list[str]:
+    """The column that says what policies were told, if they were told different things."""
+    return ["information"] if len(table["information"].drop_null().unique()) > 1 else []
 
 
 def failures(table: pa.Table) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from penstock.campaign.cells import BOUND, Campaign, Cell, Task, policy_file_dig
 from penstock.campaign.rows import Shape, bounded, computed, failed, to_part
 from penstock.campaign.store import Identity, identity, opened, require
 from penstock.engine import Run
+from penstock.engine.information import TRUE
 from penstock.engine.kernel import compiled_advance
 from penstock.model import InputError, PenstockError, Workload
 from penstock.planning.placement.choice import ChosenPlacement
@@ -80,7 +81,7 @@ def warm_up(campaign: Campaign) -> None:
                 if policy is None:
                     compile_bounds()
                 elif policy.built_in:
-                    _ready_run(workload, policy, on)
+                    _ready_run(workload, policy, on, cell.information)
 
 
 def _rows(task: Task) -> Iterator[dict[str, Any]]:
@@ -109,7 +110,7 @@ def _row(cell: Cell, window: int, workload: Workload, on: ChosenPlacement | None
             return bounded(cell, window, workload, bounds(workload, placement=on.resources if on else None), on)
         with _COMPILING:
             policy = cell.own.load() if cell.own else _ready(cell.policy, policy_file_digest(cell.policy))
-            run = _ready_run(workload, policy, on)
+            run = _ready_run(workload, policy, on, cell.information)
         return computed(cell, window, run.finish(), Shape.of(run), on)
     except Exception as error:  # whatever a user's policy raises is the row's error
         return failed(cell, window, _located(cell, error))
@@ -122,9 +123,9 @@ def _located(cell: Cell, error: Exception) -> Exception:
     return error
 
 
-def _ready_run(workload: Workload, policy: Policy, on: ChosenPlacement | None) -> Run:
+def _ready_run(workload: Workload, policy: Policy, on: ChosenPlacement | None, information: str | None) -> Run:
     """A run that has all its compiled code at hand."""
-    run = Run(workload, policy, placement=on.resources if on else None)
+    run = Run(workload, policy, placement=on.resources if on else None, information=information or TRUE)
     compiled_advance(run._parts())
     return run
 

@@ -111,7 +111,8 @@ def _print(result: CampaignResult, summary: SummaryResult | None) -> None:
     for row in result.by_policy():
         means = [row[name] for name in ("min_yield", "efficiency", "utilization")]
         numbers = ["–" if mean is None else f"{mean:.4f}" for mean in means]
-        table.add_row(row["policy"], *numbers, str(row["rows"]), str(row["failed"]))
+        told = f" ({row['information']})" if row.get("information") else ""
+        table.add_row(row["policy"] + told, *numbers, str(row["rows"]), str(row["failed"]))
     console().print(table)
     if summary is not None:
         _print_summary(summary)

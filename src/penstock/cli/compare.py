@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output import (
     FILE_HELP,
     POLICY_HELP,
+    add_information,
     add_outputs,
     add_placement,
     emit_json,
     note_crowded,
+    note_information,
     note_overcommitted,
     print_comparison,
     print_notes,
@@ -46,6 +48,7 @@ def configure(commands: Any) -> None:
     )
     command.add_argument("--no-bound", action="store_true", help="leave out the upper bounds, and the gaps to them")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
+    add_information(command, several=True)
     add_placement(command)
     add_outputs(command)
     command.set_defaults(run=run, parser=command)
@@ -53,7 +56,8 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
-    files, policies = _told_apart(options.files, options.policy or [])
+    behind, information = _files_behind(options.information)
+    files, policies = _told_apart([*options.files, *behind], options.policy or [])
     if not files:
         options.parser.error("the following arguments are required: FILE")
     if options.html and len(files) > 1:
@@ -68,6 +72,7 @@ def run(options: argparse.Namespace) -> int:
         policies or None,
         allocation=options.allocation,
         placement=options.placement,
+        information=information,
         bound=not options.no_bound,
         trace=options.html is not None,
         check=options.check,
@@ -87,15 +92,21 @@ def run(options: argparse.Namespace) -> int:
 
 def _told_apart(files: list[str], names: list[str]) -> tuple[list[str], list[str]]:
     """The files and the policies: files that stand last, --policy has taken for names."""
-    from penstock.model.files import SUFFIXES
-
-    policies = list(names)
-    behind: list[str] = []
-    while len(policies) > 1 and policies[-1].endswith(SUFFIXES):
-        behind.insert(0, policies.pop())
+    behind, policies = _files_behind(names)
     if not files and not behind and len(policies) > 1:
         behind = [policies.pop()]
     return [*files, *behind], policies
+
+
+def _files_behind(words: list[str]) -> tuple[list[str], list[str]]:
+    """The names of files that stand last, and the words before them."""
+    from penstock.model.files import SUFFIXES
+
+    kept = list(words)
+    behind: list[str] = []
+    while len(kept) > 1 and kept[-1].endswith(SUFFIXES):
+        behind.insert(0, kept.pop())
+    return behind, kept
 
 
 def _note(series: ComparisonSeries) -> None:
@@ -109,7 +120,7 @@ def _note(series: ComparisonSeries) -> None:
     note_unused("compare", *cases)
     left_out = list(dict.fromkeys(name for one in series.comparisons for name in one.left_out))
     if left_out:
-        sys.stderr.write(f"note: left out {', '.join(left_out)}: their orders are those of a link\n")
+        sys.stderr.write(f"note: left out {', '.join(left_out)}: their orders are those of a link, made from true values\n")
 
 
 def _print(series: ComparisonSeries) -> None:
@@ -127,6 +138,7 @@ def _print_one(one: ComparisonResult) -> None:
     print_comparison(one.runs, one.bounds)
     print_placement(one.placed)
     print_notes(one.runs)
+    note_information(one.runs)
 
 
 def _print_summary(series: ComparisonSeries) -> None:

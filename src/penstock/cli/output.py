@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from penstock.api.paths import Watcher
+    from penstock.api.runs import SimulationResult
     from penstock.engine import Result
     from penstock.planning.placement.choice import ChosenPlacement
     from penstock.theory import Bounds
@@ -96,6 +97,30 @@ def add_placement(command: argparse.ArgumentParser) -> None:
         metavar="P",
         help="likewise: which ones, as for penstock place (default: as in the file, else greedy-clairvoyant)",
     )
+
+
+def add_information(command: argparse.ArgumentParser, *, several: bool) -> None:
+    """Add to the `command` the option that says what policies are told of what lies ahead; `several` can be asked for."""
+    command.add_argument(
+        "--information",
+        metavar="WHAT",
+        default=["true"] if several else "true",
+        help="what policies are told of volumes, iterations and lengths: true; predicted from each application's own past; "
+        "class for means over applications of its user and name; or none" + (" (several; default: true)" if several else ""),
+        nargs="+" if several else None,
+    )
+
+
+def note_information(results: Sequence[SimulationResult]) -> None:
+    """Say on what information the policies ran, where that is not the truth alone."""
+    from penstock.engine.information import NOTES, tells_apart
+
+    told = {result.information for result in results if tells_apart(result.information, result.policy_object)}
+    for one, text in NOTES.items():
+        if one in told:
+            print(f"note: {text}")
+    if not told and any(result.information != "true" for result in results):
+        sys.stderr.write("note: --information makes no difference to policies that need nothing of what lies ahead\n")
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.output import (
     FILE_HELP,
     POLICY_HELP,
+    add_information,
     add_outputs,
     add_placement,
     emit_json,
     note_crowded,
+    note_information,
     note_overcommitted,
     print_applications,
     print_comparison,
@@ -40,6 +42,7 @@ def configure(commands: Any) -> None:
     command.add_argument("file", metavar="FILE", help=FILE_HELP)
     command.add_argument("--policy", metavar="NAME", default="fair-share", help=f"{POLICY_HELP} (default: fair-share)")
     command.add_argument("--check", action="store_true", help="check the engine's invariants after every event")
+    add_information(command, several=False)
     add_placement(command)
     add_outputs(command)
     command.set_defaults(run=run)
@@ -57,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         options.policy,
         allocation=options.allocation,
         placement=options.placement,
+        information=options.information,
         trace=options.html is not None,
         check=options.check,
         watch=watch,
@@ -82,3 +86,4 @@ def _print(result: SimulationResult) -> None:
     print_owners(result.by_owner("user"))
     print_placement(result.placed)
     print_notes([result])
+    note_information([result])

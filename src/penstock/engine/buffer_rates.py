@@ -66,7 +66,7 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
             asked += 1
             for store in range(state.counts[STORES]):
                 if state.stores[store].down + state.stores[store].up > 0:
-                    fault = give(state, terms, store, policy, restraints)
+                    fault = give(state, terms, store, policy, restraints, None)
                     if fault != 0:
                         return fault
             held = divide_room(state, tier, asked == 2)

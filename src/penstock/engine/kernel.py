@@ -13,7 +13,8 @@ the kernel finds the next completion and how data move:
   apply;
 - `virtual_time`: all transfers get the same fraction of their caps (`penstock.engine.virtual_time`);
 - `tier`: buffers before the stores (`penstock.engine.buffer_rates`, `buffer_flow` and `buffer_events`), at the rates of a
-  `policy` or of a `plan` (`penstock.engine.planned`); `fill` records their contents.
+  `policy` or of a `plan` (`penstock.engine.planned`); `fill` records their contents;
+- `beliefs`: what the policy is shown of what lies ahead, in place of the truth (`penstock.engine.information`).
 
 Cost of an event with n transfers on its store and m applications: log m for the heap of work ends, the cost of the policy,
 n to check the rates that it gives, and one step for each transfer that moves. A kept order costs log n, virtual time log n.
@@ -33,6 +34,7 @@ from penstock.engine.buffer_flow import find_next, move_buffered, settle_buffere
 from penstock.engine.buffer_rates import decide_buffered, record_fill
 from penstock.engine.chain import end_operation, end_work, next_phase
 from penstock.engine.faults import broken, broken_buffered
+from penstock.engine.information import BELIEFS_TYPE, believe, learn_of
 from penstock.engine.kept_orders import key_of, serve, wait_in_order
 from penstock.engine.planned import TARGETS_TYPE, next_target, pass_targets
 from penstock.engine.rates import decide
@@ -104,7 +106,7 @@ from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE
 
 
 @inlined_kernel
-def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> None:
+def _post(state: State, terms: Terms, key: Any, beliefs: Any, index: int, volume: float) -> None:
     """Post an operation of the application: a transfer on each store it uses."""
     own = state.own[index]
     reading = state.kinds[own.cursor - 1] == READ
@@ -118,23 +120,25 @@ def _post(state: State, terms: Terms, key: Any, index: int, volume: float) -> No
         touch(state, terms, store)
         slot = enter(state, store, use, terms.by_direction and not reading)
         occupy(state, slot, index, volume, cap)
+        if beliefs is not None:
+            believe(state, beliefs, slot, index)
         if key is not None:
             wait_in_order(state, store, key_of(state, slot, key), use)
 
 
 @inlined_kernel
-def _go_on(state: State, terms: Terms, stores: Any, key: Any, virtual_time: Any, index: int) -> None:
+def _go_on(state: State, terms: Terms, stores: Any, key: Any, virtual_time: Any, beliefs: Any, index: int) -> None:
     """Begin what the application does next."""
     volume = next_phase(state, terms, index, state.clock[NOW])
     if volume > 0.0:
         if virtual_time is not None:
             post_in_virtual_time(state, index, volume)
         if stores is not None:
-            _post(state, terms, key, index, volume)
+            _post(state, terms, key, beliefs, index, volume)
 
 
 @inlined_kernel
-def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: int) -> int:
+def _complete(state: State, terms: Terms, trace: Records, beliefs: Any, store: int, transfer: int) -> int:
     """Book a complete transfer; returns the application whose operation is complete with it, or −1."""
     slot = state.transfers[transfer].place
     index = state.integers[INDEX, slot]
@@ -152,12 +156,16 @@ def _complete(state: State, terms: Terms, trace: Records, store: int, transfer: 
     own.pending -= 1
     if own.pending > 0:
         return -1
+    if beliefs is not None:
+        learn_of(state, beliefs, index, volume, volume / cap)
     end_operation(state, index, volume, volume / cap, served)
     return int(index)
 
 
 @inlined_kernel
-def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, store: int, latest: float) -> None:
+def _complete_on(
+    state: State, terms: Terms, trace: Records, restraints: Any, beliefs: Any, store: int, latest: float
+) -> None:
     """Complete the store's finished transfers, and end the rounds that a decision waits for."""
     here, floats, now = state.stores[store], state.floats, state.clock[NOW]
     touch(state, terms, store)
@@ -172,7 +180,7 @@ def _complete_on(state: State, terms: Terms, trace: Records, restraints: Any, st
         slot = state.transfers[transfer].place
         left = floats[REMAINING, slot]
         if transfer == finisher or left <= max(COMPLETE * floats[VOLUME, slot], floats[RATE, slot] * (latest - now)):
-            index = _complete(state, terms, trace, store, transfer)
+            index = _complete(state, terms, trace, beliefs, store, transfer)
             here.moving -= 1
             state.transfers[place].mover = state.transfers[here.row + here.moving].mover
             if index >= 0:
@@ -201,6 +209,7 @@ def _apply(
     virtual_time: Any,
     tier: Any,
     plan: Any,
+    beliefs: Any,
     ticking: bool,
 ) -> None:
     """Apply all that happens at this date: completions, ends of work, the periodic decision."""
@@ -215,14 +224,14 @@ def _apply(
             _complete_first(state, trace)
     if stores is not None:
         while state.stores[1].node <= latest:
-            _complete_on(state, terms, trace, restraints, first_store(state), latest)
+            _complete_on(state, terms, trace, restraints, beliefs, first_store(state), latest)
     while state.counts[OVER] > 0 or (state.counts[HEAP] > 0 and state.queue[0].time <= latest):
         if state.counts[OVER] > 0:
             state.counts[OVER] -= 1
             index = state.own[state.counts[OVER]].over
         else:
             index = end_work(state)
-        _go_on(state, terms, stores, key, virtual_time, index)
+        _go_on(state, terms, stores, key, virtual_time, beliefs, index)
     if ticking:
         state.clock[TICKS] += 1.0
         state.counts[EVENTS] += 1
@@ -243,6 +252,7 @@ def _decide(
     virtual_time: Any,
     tier: Any,
     plan: Any,
+    beliefs: Any,
 ) -> int:
     """Find rates where anything has happened; returns why they are refused, or GOES_ON."""
     fault = GOES_ON
@@ -257,7 +267,7 @@ def _decide(
             if key is not None:
                 serve(state, terms, trace, store, key)
             if policy is not None:
-                fault = max(fault, decide(state, terms, trace, store, policy, restraints))
+                fault = max(fault, decide(state, terms, trace, store, policy, restraints, beliefs))
         state.counts[TOUCHED] = 0
     return fault
 
@@ -373,6 +383,7 @@ def advance(
     tier: Any,
     plan: Any,
     fill: Any,
+    beliefs: Any,
 ) -> int:
     """Run until the limit, the event that the run stops at, or a fault.
 
@@ -392,6 +403,7 @@ def advance(
         tier: the buffers (`Tier`).
         plan: amounts and dates (`Targets`), in place of a policy.
         fill: records for the contents of the buffers; empty to record none.
+        beliefs: what the policy is shown in place of the truth (`Beliefs`).
 
     Returns:
         Why it returned: one of the outcomes of `penstock.engine.terms`.
@@ -415,7 +427,7 @@ def advance(
             outcome = STOPPED
         else:
             ends = state.counts[ENDS]
-            outcome = _turn(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan, fill)
+            outcome = _turn(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan, fill, beliefs)
             if terms.stop == ONE_ENDED and state.counts[ENDS] > ends and outcome == GOES_ON:
                 outcome = STOPPED
     if outcome in (LIMIT, STOPPED, NOTHING_LEFT):
@@ -436,9 +448,10 @@ def _turn(
     tier: Any,
     plan: Any,
     fill: Any,
+    beliefs: Any,
 ) -> int:
     """Ask, find the next date, move, apply; returns why the kernel has to return, or GOES_ON."""
-    fault = _decide(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan)
+    fault = _decide(state, terms, trace, stores, policy, key, restraints, virtual_time, tier, plan, beliefs)
     if fault != GOES_ON:
         return fault
     if fill is not None:  # noqa: SIM102
@@ -452,7 +465,7 @@ def _turn(
         return STARVED
     state.clock[NOW] = date
     _move(state, terms, virtual_time, tier, before)
-    _apply(state, terms, trace, stores, key, restraints, virtual_time, tier, plan, ticking)
+    _apply(state, terms, trace, stores, key, restraints, virtual_time, tier, plan, beliefs, ticking)
     return _broken(state, terms, virtual_time, tier, before) if terms.check else GOES_ON
 
 
@@ -473,6 +486,7 @@ class KernelParts(NamedTuple):
     tier: Any = None
     plan: Any = None
     fill: Any = None
+    beliefs: Any = None
 
 
 _PARTS: Final = KernelParts(
@@ -484,6 +498,7 @@ _PARTS: Final = KernelParts(
     tier=TIER_TYPE,
     plan=TARGETS_TYPE,
     fill=FILL_TYPE,
+    beliefs=BELIEFS_TYPE,
 )
 
 

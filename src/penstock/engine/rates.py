@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from penstock.engine.information import hide, reveal
 from penstock.engine.state import (
     ASIDE,
     BANDWIDTH,
@@ -66,13 +67,15 @@ _SHOWN_INTEGERS: Final = len(INTEGERS)
 
 
 @inlined_kernel
-def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
+def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None], beliefs: Any) -> None:
     """Call the `policy` for `size` places of `state` from `begin` on, with `bandwidth` units/s to divide.
 
-    It writes their rates into the row GIVEN.
+    It writes their rates into the row GIVEN. With `beliefs` it is shown these in place of the true volumes.
     """
     state.counts[DECISIONS] += 1
     state.clock[BANDWIDTH] = bandwidth
+    if beliefs is not None:
+        hide(state, beliefs, begin, size)
     policy(
         address(state.floats),
         address(state.integers),
@@ -82,6 +85,8 @@ def ask(state: State, begin: int, size: int, bandwidth: float, policy: Callable[
         begin,
         size,
     )
+    if beliefs is not None:
+        reveal(state, beliefs, begin, size)
 
 
 @inlined_kernel
@@ -146,7 +151,7 @@ def _next_question(here: Record, written: float, read: float, held: float, quest
 
 
 @inlined_kernel
-def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None]) -> None:
+def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy: Callable[..., None], beliefs: Any) -> None:
     """Ask about these places with no cap above the bandwidth, as copies behind all stores."""
     floats, integers = state.floats, state.integers
     spare = floats.shape[1] - len(state.transfers)
@@ -157,14 +162,16 @@ def _ask_narrowed(state: State, begin: int, size: int, bandwidth: float, policy:
             integers[row, spare + place] = integers[row, begin + place]
         integers[INDEX, spare + place] = integers[INDEX, begin + place]
         floats[CAP, spare + place] = min(floats[CAP, begin + place], bandwidth)
-    ask(state, spare, size, bandwidth, policy)
+    ask(state, spare, size, bandwidth, policy, beliefs)
     for place in range(size):
         floats[GIVEN, begin + place] = floats[GIVEN, spare + place]
 
 
 @inlined_kernel
-def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> int:
+def ask_by_direction(state: State, store: int, policy: Callable[..., None], beliefs: Any) -> int:
     """Ask the `policy` about the reads and writes of `store`, within the limits of both; rates go into `state`.
+
+    With `beliefs` it is shown these in place of the true volumes.
 
     Returns:
         0, or why a rate is refused.
@@ -181,9 +188,9 @@ def ask_by_direction(state: State, store: int, policy: Callable[..., None]) -> i
             for slot in range(begin, end):
                 floats[GIVEN, slot] = 0.0
         elif end > begin and here.widest <= bandwidth:
-            ask(state, begin, end - begin, bandwidth, policy)
+            ask(state, begin, end - begin, bandwidth, policy, beliefs)
         elif end > begin:
-            _ask_narrowed(state, begin, end - begin, bandwidth, policy)
+            _ask_narrowed(state, begin, end - begin, bandwidth, policy, beliefs)
         fault = 0
         if writes:
             written, fault = _answer(state, begin, here.middle)
@@ -223,10 +230,11 @@ def degrade(state: State, store: int) -> None:
 
 
 @inlined_kernel
-def give(state: State, terms: Terms, store: int, policy: Callable[..., None], restraints: Any) -> int:
+def give(state: State, terms: Terms, store: int, policy: Callable[..., None], restraints: Any, beliefs: Any) -> int:
     """Find the rates of the transfers of `store` and write them into the row GIVEN of `state`.
 
-    They come from the `policy`. With `restraints`, limits by direction, rounds and degradation apply, as `terms` say.
+    They come from the `policy`. With `restraints`, limits by direction, rounds and degradation apply, as `terms` say; with
+    `beliefs` the policy is shown these in place of the truth.
 
     Returns:
         0, or why a rate is refused.
@@ -235,7 +243,7 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
     if terms.several_stores:
         refresh_progress(state, store)
     if restraints is not None:
-        fault = ask_by_direction(state, store, policy)
+        fault = ask_by_direction(state, store, policy, beliefs)
         if fault != 0:
             return fault
         here.round_end = np.inf
@@ -246,7 +254,7 @@ def give(state: State, terms: Terms, store: int, policy: Callable[..., None], re
         if terms.has_rounds:
             find_round_end(state, store)
         return 0
-    ask(state, here.middle, here.up, here.total, policy)
+    ask(state, here.middle, here.up, here.total, policy, beliefs)
     return 0
 
 
@@ -293,8 +301,8 @@ def take(state: State, terms: Terms, trace: Records, store: int, tier: Any) -> i
 
 
 @inlined_kernel
-def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, restraints: Any) -> int:
-    """Find and apply new rates for `store` of `state`: `give`, with the `policy` and the `restraints`, and `take`.
+def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, restraints: Any, beliefs: Any) -> int:
+    """Find and apply new rates for `store` of `state`: `give`, with `policy`, `restraints` and `beliefs`, and `take`.
 
     `terms` has the options of the run. The `trace` gets the segments that end.
 
@@ -307,5 +315,5 @@ def decide(state: State, terms: Terms, trace: Records, store: int, policy: Any, 
         here.round_end = np.inf
         set_finish(state, store, np.inf, -1)
         return 0
-    fault = give(state, terms, store, policy, restraints)
+    fault = give(state, terms, store, policy, restraints, beliefs)
     return fault if fault != 0 else take(state, terms, trace, store, None)

@@ -12,6 +12,7 @@ import numpy as np
 from penstock.engine.berths import berths_in_use, compiled_withdraw, leave_heap, place_now, widened
 from penstock.engine.buffer_result import carried_beside
 from penstock.engine.faults import fault
+from penstock.engine.information import TRUE, checked_information, new_beliefs, tells_apart
 from penstock.engine.kernel import KernelParts, compiled_advance
 from penstock.engine.machine import (
     Buffering,
@@ -87,6 +88,8 @@ class Run:
         counts: for each application the most I/O resources that it may use. `held` must then list all applications, and
             `start` says which resources an application uses. Applications need no curves (`penstock.engine.machine.Use`).
         plan: amounts to move by dates, in place of the policy's rates; the run needs a buffer and one link.
+        information: what the policy is told of what lies ahead: "true", "predicted" from the application's own past, "class"
+            for the means of its class, or "none" (`penstock.engine.information`).
         lent: under a plan, bytes that may be read before they are in the buffer, to allow for the plan's rounding.
         progress: called about ten times a second with the date reached.
 
@@ -122,6 +125,7 @@ class Run:
         stoppable: bool = False,
         plan: Targets | None = None,
         lent: float = 0.0,
+        information: str = TRUE,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.workload = workload
@@ -134,6 +138,10 @@ class Run:
         placement = () if counts is not None else placement_of(workload, placement)
         self._buffering = buffering_of(workload, buffer, waiting)
         self._refuse(waiting, placement, repeat)
+        self._misled = tells_apart(checked_information(information, self.policy), self.policy)
+        if self._misled and self._buffering is not None:
+            reason = "beside a buffer has no meaning: its data are those of no operation"
+            raise InputError("information", f"{information} {reason}; expected true")
         if plan is not None and (placement is not None or self._buffering is None):
             raise InputError("plan", "it is one for buffers before a link; expected a buffer and no placement")
         self.layout = layout_of(workload, placement) if counts is None else later_layout(workload, counts)
@@ -153,8 +161,9 @@ class Run:
         if stoppable and self._buffering is not None:
             raise InputError("stoppable", "what a stopped application has in the buffer has no meaning; expected no buffer")
         self._stoppable = stoppable
-        self._ordered = plan is None and not stoppable and self._keeps_order(waiting)
-        self._in_virtual_time = plan is None and not stoppable and self._fits_virtual_time(placement)
+        plain = plan is None and not stoppable and not self._misled
+        self._ordered = plain and self._keeps_order(waiting)
+        self._in_virtual_time = plain and self._fits_virtual_time(placement)
         self._state = new_state(
             workload,
             self.layout,
@@ -166,6 +175,7 @@ class Run:
             parameter=self.policy.value,
             directions=2 if self._buffering else 1,
         )
+        self._beliefs = new_beliefs(information, workload, self.layout, self.chains, self.policy) if self._misled else None
         self._alone = dedicated_on(workload, self.layout, self.chains, windowed=windowed and not repeat)
         self._measured = RunMeasures(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
         self._berths, self._berthed = self.layout.later or 0, 0
@@ -452,7 +462,7 @@ class Run:
         restraints = None if self._plain and self.workload.platform.degradation is None else 1
         policy = self.policy.compiled() if self._plan is None else None
         if self._tier is None:
-            return KernelParts(stores=1, policy=policy, restraints=restraints)
+            return KernelParts(stores=1, policy=policy, restraints=restraints, beliefs=self._beliefs)
         return KernelParts(policy=policy, restraints=1, tier=self._tier, plan=self._plan, fill=self._fill)
 
     def _adjust_turns(self, seconds: float) -> None:
