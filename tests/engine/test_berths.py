@@ -57,8 +57,6 @@ def test_placed_at_the_start_is_as_placed_before(
     stream: tuple[Workload, list[list[int]], list[int]], policy: str, pool: float | None
 ) -> None:
     workload, placement, reserved = stream
-    if pool is not None and policy not in ("fair-share", "best-effort"):
-        pool = None  # with several resources an order of applications can block a full pool
     buffer = None if pool is None else Buffering(pool=pool)
     before = Run(workload, policy, placement=placement, buffer=buffer, check=True).finish()
     at_start = placed_at_start(workload, placement, reserved, policy, buffer=buffer)

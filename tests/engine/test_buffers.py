@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
+from penstock.engine import Buffering, dedicated, simulate
 from penstock.engine import Result as Replay
-from penstock.engine import dedicated, simulate
 from penstock.engine.scenarios import replay
-from penstock.model import Workload
+from penstock.model import Application, Platform, Workload
 from penstock.policies import REGISTRY, find
 from penstock.policies.policy import STATIC
 from tests.engine.instances import Case, cases, from_date_0
@@ -168,3 +168,31 @@ def test_with_room_for_all_nobody_is_slowed_down(case):
         # As much room as is ever used is as good.
         as_used = {"shares": found.buffer.peaks} if "shares" in room else {"pool": float(found.buffer.peaks[0])}
         assert list(replay(workload, **as_used, check=True).ends) == close(list(found.ends))
+
+
+BLOCKED = {
+    "fcfs": (1.0, [(0.0, "write 1, write 1, read 1"), (0.0, "work 1, write 1, read 1"), (0.0, "write 1")]),
+    "greedy-com": (4.0, [(1.0, "write 3, read 2"), (1.0, "write 2"), (2.0, "write 2, read 1")]),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+@pytest.mark.parametrize("resources", [None, 2])
+def test_prefetches_before_a_full_pool_do_not_keep_others_from_draining(name, resources):
+    # The pool is full of output. By their order two prefetches come first, and neither has room; until the policy is asked
+    # about those that drain alone, nobody moves, and nobody makes room.
+    pool, rows = BLOCKED[name]
+    members = []
+    for who, (release, text) in zip("abc", rows, strict=True):
+        chain = [(kind, float(amount)) for kind, amount in (phase.split() for phase in text.split(", "))]
+        members.append(Application.of(who, chain, release=release, curve=None if resources is None else {1: 1.0}))
+    workload = Workload(Platform(1.0, resources=resources), tuple(members))
+    placement = None if resources is None else [(1,)] * 3
+    found = simulate(workload, name, placement=placement, buffer=Buffering(pool=pool), check=True)
+    twin = NaiveRun(workload, name, placement=placement, pool=pool, to_the_end=True).run()
+    assert list(found.ends) == close([app.end for app in twin.applications])
+    written, read = (
+        sum(amount for one in members for kind, amount in one.phases if kind == which) for which in ("write", "read")
+    )
+    assert (found.buffer.direct_written + found.buffer.drained).sum() == close(written)
+    assert (found.buffer.direct_read + found.buffer.prefetched).sum() == close(read)

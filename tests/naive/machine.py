@@ -356,7 +356,7 @@ class NaiveResult:
     edge: bool
     """Something else happens within 1e-9 s of the end: on either side of it."""
     endless: bool
-    """It was given up: nothing will happen any more, or somebody may never complete an operation."""
+    """It was given up: somebody may never complete an operation."""
 
     @property
     def events(self) -> int:
@@ -521,7 +521,8 @@ class NaiveRun:
             waits = self.waits()
             wait = min(seconds for _, seconds in waits)
             dates += 1
-            if wait == math.inf or dates > (MOST_DATES if self.repeat else 20 * MOST_DATES):
+            assert wait < math.inf, "nobody has bandwidth, and nothing else will happen"
+            if dates > (MOST_DATES if self.repeat else 20 * MOST_DATES):
                 self.endless = True
                 break
             self.look_around(waits, wait)
@@ -941,12 +942,21 @@ class NaiveRun:
             self.share(store, [], before)
         if not self.tier:
             return
-        held_back = self.divide_room()
-        if held_back:
+        held_back = more = self.divide_room()
+        asked = 1
+        while more and (asked < 2 or any(self.blocked(store, held_back) for store in stores)):
             for store in stores:
                 self.share(store, held_back, before)
-            held_back += self.divide_room()
+            more = [s for s in self.divide_room() if s not in held_back]
+            held_back = held_back + more
+            asked += 1
         self.held_back = held_back
+
+    def blocked(self, store: int, held_back: list[Strand]) -> bool:
+        """Whether nothing moves on the store although not all who could use it are held back."""
+        flows = self.flows(store)
+        moving = any((s.x if direction == WRITE else s.y) > 0 for s, direction in flows)
+        return not moving and any(direction == WRITE or s not in held_back for s, direction in flows)
 
     def share(self, store: int, held_back: list[Strand], before: dict[Flow, Fraction]) -> None:
         """Divide a store between all, or each direction's limit in it; prefetches that are held back keep what they have."""

@@ -3,7 +3,8 @@
 A strand is write-active if it is in a write or drains. It is read-active if it is in a read with data still to fetch, or
 may prefetch. A strand that is both has two transfers. A decision asks the policy about all of them. A prefetch for which
 the buffer has too little room then keeps the rate that it can use, and the policy is asked again about all others with the
-remaining bandwidth. It is asked at most twice, so that a decision ends.
+remaining bandwidth. It is asked a third time only where it then gives all of a store to further prefetches without room:
+under an order, each question may find only the next of them, and those that drain, and so make room, come after them.
 
 A space that is full takes in no more than leaves it (`penstock.engine.room`). While nothing leaves it, its prefetches do not
 ask. Strands that are not in a write drain while their space is `draining`; those of an ended application always drain.
@@ -19,7 +20,7 @@ from penstock.engine.buffer_flow import until_fetched
 from penstock.engine.planned import follow
 from penstock.engine.rates import give, put_aside, take
 from penstock.engine.room import divide_room, find_rises, incoming_growth, outgoing_growth
-from penstock.engine.state import ASIDE, ENDED, NOW, READERS, ROWS, STALE, STORES, Record, Records, State
+from penstock.engine.state import ASIDE, ENDED, NOW, READERS, ROWS, STALE, STORES, STRANDS, Record, Records, State
 from penstock.engine.terms import Terms
 from penstock.engine.tier import (
     READING,
@@ -62,14 +63,14 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
     if policy is not None:
         _begin_decision(state, terms, trace, tier)
         asked, held = 0, True
-        while asked < 2 and held:
+        while held and (asked < 2 or _is_blocked(state, asked)):
             asked += 1
             for store in range(state.counts[STORES]):
                 if state.stores[store].down + state.stores[store].up > 0:
                     fault = give(state, terms, store, policy, restraints, None)
                     if fault != 0:
                         return fault
-            held = divide_room(state, tier, asked == 2)
+            held = divide_room(state, tier, asked >= 2)
     find_rises(state, tier)
     for store in range(state.counts[STORES]):
         fault = take(state, terms, trace, store, tier)
@@ -77,6 +78,21 @@ def decide_buffered(state: State, terms: Terms, trace: Records, policy: Any, res
             return fault
         set_next(state, store, state.stores[store].round_end)  # all other dates are found among the strands
     return 0
+
+
+@inlined_kernel
+def _is_blocked(state: State, asked: int) -> bool:
+    """Whether nothing moves on some store although not all its transfers are held back; `asked` ends this in any case.
+
+    Every further question is about at least one prefetch less, of which a strand has one.
+    """
+    for store in range(state.counts[STORES]):
+        here, moves = state.stores[store], False
+        for slot in places(here.middle - here.down, here.middle + here.up):
+            moves = moves or state.floats[GIVEN, slot] > 0.0
+        if not moves and here.down + here.up > here.aside:
+            return bool(asked <= state.counts[STRANDS])
+    return False
 
 
 @inlined_kernel
