@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.buffers.advice import parts_of
 from penstock.buffers.plan import DYNAMIC, STATIC
 from penstock.buffers.sizing import size
+from penstock.engine.scenarios import replay
 from penstock.model import InputError
 from penstock.papers.buffers import claims, experiments
 from penstock.papers.buffers.claims import b1, b2, b3
@@ -45,6 +47,22 @@ def test_all_items_are_made(made) -> None:
     assert [verdict.id for verdict in verdicts] == ["B1", "B2", "B3", "B4", "B5", "B6", "B7"]
     assert all(verdict.holds for verdict in (verdicts[0], *verdicts[3:5]))
     assert (folder / "table2.md").read_text().count("| 20% |") == 3
+
+
+def test_a_users_policy_shares_the_file_system(tmp_path: Path) -> None:
+    paper = replace(BUFFERS, scales={"smoke": BuffersScale(1, 0, 0, (), applications=5)})
+    run = Reproduction(paper, tmp_path, "smoke", policies=("fcfs",), progress=False)
+    assert run.run(["figure8"]) == []
+    assert "50 y, fcfs" in (tmp_path / "figure8.svg").read_text()
+    workload = lanl(Lanl(0.8, 50.0, 5), 0).workload
+    plan = size(workload, STATIC)
+    assert plan.size is not None
+    expected = replay(workload, shares=0.5 * plan.size * parts_of(plan), policy="fcfs").max_stretch
+    rows = run.get("sets")
+    assert rows.stretches(0.8, 50.0, 0.5, policy="fcfs").tolist() == [expected]
+    assert rows.stretches(0.8, 50.0, 0.5).tolist() != [expected]
+    with pytest.raises(InputError, match=r"^--policy fcfs: no item compares policies; expected one of figure8$"):
+        Reproduction(BUFFERS, tmp_path, "smoke", policies=("fcfs",)).run(["table2", "figure1"])
 
 
 def test_a_row_is_what_the_planner_gives(made) -> None:

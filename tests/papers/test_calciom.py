@@ -1,20 +1,24 @@
 """Paper 003 again: figures, and claims that can fail."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from penstock.cli.main import main
 from penstock.model import Application, InputError, Platform, Workload
-from penstock.papers.calciom import claims, live
+from penstock.papers.calciom import claims, experiments, live
 from penstock.papers.calciom.experiments import (
     BANDWIDTH,
     COMMUNICATION,
     SCALES,
     CalciomScale,
     Collective,
+    Graphs,
+    crowd_trials,
     files,
     small,
     split,
@@ -22,11 +26,20 @@ from penstock.papers.calciom.experiments import (
 from penstock.papers.calciom.figures import delayed
 from penstock.papers.catalogue import CALCIOM
 from penstock.papers.reproducing import Reproduction
+from penstock.papers.trials import Experiment
 from penstock.testbed.live_pairs import LiveDelta
-from penstock.theory.interference import Pair, Times, Writer
+from penstock.theory.interference import Pair, Times, Writer, delta_graph
 from tests.workloads.traces import line, write
 
 TINY = CalciomScale(15, 3, 1)
+
+
+def computed(experiment: Experiment[Any]) -> dict[Any, dict[str, Any]]:
+    """The rows of an experiment, computed here."""
+    return {trial: experiment.measure(trial) for trial in experiment.trials}
+
+
+GRAPHS = Graphs(computed)
 
 
 @pytest.fixture(scope="module")
@@ -61,44 +74,44 @@ def test_all_items_are_made(made) -> None:
 
 def test_c1_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "expected_interference", lambda pair, dt: Times(1.0, 1.0))
-    assert claims.c1(TINY).word == "in part"
+    assert claims.c1(TINY, GRAPHS).word == "in part"
 
 
 def test_c2_needs_what_a_process_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
     # If 24 processes filled the file system alone, they would suffer a factor of 32.
     monkeypatch.setattr(claims, "split", lambda a, b: Pair(Writer(float(a), a), Writer(float(b), b)))
-    verdict = claims.c2(TINY)
+    verdict = claims.c2(TINY, GRAPHS)
     assert verdict.checks[0].measured == "32.00"
     assert not verdict.checks[0].holds
 
 
 def test_c3_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "large", small)  # they leave room: serializing costs the second more
-    assert [check.holds for check in claims.c3(TINY).checks] == [True, False, True]
+    assert [check.holds for check in claims.c3(TINY, GRAPHS).checks] == [True, False, True]
 
 
 def test_c4_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "files", lambda: Pair(Writer(4.0, 3), Writer(1.0, 1)))  # CPU seconds of A are dearer
-    assert not claims.c4(TINY).checks[0].holds
+    assert not claims.c4(TINY, GRAPHS, {}).checks[0].holds
 
 
 def test_c5_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "files", lambda rounds=None: files())  # a fine grain has no teeth
-    assert [check.holds for check in claims.c5(TINY).checks] == [True, False, False]
+    assert [check.holds for check in claims.c5(TINY, GRAPHS).checks] == [True, False, False]
 
 
 def test_many_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     # One at a time is worse than interfering for those who leave room.
-    original = claims.metrics_of
+    original = experiments.metrics_of
     serialized = {"interfering": "interfering"}
-    monkeypatch.setattr(claims, "metrics_of", lambda workload, name: original(workload, serialized.get(name, "fifo")))
-    assert not any(check.holds for check in claims.many(TINY).checks[4:])
+    monkeypatch.setattr(experiments, "metrics_of", lambda workload, name: original(workload, serialized.get(name, "fifo")))
+    assert not any(check.holds for check in claims.many(computed(crowd_trials(TINY))).checks[4:])
 
 
 def test_metrics_of_a_crowd() -> None:
     members = [Application.of("a", [("io", 4.0)], nodes=3), Application.of("b", [("io", 1.0)], nodes=2, release=2.0)]
     # Serialized: I/O times 4 and 3, alone 4 and 1.
-    assert claims.metrics_of(Workload(Platform(1.0), tuple(members)), "fifo").tolist() == pytest.approx(
+    assert experiments.metrics_of(Workload(Platform(1.0), tuple(members)), "fifo").tolist() == pytest.approx(
         [18.0, 4.0, 7.0, 3.0]
     )
 
@@ -115,6 +128,23 @@ def test_c6_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not claims.c6({}).checks[0].holds
 
 
+def test_graphs_are_computed_once_and_are_those_of_the_theory() -> None:
+    asked: list[int] = []
+
+    def rows(experiment: Experiment[Any]) -> dict[Any, dict[str, Any]]:
+        asked.append(len(experiment.trials))
+        return {trial: json.loads(json.dumps(row)) for trial, row in computed(experiment).items()}
+
+    pair, dts, strategies = files(), [-2.0, 0.0, 3.0], ["interfering", "coordinating"]
+    graphs = Graphs(rows)
+    kept = graphs.delta(pair, dts, strategies)
+    assert graphs.delta(pair, dts, ["coordinating"]).times["coordinating"].tolist() == kept.times["coordinating"].tolist()
+    assert asked == [2], "the second time nothing is computed"
+    plain = delta_graph(pair, dts, strategies)
+    assert {name: rows.tolist() for name, rows in kept.times.items()} == {n: r.tolist() for n, r in plain.times.items()}
+    assert kept.changes == plain.changes
+
+
 def test_what_was_calibrated() -> None:
     pair = split(336, 8)
     assert pair.io_times("interfering", 0.0).b / pair.alone().b == pytest.approx(6.0)
@@ -122,11 +152,11 @@ def test_what_was_calibrated() -> None:
 
 def test_communication_needs_no_bandwidth() -> None:
     both = Collective()
-    times, writing = both.interfering(0.0)
+    times, writing = both.under("interfering", 0.0)
     # In step, all of the writing is at half the rate, and the communication as before.
     assert times.a == pytest.approx((2.0 - COMMUNICATION) * both.seconds)
     assert times.a - writing.a == pytest.approx(COMMUNICATION * both.seconds)
-    assert both.interfering(2.0 * both.seconds)[0] == pytest.approx(Times(both.seconds, both.seconds))
+    assert both.under("interfering", 2.0 * both.seconds)[0] == pytest.approx(Times(both.seconds, both.seconds))
     assert both.serializing(0.25 * both.seconds) == pytest.approx(Times(both.seconds, 1.75 * both.seconds))
     assert both.serializing(-0.25 * both.seconds) == pytest.approx(Times(1.75 * both.seconds, both.seconds))
 

@@ -21,6 +21,7 @@ from penstock.papers.distributed.experiments import (
     PlacementTrial,
     Sets,
     measure,
+    with_policy,
 )
 from penstock.papers.distributed.figures import name_of
 from penstock.papers.reproducing import Reproduction
@@ -76,6 +77,28 @@ def test_a_row_is_what_the_engine_gives() -> None:
     assert row["runs"][COMPARED.name]["idle_time"] == result.idle_time
     assert row["load"] == known.io_load(known.least_stress)
     assert len(row["runs"]) == 16
+
+
+def test_a_users_policy_shares_each_resource(tmp_path: Path) -> None:
+    own = tmp_path / "mine.py"
+    own.write_text(
+        "from penstock.policies.order import fill\n\n\ndef mine(view, rates):\n    fill(view, view.remaining, rates)\n"
+    )
+    policies = ("fcfs", f"{own}:mine", "best-effort")
+    paper = replace(DISTRIBUTED, scales={"smoke": DistributedScale((0.4,), 8)})
+    run = Reproduction(paper, tmp_path / "out", "smoke", policies=policies, progress=False)
+    assert run.run(["figure5", "figure10"]) == []
+    for item in ("figure5", "figure10"):
+        assert "best-bdw, fcfs" in (tmp_path / "out" / f"{item}.svg").read_text()
+        assert "best-bdw, mine.py:mine" in (tmp_path / "out" / f"{item}.svg").read_text()
+    (sets,) = run.get("kinds")
+    assert sets.policies == policies[:2], "the paper's own is there already"
+    workload = distributed(Distributed(0.4, 40, 20), IoNodes(), 1)
+    result = simulate_placement(workload, COMPARED.place(Characteristics.of(workload)), "fcfs")
+    name = with_policy(COMPARED.name, "fcfs")
+    assert sets.of(name, "mean_slowdown")[1] == result.mean_slowdown != sets.of(COMPARED.name, "mean_slowdown")[1]
+    with pytest.raises(InputError, match=r"^policy periodic-fifo: chains repeat without end; expected a policy without an"):
+        Reproduction(paper, tmp_path / "out", "smoke", policies=("periodic-fifo",)).run(["figure5"])
 
 
 def sets_with(slowdowns: dict[str, float], applications: int = 40, **more: float) -> Sets:

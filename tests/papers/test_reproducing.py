@@ -16,6 +16,7 @@ from penstock.papers.drawing import mark_blank
 from penstock.papers.reproducing import CLAIMS, Claim, Drawing, Paper, Reproduction, from_campaign, from_scale, from_trials
 from penstock.papers.trials import Experiment
 from penstock.papers.verdicts import ClaimCheck, Estimate, Verdict, counted, together
+from penstock.report.figures import encoded
 
 VERDICT = Verdict("X1", "§1", "it holds", (ClaimCheck("1 is 1", "1", True),))
 drawn: list[tuple[int, bool]] = []
@@ -92,6 +93,13 @@ def test_a_panel_without_data_says_so() -> None:
         ["no data at scale smoke"],
         [],
     ]
+
+
+def test_a_logarithmic_figure_without_data_can_be_drawn() -> None:
+    figure = Figure()
+    figure.subplots().set_yscale("log")
+    mark_blank(figure, "no data")
+    assert b"no data" in encoded(figure, "svg")
 
 
 def test_wanted_figures_are_drawn_and_claims_judged(tmp_path: Path) -> None:

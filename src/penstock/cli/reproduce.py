@@ -26,7 +26,6 @@ ITEMS_OF = {
 """The items of each paper; ``beyond`` compares our own policies with theirs."""
 USING_DATA = ("distributed", "calciom")
 USING_LIVE = ("dash", "calciom")
-WITHOUT_POLICIES = ("distributed", "buffers")
 A_CLAIM_FAILS = 1
 
 
@@ -55,7 +54,8 @@ def configure(commands: Any) -> None:
         "--policy",
         metavar="POLICY",
         action="append",
-        help="add this policy to the figures in which policies are compared (also ./file.py:function); may be repeated",
+        help="add this policy to every figure in which policies are compared (also ./file.py:function): in distributed it "
+        "shares each resource, in buffers the file system; may be repeated",
     )
     command.add_argument("--dask", metavar="ADDRESS", help=DASK_HELP)
     command.add_argument(
@@ -97,8 +97,6 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     for option, papers in (("data", USING_DATA), ("live", USING_LIVE)):
         if getattr(options, option) is not None and options.paper not in (*papers, "all"):
             options.parser.error(f"--{option} is for {', '.join(papers)}; leave it out")
-    if options.policy and options.paper in WITHOUT_POLICIES:
-        options.parser.error(f"--policy: {options.paper} compares no policies; leave it out")
     folder = options.data or os.environ.get("PENSTOCK_DATA")
     return {
         "policies": tuple(dict.fromkeys(options.policy or ())),

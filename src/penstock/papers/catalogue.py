@@ -102,11 +102,12 @@ REVISITING: Final = Paper(
         Claim(of_revisiting.r13, ("apex",)),
         Claim(of_revisiting.r14, ("apex", "pressure")),
     ),
+    comparing=[item for item in revisiting_figures.FIGURES if item != "figure5"],
 )
 
 
 def _validated(run: Reproduction) -> LiveChains:
-    return validation.validated(beds.find(run.live) if run.live is not None else None, run.say)
+    return validation.validated(beds.find(run.live) if run.live is not None else None, run.say, run.policies)
 
 
 DASH: Final = Paper(
@@ -149,6 +150,11 @@ DASH: Final = Paper(
         *(Claim(judge, ("theorems",)) for judge in (of_dash.d12, *of_dash.THEOREMS[4:])),
         Claim(validation.d15, ("live",), ("figureIII.7", CLAIMS)),
     ),
+    comparing=[
+        *dash_figures.CHAIN_FIGURES,
+        "figureIII.7",
+        *(item for item in dash_figures.BATCH_FIGURES if item != "figureIII.13"),
+    ],
 )
 
 
@@ -166,13 +172,18 @@ def _sets(curves: str) -> Callable[[Reproduction], distributed.Sets | None]:
     """A source: the sets of applications with curves of one kind; None for measured ones without data."""
 
     def found(run: Reproduction) -> distributed.Sets | None:
-        profiles = profiles_in(run.data)
-        if curves == distributed.MEASURED and profiles is None:
+        if curves == distributed.MEASURED and profiles_in(run.data) is None:
             return None
-        rows = run.rows(distributed.sets_of(curves, run.size, profiles))
-        return distributed.Sets(distributed.LABELS[curves], tuple(rows.values()))
+        return _run_sets(run, curves, distributed.LABELS[curves])
 
     return found
+
+
+def _run_sets(run: Reproduction, curves: str, label: str, size: int = distributed.APPLICATIONS) -> distributed.Sets:
+    """The sets of `size` applications with curves of one kind, also with the user's policies."""
+    sets = distributed.sets_of(curves, run.size, profiles_in(run.data), size)
+    shared = distributed.shared(sets, run.policies)
+    return distributed.Sets.joined(label, run.rows(sets), run.rows(shared), size)
 
 
 def _kinds(run: Reproduction) -> list[distributed.Sets]:
@@ -184,10 +195,8 @@ def _by_size(run: Reproduction) -> list[distributed.Sets]:
     """The sets of each kind of curves of I/O nodes, with 40 applications, then with fewer."""
     found = _kinds(run)
     for curves in (distributed.MEASURED, distributed.BUILT_IN):
-        profiles = profiles_in(run.data)
-        for size in distributed.FEWER if curves == distributed.BUILT_IN or profiles else ():
-            rows = run.rows(distributed.sets_of(curves, run.size, profiles, size))
-            found.append(distributed.Sets(f"{distributed.LABELS[curves]}, K = {size}", tuple(rows.values()), size))
+        for size in distributed.FEWER if curves == distributed.BUILT_IN or run.data else ():
+            found.append(_run_sets(run, curves, f"{distributed.LABELS[curves]}, K = {size}", size))
     return found
 
 
@@ -238,6 +247,7 @@ DISTRIBUTED: Final = Paper(
         Claim(of_distributed.interval, ("kinds",)),
         Claim(of_distributed.oracle, ("small",)),
     ),
+    comparing=("figure5", "figure8", "figure9", "figure10", "sizes", "figure13"),
 )
 
 
@@ -266,7 +276,13 @@ def _sizes(run: Reproduction) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _live(run: Reproduction) -> dict[str, LiveDelta] | None:
-    return live.measured(beds.find(run.live), run.size, run.say) if run.live is not None else None
+    return live.measured(beds.find(run.live), run.size, run.say, run.policies) if run.live is not None else None
+
+
+def _needs(item: str) -> tuple[str, ...]:
+    """What a figure of 003 takes."""
+    graphs = ("graphs",) if item in calciom_figures.WITH_GRAPHS else ()
+    return ("scale", *graphs, *(("policies",) if item in calciom_figures.WITH_POLICIES else ()))
 
 
 CALCIOM: Final = Paper(
@@ -275,6 +291,9 @@ CALCIOM: Final = Paper(
     calciom.SCALES,
     {
         "scale": from_scale(),
+        "graphs": lambda run: calciom.graphs(run.size, run.rows, run.policies),
+        "pairs": from_trials(calciom.pairs),
+        "crowds": from_trials(calciom.crowd_trials),
         "policies": from_policies,
         "jobs": _jobs,
         "sizes": _sizes,
@@ -284,29 +303,38 @@ CALCIOM: Final = Paper(
     },
     {
         "figure1": [Drawing("figure1", calciom_figures.figure_1, ("some-traces", "sizes"))],
-        **{
-            item: [Drawing(item, draw, ("scale", "policies") if item in calciom_figures.WITH_POLICIES else ("scale",))]
-            for item, draw in calciom_figures.FIGURES.items()
-        },
+        **{item: [Drawing(item, draw, _needs(item))] for item, draw in calciom_figures.FIGURES.items()},
         "live": [Drawing("live", live.live_figure, ("live",))],
     },
     (
-        *(Claim(judge, ("scale",)) for judge in of_calciom.ON_PAIRS),
+        *(Claim(judge, ("scale", "graphs")) for judge in of_calciom.ON_GRAPHS[:3]),
+        Claim(of_calciom.c4, ("scale", "graphs", "pairs")),
+        *(Claim(judge, ("scale", "graphs")) for judge in of_calciom.ON_GRAPHS[3:]),
         Claim(of_calciom.c6, ("traces",)),
         Claim(live.c7),
-        Claim(of_calciom.many, ("scale",)),
+        Claim(of_calciom.many, ("crowds",)),
         Claim(live.as_simulated, ("live",), ("live", CLAIMS)),
     ),
     {
         "figure1": "there are no job traces; expected --data DIR with swf/*.swf",
         "live": "there is no test bed; expected --live DIR, after penstock testbed up DIR",
     },
+    (*calciom_figures.WITH_POLICIES, "live"),
 )
+
+
+def _buffer_rows(run: Reproduction) -> buffers.BufferRows:
+    """The sets of applications, also with the user's policies."""
+    sets = buffers.sets(run.size)
+    shared = buffers.shared(sets, run.policies)
+    return buffers.BufferRows(run.rows(sets), run.rows(shared))
+
+
 BUFFERS: Final = Paper(
     "buffers",
     "Sizing and partitioning strategies for burst-buffers",
     buffers.SCALES,
-    {"sets": from_trials(buffers.sets, buffers.BufferRows), "theorems": from_scale("theorems")},
+    {"sets": _buffer_rows, "theorems": from_scale("theorems")},
     {
         "table2": [
             Drawing("table2", buffer_figures.figure_table_2, ("sets",)),
@@ -322,6 +350,7 @@ BUFFERS: Final = Paper(
         *(Claim(judge, ("sets",)) for judge in of_buffers.ON_SETS),
         *(Claim(judge, ("theorems",)) for judge in of_buffers.THEOREMS),
     ),
+    comparing=("figure8",),
 )
 BEYOND: Final = Paper(
     "beyond",
@@ -333,6 +362,7 @@ BEYOND: Final = Paper(
         **{item: [Drawing(item, draw, ("values",))] for item, draw in beyond.FIGURES.items()},
     },
     [Claim(judge, ("values",)) for judge in (beyond.p1, beyond.p2, beyond.p3, beyond.p4)],
+    comparing=("numbers", *beyond.FIGURES),
 )
 
 PAPERS: Final = {paper.name: paper for paper in (REVISITING, DASH, DISTRIBUTED, CALCIOM, BUFFERS, BEYOND)}

@@ -8,7 +8,9 @@ from typing import Any, Final
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from penstock.engine import simulate
 from penstock.model import Workload
@@ -55,14 +57,27 @@ def colour_of(policy: str, colours: Mapping[str, str] = COLOURS) -> str:
     return colours.get(policy) or SPARE[sum(policy.encode()) % len(SPARE)]
 
 
+def short_name(policy: str) -> str:
+    """The name of a `policy` in a figure: of a user's, ``file.py:function`` without the folders.
+
+    Example:
+        >>> short_name("../mine/turns.py:longest"), short_name("fcfs")
+        ('turns.py:longest', 'fcfs')
+    """
+    return policy.rpartition("/")[2]
+
+
 def mark_blank(figure: Figure, why: str) -> None:
     """Say on its face, with `why`, which panel of the `figure` shows no data: no lines, marks, bars, areas or texts.
 
     Lines across a panel do not count as data.
     """
-    for panel in figure.axes:
-        if panel.axison and panel.get_label() != "<colorbar>" and not _shown(panel):
-            panel.text(0.5, 0.5, why, ha="center", va="center", transform=panel.transAxes)
+    panels = [panel for panel in figure.axes if panel.axison and panel.get_label() != "<colorbar>"]
+    blank = [panel for panel in panels if not _shown(panel)]
+    for panel in blank:
+        panel.text(0.5, 0.5, why, ha="center", va="center", transform=panel.transAxes)
+        if len(blank) == len(panels):
+            panel.set(xscale="linear", yscale="linear")  # a logarithmic axis without values cannot be drawn
     if not figure.axes:
         figure.text(0.5, 0.5, why, ha="center")
 
@@ -86,6 +101,13 @@ def panels(rows: int, columns: int, *, share_y: bool = False, share_x: bool = Fa
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=share_y, sharex=share_x)
     return figure, list(axes.ravel())
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Write the ticks of a logarithmic `axis` at 1, 2 and 5 times powers of ten, as plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def common_legend(figure: Figure, title: str | None = None) -> None:

@@ -165,6 +165,7 @@ class Paper:
         figures: The figures of each item, in the order of the paper.
         claims: What is judged.
         missing: For an item that may lack its data: what to give.
+        comparing: The items in which policies are compared, so that a user's can be added.
 
     """
 
@@ -175,6 +176,7 @@ class Paper:
     figures: Mapping[str, Sequence[Drawing]]
     claims: Sequence[Claim]
     missing: Mapping[str, str] = field(default_factory=dict)
+    comparing: Sequence[str] = ()
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -253,10 +255,14 @@ class Reproduction:
             The verdicts; none if no item asks for them.
 
         Raises:
-            InputError: An item is unknown, or lacks the data it needs; a file cannot be written.
+            InputError: An item is unknown, or lacks the data it needs; there are policies, but no item compares any; a file
+                cannot be written.
 
         """
         wanted = self.paper.chosen(items)
+        if self.policies and not set(wanted) & set(self.paper.comparing):
+            compared = ", ".join(self.paper.comparing) or "none"
+            raise InputError(f"--policy {self.policies[0]}", f"no item compares policies; expected one of {compared}")
         try:
             self.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -13,9 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+from penstock.campaign.cells import policy_file_digest
 from penstock.campaign.store import identity
 from penstock.campaign.workers import bar
 from penstock.model import InputError
+from penstock.policies import find
 
 SOURCES: Final = ("numeric/**/*", "engine/**/*", "planning/**/*", "buffers/**/*", "papers/*/*experiments", "workloads/**/*")
 """The modules that decide what a row says, beside those of campaigns."""
@@ -31,6 +33,18 @@ class Experiment(Generic[T]):
     name: str
     trials: tuple[T, ...]
     measure: Callable[[T], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class WithPolicy(Generic[T]):
+    """A `trial` of a paper under a user's `policy`; `digest` is that of the policy's file, or "".
+
+    With the digest, rows of another version of a file are never taken for its own.
+    """
+
+    trial: T
+    policy: str
+    digest: str = ""
 
 
 def run(
@@ -61,6 +75,21 @@ def run(
             _append(path, {"key": key_of(trial), "identity": identity(*SOURCES), "row": row})
             report(done)
     return {trial: known[key_of(trial)] for trial in experiment.trials}
+
+
+def added(policies: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """The user's `policies` that a paper does not have already (`known`), each with the digest of its file, or "".
+
+    Raises InputError for a policy that cannot be found.
+
+    Example:
+        >>> added(["fcfs", "fifo"], known=["fifo"])
+        [('fcfs', '')]
+    """
+    found = [name for name in policies if name not in known]
+    for name in found:
+        find(name)
+    return [(name, policy_file_digest(name) or "") for name in found]
 
 
 def key_of(trial: Any) -> str:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from penstock.buffers.advice import BufferStrategy, Verified, measures, parts_of
 from penstock.buffers.plan import DYNAMIC, STATIC, BufferPlan
 from penstock.buffers.sizing import size
+from penstock.model import Workload
 from penstock.numeric.arrays import Floats
-from penstock.papers.trials import Experiment
+from penstock.papers.trials import Experiment, WithPolicy, added
 from penstock.renamed import old_names
 from penstock.workloads.lanl import Lanl, lanl
 
@@ -24,6 +25,8 @@ MTBF: Final = (5.0, 10.0, 25.0, 50.0)
 """Years."""
 FACTORS: Final = tuple(float(factor) for factor in np.arange(0.0, 3.01, 0.25))
 """Sizes of the buffer in Figure 8, over S_OPT."""
+EQUAL: Final = "best-effort"
+"""How the paper shares the file system: equal parts."""
 PRINTED: Final = "printed"
 APEX: Final = "apex"
 
@@ -94,19 +97,39 @@ def measure(trial: LanlTrial) -> dict[str, Any]:
     """
     drawn = lanl(Lanl(trial.load, trial.mtbf, trial.applications, trial.walltimes), trial.seed)
     plans = {mode: size(drawn.workload, mode, capped=trial.capped) for mode in (STATIC, DYNAMIC)}
-    parts = parts_of(plans[STATIC])
-    fair = []
-    for mode, plan in plans.items():
-        assert plan.size is not None, plan.obstacle
-        for factor in FACTORS if trial.walltimes == PRINTED else (1.0, 1.5, 3.0):
-            run = BufferStrategy(mode).run(drawn.workload, factor * plan.size, parts, capped=trial.capped)
-            fair.append({"mode": mode, "factor": factor, **measures(run)})
     return {
         "need": drawn.load,
         "events": len(plans[STATIC].demand.events),
         "plans": {mode: _plan(plan) for mode, plan in plans.items()},
-        "fair": fair,
+        "fair": [one for mode in plans for one in _replayed(trial, drawn.workload, plans[mode], parts_of(plans[STATIC]))],
     }
+
+
+def _replayed(
+    trial: LanlTrial, workload: Workload, plan: BufferPlan, parts: Floats, policy: str = EQUAL
+) -> Iterator[dict[str, Any]]:
+    """What a policy makes of the trial's workload with buffers of all sizes, divided as in the plan's mode."""
+    assert plan.size is not None, plan.obstacle
+    for factor in FACTORS if trial.walltimes == PRINTED else (1.0, 1.5, 3.0):
+        strategy = BufferStrategy(plan.mode, policy)
+        run = strategy.run(workload, factor * plan.size, parts, capped=trial.capped)
+        yield {"mode": plan.mode, "factor": factor, **measures(run)}
+
+
+def shared(sets: Experiment[LanlTrial], policies: Sequence[str]) -> Experiment[WithPolicy[LanlTrial]]:
+    """Figure 8 with each of the user's `policies` in place of fair sharing, for the `sets` with printed walltimes."""
+    own = added(policies, (EQUAL,))
+    chosen = [one for one in sets.trials if one.walltimes == PRINTED]
+    trials = (WithPolicy(one, policy, digest) for one in chosen for policy, digest in own)
+    return Experiment("sets-policies", tuple(trials), measure_shared)
+
+
+def measure_shared(trial: WithPolicy[LanlTrial]) -> dict[str, Any]:
+    """A user's policy with static shares of all sizes, for the set of a `trial`."""
+    one = trial.trial
+    workload = lanl(Lanl(one.load, one.mtbf, one.applications, one.walltimes), one.seed).workload
+    plan = size(workload, STATIC, capped=one.capped)
+    return {"fair": list(_replayed(one, workload, plan, parts_of(plan), trial.policy))}
 
 
 def _plan(plan: BufferPlan) -> dict[str, Any]:
@@ -130,8 +153,17 @@ class BufferRows:
     """The rows of an experiment by trial."""
 
     rows: Mapping[LanlTrial, Mapping[str, Any]]
+    own: Mapping[WithPolicy[LanlTrial], Mapping[str, Any]] = field(default_factory=dict)
+    """Those with a user's policies."""
 
-    def chosen(self, load: float, mtbf: float, *, walltimes: str = PRINTED, capped: bool = False) -> list[Mapping[str, Any]]:
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """A user's policies."""
+        return tuple(dict.fromkeys(trial.policy for trial in self.own))
+
+    def chosen(
+        self, load: float, mtbf: float, *, walltimes: str = PRINTED, capped: bool = False, policy: str = EQUAL
+    ) -> list[Mapping[str, Any]]:
         """The rows of all sets with this load and MTBF.
 
         Args:
@@ -139,9 +171,13 @@ class BufferRows:
             mtbf: Mean time between failures of a node, in years.
             walltimes: "printed" or "apex", as in `LanlTrial`.
             capped: Whether b_k is min(b_k, B).
+            policy: What shares the file system: best-effort, or one that the user added.
         """
+        rows = (
+            self.rows if policy == EQUAL else {trial.trial: row for trial, row in self.own.items() if trial.policy == policy}
+        )
         wanted = (load, mtbf, walltimes, capped)
-        return [row for trial, row in self.rows.items() if (trial.load, trial.mtbf, trial.walltimes, trial.capped) == wanted]
+        return [row for trial, row in rows.items() if (trial.load, trial.mtbf, trial.walltimes, trial.capped) == wanted]
 
     def ratios(self, load: float, mtbf: float, **options: Any) -> Floats:
         """Static over dynamic size of each set.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -16,7 +17,7 @@ from penstock.buffers.timeline import Flow, full_speed_timeline
 from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
 from penstock.papers.buffers.experiments import APEX, FACTORS, LOADS, MTBF, PRINTED, BufferRows
-from penstock.papers.drawing import common_legend, panels
+from penstock.papers.drawing import common_legend, panels, short_name
 from penstock.papers.verdicts import Estimate
 from penstock.theory.adversaries import LAST_LISTED_FIRST
 
@@ -199,7 +200,8 @@ def figure_7() -> Figure:
 
 
 def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
-    """Figure 8: largest (top) and mean (bottom) stretch of fair sharing with the plan's partition, by size over S_OPT.
+    """Figure 8: largest (top) and mean (bottom) stretch of fair sharing with the plan's partition, by size over S_OPT; areas
+    from the least to the largest of the sets. Dashed and dotted: the user's policies in place of fair sharing.
 
     `rows` are those of the experiment "sets". `capped` chooses the sets whose speeds are min(b_k, B).
     """
@@ -215,6 +217,14 @@ def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
                 panel.plot(FACTORS, means, color=COLOURS[mtbf], label=f"{mtbf:g} y", linewidth=1.2)
                 low, high = ([float(edge(sample)) for sample in samples] for edge in (np.min, np.max))
                 panel.fill_between(FACTORS, low, high, color=COLOURS[mtbf], alpha=0.12, linewidth=0)
+                for policy, dashes in zip(rows.policies, itertools.cycle(("--", ":", "-.")), strict=False):
+                    own = [
+                        rows.stretches(load, mtbf, factor, measure=measure, capped=capped, policy=policy).mean()
+                        for factor in FACTORS
+                    ]
+                    panel.plot(
+                        FACTORS, own, dashes, color=COLOURS[mtbf], linewidth=1.0, label=f"{mtbf:g} y, {short_name(policy)}"
+                    )
             panel.axvline(1.0, color="black", linewidth=0.6, linestyle="--")
             panel.set(title=f"load {load:.0%}", xlabel="size over S_OPT", ylabel=measure.replace("_", " "))
     common_legend(figure, "MTBF")

@@ -12,15 +12,19 @@ The text has their processes and volumes, and neither how fast the file systems 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Final
 
 import numpy as np
 
 from penstock.engine import simulate
 from penstock.model import Application, Platform, Workload
-from penstock.theory.interference import Pair, Times, Writer
+from penstock.numeric.arrays import Floats
+from penstock.papers.trials import Experiment, added
+from penstock.policies.coordinating import METRICS
+from penstock.theory.interference import Change, Delta, Pair, Times, Writer, delta_graph
 
 BANDWIDTH: Final = 1e9
 MB: Final = 1e6
@@ -34,6 +38,12 @@ ROUNDS: Final = 16
 SPLITS: Final = ((744, 24), (720, 48), (672, 96), (576, 192), (384, 384))
 """Cores of A and of B, 768 together (Figures 6 and 9)."""
 FILES: Final = 4
+MEMBERS: Final = 6
+"""Applications in a set of more than two."""
+KINDS: Final = {"who fill the link": (1.0, 1.0), "who can use 0.2 to 1 of it": (0.2, 1.0)}
+"""Sets of more than two: the part of the link that one application can use."""
+CHUNK: Final = 20
+"""Sets that a worker computes at a time."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +124,13 @@ class Collective:
         ]
         return Application.of(name, one * ROUNDS, nodes=2048, release=release)
 
-    def interfering(self, dt: float) -> tuple[Times, Times]:
+    def under(self, policy: str, dt: float) -> tuple[Times, Times]:
         """Seconds of I/O of A and B, and of these the seconds of writing.
 
-        B begins `dt` seconds after A.
+        The `policy` shares the link, and B begins `dt` seconds after A.
         """
         members = (self.application("A", 0.0), self.application("B", dt))
-        done = simulate(Workload(Platform(BANDWIDTH), members), "interfering").applications
+        done = simulate(Workload(Platform(BANDWIDTH), members), policy).applications
         times = [float(one.end or 0.0) - member.release for one, member in zip(done, members, strict=True)]
         return Times(*times), Times(*(one.waiting + one.transferring for one in done))
 
@@ -131,3 +141,184 @@ class Collective:
         """
         second = self.seconds + max(0.0, self.seconds - abs(dt))
         return Times(second, self.seconds) if dt < 0.0 else Times(self.seconds, second)
+
+
+@dataclass(frozen=True)
+class GraphTrial:
+    """A Δ-graph of a `pair` under a `strategy`, for all dates `dts` in seconds; `digest` is that of a user's policy file."""
+
+    pair: Pair
+    strategy: str
+    dts: tuple[float, ...]
+    digest: str = ""
+
+
+def measure_graph(trial: GraphTrial) -> dict[str, Any]:
+    """The I/O times of A and B by dt, and where the strategy changes what it does.
+
+    `trial` says which pair, strategy and dt.
+    """
+    graph = delta_graph(trial.pair, trial.dts, [trial.strategy])
+    return {"times": graph.times[trial.strategy].tolist(), "changes": [list(one) for one in graph.changes[trial.strategy]]}
+
+
+Rows = Callable[[Experiment[Any]], Mapping[Any, Mapping[str, Any]]]
+"""Computes the rows of an experiment, or has them already."""
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Δ-graphs, each computed once: `rows` computes and keeps them."""
+
+    rows: Rows
+    found: dict[GraphTrial, Mapping[str, Any]] = field(default_factory=dict)
+
+    def compute(self, asked: Iterable[tuple[Pair, Sequence[float], Sequence[str]]]) -> Graphs:
+        """These graphs, after those that are `asked` for have been computed: pairs, dt in seconds, and strategies."""
+        trials = dict.fromkeys(trial for one in asked for trial in _graph_trials(*one))
+        missing = tuple(trial for trial in trials if trial not in self.found)
+        if missing:
+            self.found.update(self.rows(Experiment("graphs", missing, measure_graph)))
+        return self
+
+    def delta(self, pair: Pair, dts: Sequence[float], strategies: Sequence[str]) -> Delta:
+        """The graph of a `pair` for `dts`, in seconds, under each of the `strategies`, as of `delta_graph`."""
+        self.compute([(pair, dts, strategies)])
+        rows = {trial.strategy: self.found[trial] for trial in _graph_trials(pair, dts, strategies)}
+        times = {name: np.array(row["times"]) for name, row in rows.items()}
+        changes = {name: tuple(Change(*change) for change in row["changes"]) for name, row in rows.items()}
+        return Delta(pair, np.array(dts), times, changes)
+
+
+def _graph_trials(pair: Pair, dts: Sequence[float], strategies: Sequence[str]) -> list[GraphTrial]:
+    return [GraphTrial(pair, name, tuple(dts), digest) for name, digest in added(list(dict.fromkeys(strategies)), ())]
+
+
+def graphs(scale: CalciomScale, rows: Rows, policies: Sequence[str] = ()) -> Graphs:
+    """The Δ-graphs of the figures, computed by `rows` at the `scale`, with the user's `policies` in those that compare any.
+
+    All are computed together, so that they share the workers.
+    """
+    waiting = ("interfering", "serializing", *policies)
+    every = ("interfering", "serializing", "interrupting", *policies)
+    splits = [split(a, b) for a, b in SPLITS]
+    return Graphs(rows).compute(
+        [
+            (equal(), range_of(equal(), scale), ["interfering"]),
+            *((pair, range_of(pair, scale), waiting) for pair in (*splits, large(), small())),
+            *((pair, range_of(pair, scale, after=True)[1:], ["interrupting"]) for pair in splits),
+            (files(), range_of(files(), scale), [*every, "coordinating"]),
+            (files(FILES), range_of(files(), scale), ["interrupting", "coordinating"]),
+            (small(), range_of(small(), scale, after=True), [*waiting, "coordinating"]),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class PairTrial:
+    """A random pair, of which B posts `dt` seconds after A."""
+
+    pair: Pair
+    dt: float
+
+
+def pairs(scale: CalciomScale) -> Experiment[PairTrial]:
+    """Random pairs, whose applications can be interrupted at any time, or write in rounds; `scale` says how many of each."""
+    trials = (PairTrial(pair, dt) for rounds in (False, True) for pair, dt in random_pairs(scale.pairs, rounds=rounds))
+    return Experiment("pairs", tuple(trials), measure_pair)
+
+
+def measure_pair(trial: PairTrial) -> dict[str, tuple[float, float]]:
+    """Each metric of the pair of a `trial` where the two interfere, and where it is what coordinating minimises."""
+    chosen = {metric: f"coordinating:metric={metric}" for metric in METRICS}
+    graph = delta_graph(trial.pair, [trial.dt], ["interfering", *chosen.values()])
+    values = {metric: graph.values(metric) for metric in METRICS}
+    return {
+        metric: (float(values[metric]["interfering"][0]), float(values[metric][chosen[metric]][0])) for metric in METRICS
+    }
+
+
+def random_pairs(count: int, *, rounds: bool) -> Iterator[tuple[Pair, float]]:
+    """Pairs with any volumes, sizes and caps, and dt at which they meet: `count` of them, which write in 1 to 8 `rounds`, or
+    can be interrupted at any time.
+    """
+    random = np.random.default_rng(4)
+    for _ in range(count):
+        a, b = (
+            Writer(float(random.uniform(0.2, 5.0)), int(random.integers(1, 65)), None, float(random.uniform(0.2, 1.0)))
+            for _ in range(2)
+        )
+        if rounds:
+            a, b = (replace(one, rounds=int(random.integers(1, 9))) for one in (a, b))
+        pair = Pair(a, b)
+        yield pair, float(random.uniform(-pair.alone().b, pair.alone().a))
+
+
+@dataclass(frozen=True)
+class CrowdTrial:
+    """Sets of six applications, `count` of them from the number `first` on; one can use a part of the link between `low` and
+    `high`.
+    """
+
+    low: float
+    high: float
+    first: int
+    count: int
+
+
+def crowd_trials(scale: CalciomScale) -> Experiment[CrowdTrial]:
+    """Sets of more than two applications; `scale` says how many of each kind."""
+    trials = (
+        CrowdTrial(*caps, first, min(CHUNK, scale.pairs - first))
+        for caps in KINDS.values()
+        for first in range(0, scale.pairs, CHUNK)
+    )
+    return Experiment("crowds", tuple(trials), measure_crowds)
+
+
+def measure_crowds(trial: CrowdTrial) -> dict[str, list[list[float]]]:
+    """The metrics of each set where all interfere, and each metric where it is what coordinating minimises.
+
+    `trial` says which sets.
+    """
+    sets = list(islice(crowds(trial.first + trial.count, (trial.low, trial.high)), trial.first, None))
+    return {
+        "interfering": [metrics_of(workload, "interfering").tolist() for workload in sets],
+        "coordinating": [
+            [float(metrics_of(workload, f"coordinating:metric={metric}")[place]) for place, metric in enumerate(METRICS)]
+            for workload in sets
+        ],
+    }
+
+
+def crowds(count: int, caps: tuple[float, float]) -> Iterator[Workload]:
+    """Sets of six applications of any size that write once, within a time in which the link carries less than they write.
+
+    `count` is the number of sets. `caps` are the least and the largest part of the link that one application can use.
+    """
+    random = np.random.default_rng(7)
+    for _ in range(count):
+        members = [
+            Application.of(
+                f"a{index}",
+                [("write", float(random.uniform(0.2, 5.0)))],
+                nodes=int(random.integers(1, 65)),
+                release=float(random.uniform(0.0, MEMBERS)),
+                bandwidth=float(random.uniform(*caps)),
+            )
+            for index in range(MEMBERS)
+        ]
+        yield Workload(Platform(1.0), tuple(members))
+
+
+def metrics_of(workload: Workload, policy: str) -> Floats:
+    """The metrics of the machine under a policy, in the order of METRICS.
+
+    The `workload` runs to its end under `policy`.
+    """
+    members = workload.applications
+    ends = [application.end for application in simulate(workload, policy).applications]
+    times = np.array(ends, np.float64) - [member.release for member in members]
+    factors = times / [member.seconds_alone(member.cap(workload.platform)) for member in members]
+    nodes = np.array([member.nodes for member in members])
+    return np.array([nodes @ times, factors.sum(), times.sum(), factors.max()])

@@ -17,6 +17,7 @@ from penstock.papers.calciom.experiments import (
     SPLITS,
     CalciomScale,
     Collective,
+    Graphs,
     equal,
     files,
     large,
@@ -27,7 +28,7 @@ from penstock.papers.calciom.experiments import (
 from penstock.papers.drawing import common_legend, panels
 from penstock.report.figures import COLOURS
 from penstock.report.plot import NAMED, colours_of, draw_delta
-from penstock.theory.interference import Delta, Pair, delta_graph, expected_interference, someone_in_io
+from penstock.theory.interference import Delta, Pair, expected_interference, someone_in_io
 
 SHARE: Final = 0.05
 """E(µ) of §II.B."""
@@ -57,15 +58,15 @@ def figure_1(traces: Mapping[str, Floats], sizes: Mapping[str, tuple[Floats, Flo
     return figure
 
 
-def figure_2(scale: CalciomScale) -> Figure:
+def figure_2(scale: CalciomScale, graphs: Graphs) -> Figure:
     """Figure 2: I/O time (left) and interference factor of two equal applications that interfere; dots: proportional sharing
     by hand.
 
-    `scale` says how many values of dt are drawn.
+    `scale` says how many values of dt are drawn, `graphs` has them.
     """
     pair = equal()
     figure, axes = panels(1, 2)
-    graph = delta_graph(pair, range_of(pair, scale), ["interfering"])
+    graph = graphs.delta(pair, range_of(pair, scale), ["interfering"])
     draw_delta(axes[0], graph.dt, graph.times, "I/O time, s")
     dots = graph.dt[:: max(1, len(graph.dt) // 20)]
     axes[0].plot(dots, [expected_interference(pair, dt).a for dt in dots.tolist()], "k.", markersize=4, label="A, by hand")
@@ -124,7 +125,7 @@ def figure_4(scale: CalciomScale) -> Figure:
     panel.plot(SMALL_SIZES, alone, "k.-", label="alone")
     panel.plot(SMALL_SIZES, beside, ".-", color=NAMED["interfering"], label="beside A")
     panel.set(xlabel="processes of B", ylabel="bandwidth of B, GB/s", xscale="log", yscale="log")
-    panel.set_title(f"8 processes: {alone[0] / beside[0]:.1f} times less", fontsize=9)
+    panel.set_title(f"8 processes: {alone[0] / beside[0]:.1f} times less")
     common_legend(figure)
     return figure
 
@@ -136,7 +137,7 @@ def figure_5(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     """
     del scale
     pair = equal()
-    strategies = ("interfering", "serializing", "interrupting", *policies)
+    strategies = list(dict.fromkeys(("interfering", "serializing", "interrupting", *policies)))
     figure, axes = panels(-(-len(strategies) // 3), 3, share_y=True)
     for panel, strategy in zip(axes, strategies, strict=False):
         trace = simulate(pair.workload(0.4 * pair.alone().a), strategy, trace=True).trace
@@ -154,15 +155,15 @@ def figure_5(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     return figure
 
 
-def figure_6(scale: CalciomScale) -> Figure:
+def figure_6(scale: CalciomScale, graphs: Graphs) -> Figure:
     """Figure 6: interference factors of A (left) and B, of 768 processes in all, that interfere; a colour for each split.
 
-    `scale` says how many values of dt are drawn.
+    `scale` says how many values of dt are drawn, `graphs` has them.
     """
     figure, axes = panels(1, 2)
     for (a, b), colour in zip(SPLITS, COLOURS, strict=False):
         pair = split(a, b)
-        graph = delta_graph(pair, range_of(pair, scale), ["interfering"])
+        graph = graphs.delta(pair, range_of(pair, scale), ["interfering"])
         for index, panel in enumerate(axes):
             panel.plot(graph.dt, graph.factors["interfering"][:, index], color=colour, linewidth=1.2, label=f"{a} and {b}")
             panel.set(xlabel="dt, s", ylabel="interference factor", title="AB"[index])
@@ -170,34 +171,39 @@ def figure_6(scale: CalciomScale) -> Figure:
     return figure
 
 
-def figure_7(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
+def figure_7(scale: CalciomScale, graphs: Graphs, policies: Sequence[str] = ()) -> Figure:
     """Figure 7: I/O times of two applications that fill the file system (left) or leave room (right), interfering and
     serialized.
 
-    `scale` says how many values of dt are drawn; `policies` are added.
+    `scale` says how many values of dt are drawn, `graphs` has them; `policies` are added.
     """
     figure, axes = panels(1, 2)
     for panel, (title, pair) in zip(axes, {"2 × 2048 cores": large(), "2 × 1024 cores": small()}.items(), strict=True):
-        graph = delta_graph(pair, range_of(pair, scale), ["interfering", "serializing", *policies])
+        graph = graphs.delta(pair, range_of(pair, scale), ["interfering", "serializing", *policies])
         draw_delta(panel, graph.dt, graph.times, "I/O time, s")
         panel.set_title(title)
     common_legend(figure)
     return figure
 
 
-def figure_8(scale: CalciomScale) -> Figure:
+def figure_8(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     """Figure 8: rounds of communication and writing; I/O times interfering and serialized (left), and what interference does
     to the parts of A's operation (right).
 
-    `scale` says how many values of dt are drawn.
+    `scale` says how many values of dt are drawn; `policies` are added, and decide anew at each round.
     """
     both = Collective()
     dts = np.linspace(-1.25 * both.seconds, 1.25 * both.seconds, scale.points)
-    found = [both.interfering(dt) for dt in dts.tolist()]
+    found = [both.under("interfering", dt) for dt in dts.tolist()]
     figure, axes = panels(1, 2)
     times = {
         "interfering": np.array([times for times, _ in found]),
         "serializing": np.array([both.serializing(dt) for dt in dts.tolist()]),
+        **{
+            policy: np.array([both.under(policy, dt)[0] for dt in dts.tolist()])
+            for policy in policies
+            if policy not in ("interfering", "serializing")
+        },
     }
     draw_delta(axes[0], dts, times, "I/O time, s")
     writing = np.array([parts.a for _, parts in found])
@@ -208,16 +214,16 @@ def figure_8(scale: CalciomScale) -> Figure:
     return figure
 
 
-def figure_9(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
+def figure_9(scale: CalciomScale, graphs: Graphs, policies: Sequence[str] = ()) -> Figure:
     """Figure 9: interference factors of A (top) and B, of 768 processes in all, for each split and strategy.
 
-    `scale` says how many values of dt are drawn; `policies` are added.
+    `scale` says how many values of dt are drawn, `graphs` has them; `policies` are added.
     """
     figure, axes = panels(2, len(SPLITS))
     for column, (a, b) in enumerate(SPLITS):
         pair = split(a, b)
-        graph = delta_graph(pair, range_of(pair, scale), ["interfering", "serializing", *policies])
-        late = delta_graph(pair, range_of(pair, scale, after=True)[1:], ["interrupting"])
+        graph = graphs.delta(pair, range_of(pair, scale), ["interfering", "serializing", *policies])
+        late = graphs.delta(pair, range_of(pair, scale, after=True)[1:], ["interrupting"])
         for row, member in enumerate("AB"):
             panel = axes[row * len(SPLITS) + column]
             draw_delta(panel, graph.dt, graph.factors, f"interference factor of {member}", member)
@@ -228,12 +234,12 @@ def figure_9(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     return figure
 
 
-def figure_10(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
+def figure_10(scale: CalciomScale, graphs: Graphs, policies: Sequence[str] = ()) -> Figure:
     """Figure 10: interference factors of A, four files, and B, one; interruptions between rounds or between files.
 
-    `scale` says how many values of dt are drawn; `policies` are added.
+    `scale` says how many values of dt are drawn, `graphs` has them; `policies` are added.
     """
-    graph = _files(scale, policies)
+    graph = _files(scale, graphs, policies)
     figure, axes = panels(1, 2)
     for panel, member in zip(axes, "AB", strict=True):
         draw_delta(panel, graph.dt, graph.factors, "interference factor", member)
@@ -242,20 +248,20 @@ def figure_10(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     return figure
 
 
-def _files(scale: CalciomScale, policies: Sequence[str]) -> Delta:
+def _files(scale: CalciomScale, graphs: Graphs, policies: Sequence[str]) -> Delta:
     """The graph of Figure 10, with interruptions between files as one more strategy."""
     pair = files()
     dts = range_of(pair, scale)
-    fine = delta_graph(pair, dts, ["interfering", "serializing", "interrupting", *policies])
-    coarse = delta_graph(files(FILES), dts, ["interrupting"])
+    fine = graphs.delta(pair, dts, ["interfering", "serializing", "interrupting", *policies])
+    coarse = graphs.delta(files(FILES), dts, ["interrupting"])
     return replace(fine, times={**fine.times, BY_FILE: coarse.times["interrupting"]})
 
 
-def figure_11(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
+def figure_11(scale: CalciomScale, graphs: Graphs, policies: Sequence[str] = ()) -> Figure:
     """Figure 11: CPU seconds wasted in I/O, for each core, when the two of Figure 10 interfere and when they are
     coordinated.
 
-    `scale` says how many values of dt are drawn; `policies` are added.
+    `scale` says how many values of dt are drawn, `graphs` has them; `policies` are added.
     """
     figure, (panel,) = panels(1, 1)
     colours = colours_of(["interfering", "coordinating", *policies])
@@ -265,7 +271,7 @@ def figure_11(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
         ("coordinating, between files", files(FILES), "coordinating", "--"),
         *((policy, files(), policy, "-") for policy in policies),
     ):
-        graph = delta_graph(pair, range_of(pair, scale), [strategy])
+        graph = graphs.delta(pair, range_of(pair, scale), [strategy])
         wasted = graph.values("cpu-seconds")[strategy] / (pair.a.nodes + pair.b.nodes)
         panel.plot(graph.dt, wasted, line, color=colours[strategy], linewidth=1.2, label=label)
     panel.set(xlabel="dt, s", ylabel="CPU seconds a core")
@@ -273,15 +279,15 @@ def figure_11(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
     return figure
 
 
-def figure_12(scale: CalciomScale, policies: Sequence[str] = ()) -> Figure:
+def figure_12(scale: CalciomScale, graphs: Graphs, policies: Sequence[str] = ()) -> Figure:
     """Figure 12: sum of the I/O times of two applications that leave room, interfering, serialized, and with the second
     delayed by a quarter, a half or three quarters of what serializing delays it.
 
-    `scale` says how many values of dt are drawn; `policies` are added.
+    `scale` says how many values of dt are drawn, `graphs` has them; `policies` are added.
     """
     pair = small()
     dts = range_of(pair, scale, after=True)
-    graph = delta_graph(pair, dts, ["interfering", "serializing", "coordinating", *policies])
+    graph = graphs.delta(pair, dts, ["interfering", "serializing", "coordinating", *policies])
     figure, (panel,) = panels(1, 1)
     colours = colours_of(list(graph.times))
     for strategy in graph.times:
@@ -303,7 +309,9 @@ def delayed(pair: Pair, dt: float, delay: float) -> tuple[float, float]:
     return a, b + delay
 
 
-WITH_POLICIES: Final = ("figure5", "figure7", "figure9", "figure10", "figure11", "figure12")
+WITH_GRAPHS: Final = ("figure2", "figure6", "figure7", "figure9", "figure10", "figure11", "figure12")
+"""Those that draw Δ-graphs."""
+WITH_POLICIES: Final = ("figure5", "figure7", "figure8", "figure9", "figure10", "figure11", "figure12")
 """Those that compare strategies: they take a user's policies, too."""
 FIGURES: Final[Mapping[str, Callable[..., Figure]]] = {
     "figure2": figure_2,

@@ -15,7 +15,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,23 +150,27 @@ def pairs(bed: Bed) -> dict[str, Pair]:
     }
 
 
-def measured(bed: Bed, scale: CalciomScale, say: Callable[[str], None]) -> dict[str, LiveDelta]:
+def measured(
+    bed: Bed, scale: CalciomScale, say: Callable[[str], None], policies: Sequence[str] = ()
+) -> dict[str, LiveDelta]:
     """All pairs under all strategies, live, at the dates of the scale.
 
     Args:
         bed: The test bed, which is up.
         scale: Says how many values of dt.
         say: Is told what comes next.
+        policies: A user's, which are added.
 
     Returns:
         What was measured and simulated, by the figures.
     """
     found = {}
+    strategies = tuple(dict.fromkeys((*LIVE_STRATEGIES, *policies)))
     for name, pair in pairs(bed).items():
         fit = fitting(pair, bed)
         alone = fit.alone()
         dts = np.linspace(-0.5 * alone.b, alone.a, scale.live).tolist()
-        found[name] = live_delta(bed, fit, dts, LIVE_STRATEGIES, say=lambda text, name=name: say(f"{name}, {text}"))  # type: ignore[misc]
+        found[name] = live_delta(bed, fit, dts, strategies, say=lambda text, name=name: say(f"{name}, {text}"))  # type: ignore[misc]
     return found
 
 
@@ -196,6 +200,8 @@ def as_simulated(found: dict[str, LiveDelta]) -> Verdict:
     checks = []
     for name, live in found.items():
         for strategy, mean in live.means.items():
+            if strategy not in LIVE_STRATEGIES:
+                continue  # a user's policy, about which nothing is claimed
             ratios = live.ratios[strategy]
             checks.append(
                 ClaimCheck(

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.campaign import Campaign, Cell
 from penstock.campaign.sources import source
-from penstock.papers.trials import Experiment
+from penstock.papers.trials import Experiment, added
 from penstock.planning.batch import schedule
 from penstock.planning.partition import Applications
 from penstock.planning.schedule import MEASURES
@@ -36,6 +36,8 @@ class BatchTrial:
     """The I/O load that the batch was to have, where that is not its parameter."""
     printed: bool = False
     """Whether f is drawn around the wanted load itself, as the thesis prints it for Mira."""
+    digest: str = ""
+    """Digest of the file of a user's policy."""
 
 
 FIRST_FIT: Final = BatchStrategy("first-fit")
@@ -99,12 +101,13 @@ def packs(scale: DashScale, policies: Sequence[str] = ()) -> Experiment[BatchTri
 
     `scale` says which I/O loads, and how many batches of each; `policies` are those that a user adds for packs with S = 1.
     """
-    added = [(ONE, policy) for policy in policies if policy not in ("fifo", "longest-remaining")]
+    ours = ((FIRST_FIT, "fifo", ""), (ONE, "fifo", ""), (LOAD, "fifo", ""), (ONE, "longest-remaining", ""))
+    own = [(ONE, policy, digest) for policy, digest in added(policies, ("fifo", "longest-remaining"))]
     trials = [
-        BatchTrial("packs", (("load", load),), seed, strategy, policy)
+        BatchTrial("packs", (("load", load),), seed, strategy, policy, digest=digest)
         for load in scale.loads
         for seed in range(scale.batches)
-        for strategy, policy in ((FIRST_FIT, "fifo"), (ONE, "fifo"), (LOAD, "fifo"), (ONE, "longest-remaining"), *added)
+        for strategy, policy, digest in (*ours, *own)
     ]
     return Experiment("packs", tuple(trials), measure)
 

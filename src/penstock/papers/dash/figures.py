@@ -30,7 +30,7 @@ from penstock.papers.dash.experiments import (
     BatchTrial,
     random_set,
 )
-from penstock.papers.drawing import binned, colour_of, common_legend, lanes, panels
+from penstock.papers.drawing import binned, colour_of, common_legend, lanes, panels, plain_ticks
 from penstock.papers.reproducing import Results
 from penstock.planning.batch import schedule as batch_schedule
 from penstock.planning.partition import best_partition
@@ -287,6 +287,7 @@ def figure_iii_11(rows: Rows) -> Figure:
             label=name,
         )
     panel.set(xlabel="I/O load α", ylabel="makespan / predicted", yscale="log")
+    plain_ticks(panel.yaxis)
     common_legend(figure)
     return figure
 
@@ -451,10 +452,12 @@ def figure_v_3() -> Figure:
     figure, (panel,) = panels(1, 1)
     for part in partition.parts:
         times, volumes = ([column[i] for i in part.members] for column in (applications.time, applications.volume))
-        panel.plot(times, volumes, "o", label=f"B_k = {part.bandwidth:.2f} B, stretch {part.stretch:.2f}")
+        members = ", ".join(str(i + 1) for i in part.members)
+        panel.plot(times, volumes, "o", label=f"{members}: B_k = {part.bandwidth:.2f} B, stretch {part.stretch:.2f}")
         for i, time, volume in zip(part.members, times, volumes, strict=True):
             panel.annotate(f"{i + 1}", (time, volume), xytext=(3, 2), textcoords="offset points", fontsize=7)
     panel.set(xlabel="time t", ylabel="volume v", xscale="log", yscale="log", title=f"value {partition.value:.2f}")
+    panel.margins(0.12)
     common_legend(figure)
     return figure
 

@@ -23,13 +23,12 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 from penstock.model import Application, Platform, Workload
 from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import CLAIM_CLOSE
 from penstock.papers.dash.experiments import FAMILIES, MAPPINGS, BatchTrial
-from penstock.papers.drawing import common_legend, lanes, panels
+from penstock.papers.drawing import common_legend, lanes, panels, plain_ticks
 from penstock.papers.verdicts import ClaimCheck, Estimate, Verdict, listed, together
 from penstock.planning.batch import schedule
 from penstock.planning.strategy import BatchStrategy
@@ -370,9 +369,7 @@ def figure_iv_7(batches: MappedBatches) -> Figure:
     figure = _stretch(batches, "max_stretch")
     for panel in figure.axes:
         panel.set_yscale("log")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        panel.yaxis.set_major_formatter("{x:g}")
-        panel.yaxis.set_minor_locator(NullLocator())
+        plain_ticks(panel.yaxis)
     return figure
 
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from penstock.numeric.arrays import Floats
 from penstock.papers.dash.experiments import EIGHT
-from penstock.papers.drawing import common_legend, panels
+from penstock.papers.drawing import common_legend, panels, short_name
 from penstock.papers.verdicts import ClaimCheck, Verdict
 from penstock.testbed.bed import Bed
 from penstock.testbed.live_chains import LiveChain, LiveChains, in_pages, live_chains, seconds_of, simulated_chains
@@ -43,20 +43,21 @@ def jacobi_chains(bandwidth: float) -> tuple[LiveChain, ...]:
     )
 
 
-def validated(bed: Bed | None, say: Callable[[str], None]) -> LiveChains:
-    """The applications under the eight orders, simulated, and live on the test `bed` if there is one; `say` is told what
-    comes next.
+def validated(bed: Bed | None, say: Callable[[str], None], policies: Sequence[str] = ()) -> LiveChains:
+    """The applications under the eight orders and the user's `policies`, simulated, and live on the test `bed` if there is
+    one; `say` is told what comes next.
     """
     bandwidth = BANDWIDTH if bed is None else bed.bandwidth
     chains = jacobi_chains(bandwidth)
-    reports = {} if bed is None else live_chains(bed, chains, EIGHT, say)
-    simulated = {policy: simulated_chains(chains, bandwidth, policy) for policy in EIGHT}
+    orders = tuple(dict.fromkeys((*EIGHT, *policies)))
+    simulated = {policy: simulated_chains(chains, bandwidth, policy) for policy in orders}
+    reports = {} if bed is None else live_chains(bed, chains, orders, say)
     return LiveChains(chains, bandwidth, simulated, {policy: seconds_of(found) for policy, found in reports.items()})
 
 
 def figure_iii_7(both: LiveChains) -> Figure:
     """Figure III.7, with §III.D.1: small Jacobi applications live on a test bed beside simulated: the stretch of each under
-    longest-io, and for all eight orders the largest stretch and the makespan over that of fifo.
+    longest-io, and for all orders the largest stretch and the makespan over that of fifo.
 
     Args:
         both: Simulated times, and live ones if there was a test bed.
@@ -64,10 +65,11 @@ def figure_iii_7(both: LiveChains) -> Figure:
     figure, (first, second, third) = panels(1, 3)
     _beside(first, [chain.name.removeprefix("jacobi-") for chain in both.chains], both, _of_applications)
     first.set(title=f"{SHOWN}{_ratio(both, [SHOWN])}", xlabel="stretch", ylabel="application")
-    _beside(second, EIGHT, both, _max_stretches)
-    second.set(title=f"eight orders{_ratio(both, EIGHT)}", xlabel="max stretch")
-    _beside(third, EIGHT, both, _makespans)
-    third.set(title="eight orders", xlabel="makespan / fifo")
+    orders = [short_name(policy) for policy in both.simulated]
+    _beside(second, orders, both, _max_stretches)
+    second.set(title=f"all orders{_ratio(both, list(both.simulated))}", xlabel="max stretch")
+    _beside(third, orders, both, _makespans)
+    third.set(title="all orders", xlabel="makespan / fifo")
     third.tick_params(axis="y", labelleft=False)
     if not both.live:
         figure.suptitle("simulated only: live is not measured without a test bed (--live DIR)", fontsize=7.5)
@@ -90,11 +92,11 @@ def _of_applications(both: LiveChains, *, live: bool) -> Floats:
 
 
 def _max_stretches(both: LiveChains, *, live: bool) -> Floats:
-    return np.array([both.stretches(policy, live=live).max() for policy in EIGHT])
+    return np.array([both.stretches(policy, live=live).max() for policy in both.simulated])
 
 
 def _makespans(both: LiveChains, *, live: bool) -> Floats:
-    return np.array([both.makespan(policy, live=live) for policy in EIGHT]) / both.makespan("fifo", live=live)
+    return np.array([both.makespan(policy, live=live) for policy in both.simulated]) / both.makespan("fifo", live=live)
 
 
 def _mean(ratios: Floats) -> float:
@@ -111,7 +113,7 @@ def _ratio(both: LiveChains, policies: Sequence[str]) -> str:
 
 
 def table_iii_d_1(both: LiveChains) -> str:
-    """The eight orders live beside simulated, as text.
+    """All orders live beside simulated, as text.
 
     Args:
         both: Simulated times, and live ones if there was a test bed.
@@ -120,7 +122,7 @@ def table_iii_d_1(both: LiveChains) -> str:
         "| order | max stretch, simulated | live | makespan, s, simulated | live | live / simulated |",
         "|---|---|---|---|---|---|",
     ]
-    for policy in EIGHT:
+    for policy in both.simulated:
         live = ["not measured"] * 3
         if both.live:
             ratios = both.ratios[policy]
@@ -139,7 +141,7 @@ def d15(both: LiveChains) -> Verdict:
 
     `both` are live and simulated times. Orders between applications count where the simulation has them 2 % apart.
     """
-    ratios = np.concatenate(list(both.ratios.values()))
+    ratios = np.concatenate([both.ratios[policy] for policy in EIGHT])
     largest = float(np.abs(ratios - 1.0).max())
     kept, pairs = np.sum([_kept(both.stretches(policy), both.stretches(policy, live=True)) for policy in EIGHT], axis=0)
     mean = _mean(np.maximum(ratios, 1.0 / ratios)) - 1.0

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
@@ -14,12 +14,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock.engine.scenarios import FIRST_END, simulate_placement
+from penstock.engine.scenarios import FIRST_END, simulate_placement, usable_policy
 from penstock.model import Curve, Workload
 from penstock.numeric.arrays import Floats
-from penstock.papers.trials import Experiment
+from penstock.papers.trials import Experiment, WithPolicy, added
 from penstock.planning.placement.allocation import Characteristics
-from penstock.planning.placement.heuristics import MCKP, MCKP_SHARED, Heuristic, best_placement, heuristics
+from penstock.planning.placement.heuristics import (
+    MCKP,
+    MCKP_SHARED,
+    Heuristic,
+    best_placement,
+    heuristics,
+    matching_heuristics,
+)
 from penstock.renamed import old_names
 from penstock.workloads.curves import FAMILIES, CurveSource, MeasuredCurves, believed, class_curves, read_profiles
 from penstock.workloads.distributed import Distributed, distributed
@@ -48,6 +55,10 @@ UNSURE: Final = (Heuristic("tcpu", IN_TURN), Heuristic("best-bdw", IN_TURN), Heu
 """The solutions of Figure 12, run with what a scheduler believes that knows the classes of the curves only."""
 COMPARED: Final = Heuristic("best-bdw", IN_TURN)
 """The solution that is also measured on the paper's interval, until the first application ends."""
+SHARED: Final = "best-bdw"
+"""The allocation that is also run with a user's policies on each resource."""
+EQUAL: Final = "best-effort"
+"""How the paper shares a resource: equal parts."""
 
 __getattr__ = old_names(__name__, Scale="DistributedScale", Trial="PlacementTrial")
 
@@ -160,6 +171,32 @@ def measure(trial: PlacementTrial) -> dict[str, Any]:
     return row
 
 
+def shared(sets: Experiment[PlacementTrial], policies: Sequence[str]) -> Experiment[WithPolicy[PlacementTrial]]:
+    """The `sets` with best-bdw and every placement, each resource shared by one of the user's `policies`.
+
+    Raises InputError for a policy that cannot share a resource, such as a static order.
+    """
+    own = added(policies, (EQUAL,))
+    for policy, _ in own:
+        usable_policy(policy)
+    trials = (WithPolicy(one, policy, digest) for one in sets.trials for policy, digest in own)
+    return Experiment(f"{sets.name}-policies", tuple(trials), measure_shared)
+
+
+def measure_shared(trial: WithPolicy[PlacementTrial]) -> dict[str, Any]:
+    """The measures of a set under best-bdw by placement, where a user's policy shares each resource.
+
+    `trial` says which set and policy.
+    """
+    one = trial.trial
+    workload = distributed(Distributed(one.load, one.applications, RESOURCES), source_of(one.curves, one.profiles), one.seed)
+    known = Characteristics.of(workload)
+    return {
+        heuristic.name: _row(workload, known, heuristic, one.seed, trial.policy)
+        for heuristic in matching_heuristics(SHARED, None)
+    }
+
+
 def small_sets(scale: DistributedScale) -> Experiment[Small]:
     """Small sets, for the distance of each heuristic from the best of all placements.
 
@@ -217,15 +254,22 @@ def classes_of(curves: str, profiles: str) -> dict[str, Curve]:
     return class_curves(pool(curves, profiles))
 
 
-def _row(workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int) -> dict[str, float]:
-    """Measure a placement that was made from what is `known`."""
-    result = simulate_placement(workload, heuristic.place(known, seed))
+def _row(
+    workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int, policy: str = EQUAL
+) -> dict[str, float]:
+    """Measure a placement that was made from what is `known`, each resource shared by a `policy`."""
+    result = simulate_placement(workload, heuristic.place(known, seed), policy)
     return {name: float(getattr(result, name)) for name in MEASURES}
 
 
 def _curve(curve: Curve | None) -> Curve:
     assert curve is not None
     return curve
+
+
+def with_policy(heuristic: str, policy: str) -> str:
+    """The name in the rows of a `heuristic` where a user's `policy` shares each resource."""
+    return f"{heuristic}, {policy}"
 
 
 @dataclass(frozen=True)
@@ -236,6 +280,25 @@ class Sets:
     rows: tuple[Mapping[str, Any], ...]
     applications: int = APPLICATIONS
     """K."""
+    policies: tuple[str, ...] = ()
+    """A user's, with which best-bdw was run, too."""
+
+    @classmethod
+    def joined(
+        cls,
+        label: str,
+        rows: Mapping[PlacementTrial, Mapping[str, Any]],
+        own: Mapping[WithPolicy[PlacementTrial], Mapping[str, Any]],
+        applications: int = APPLICATIONS,
+    ) -> Sets:
+        """The `rows` of the sets with those of the same sets under a user's `own` policies; `label` and `applications` (K)
+        say which sets.
+        """
+        more: dict[PlacementTrial, dict[str, Any]] = {trial: {} for trial in rows}
+        for trial, row in own.items():
+            more[trial.trial] |= {with_policy(heuristic, trial.policy): measures for heuristic, measures in row.items()}
+        whole = ({**row, "runs": {**row["runs"], **more[trial]}} for trial, row in rows.items())
+        return cls(label, tuple(whole), applications, tuple(dict.fromkeys(trial.policy for trial in own)))
 
     @cached_property
     def loads(self) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,8 +12,8 @@ from matplotlib.figure import Figure
 
 from penstock.model import Curve
 from penstock.numeric.arrays import Floats
-from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, UNSURE, Sets
-from penstock.papers.drawing import common_legend, panels
+from penstock.papers.distributed.experiments import BY_LOAD, IN_TURN, SHARED, UNSURE, Sets, with_policy
+from penstock.papers.drawing import SPARE, common_legend, panels, plain_ticks, short_name
 from penstock.papers.verdicts import Estimate
 from penstock.planning.placement.heuristics import BOTH_STEPS, MCKP_SHARED
 from penstock.workloads.curves import CLASSES, class_of
@@ -35,6 +36,20 @@ def name_of(allocation: str, placement: str = IN_TURN) -> str:
     return allocation if allocation in BOTH_STEPS else f"{allocation} + {placement}"
 
 
+def drawn(sets: Sets, placement: str = IN_TURN) -> Iterator[tuple[str, str, str]]:
+    """What a figure compares: label, name in the rows, and colour of each allocation, and of best-bdw under each policy that
+    a user added.
+
+    `sets` are the rows of one kind of curves, `placement` chooses the resources.
+    """
+    for allocation, colour in COLOURS.items():
+        shown = sets.mckp if allocation == MCKP_SHARED else allocation
+        yield shown, name_of(shown, placement), colour
+    for policy, colour in zip(sets.policies, itertools.cycle(SPARE), strict=False):
+        label = with_policy(SHARED, short_name(policy))
+        yield label, with_policy(name_of(SHARED, placement), policy), colour
+
+
 def _by_class(curves: Sequence[Curve], label: str, resource: str) -> Figure:
     """The curves over their largest bandwidth, a panel for each class."""
     figure, axes = panels(1, len(CLASSES), share_y=True)
@@ -43,7 +58,10 @@ def _by_class(curves: Sequence[Curve], label: str, resource: str) -> Figure:
         for curve in chosen:
             normal = np.array(curve.bandwidths) / curve.largest
             panel.plot(curve.counts, normal, color="#0072b2", alpha=0.35, linewidth=0.8)
+        if not chosen:
+            panel.text(0.5, 0.5, "none", ha="center", transform=panel.transAxes)
         panel.set(xlabel=resource, title=f"{kind}: {len(chosen)} of {len(curves)}", ylim=(0.0, 1.05))
+        panel.set_xlim(0.0, max(curve.counts[-1] for curve in curves) + 1.0)
     axes[0].set_ylabel("bandwidth over the largest")
     figure.suptitle(label)
     return figure
@@ -81,9 +99,8 @@ def figure_5(sets: Sets) -> Figure:
     """
     figure, axes = panels(1, 3, share_y=True)
     for panel, placement in zip(axes, PLACEMENTS, strict=True):
-        for allocation, colour in COLOURS.items():
-            values = sets.of(name_of(allocation, placement), "mean_slowdown")
-            _mean_and_range(panel, sets, values, colour, allocation)
+        for label, name, colour in drawn(sets, placement):
+            _mean_and_range(panel, sets, sets.of(name, "mean_slowdown"), colour, label)
         panel.set(xlabel="I/O-load of n-sys", title=placement, yscale="log")
     axes[0].set_ylabel("mean slowdown")
     common_legend(figure)
@@ -126,8 +143,8 @@ def figure_7(sets: Sets) -> Figure:
             panel.plot(range(len(found)), means, "o-", color=COLOURS["best-bdw"])
             panel.fill_between(range(len(found)), means - margins, means + margins, color=COLOURS["best-bdw"], alpha=0.2)
         panel.set_xticks(range(len(found)), ["clairvoyant", "in turn", "random"])
-        panel.set(title=f"I/O-load {load} ± 0.05", ylim=(0.0, None))
-    axes[0].set_ylabel("I/O-spread")
+        panel.set(title=f"I/O-load {load} ± 0.05", xlim=(-0.4, 2.4))
+    axes[0].set(ylabel="I/O-spread", ylim=(0.0, None))
     figure.suptitle(sets.label)
     return figure
 
@@ -142,9 +159,9 @@ def figure_8(sets: Sets) -> Figure:
     for row, (measure, label) in enumerate((("mean_slowdown", "mean"), ("max_slowdown", "max"))):
         for column, (low, high) in enumerate((LOW, HIGH)):
             panel = axes[2 * row + column]
-            samples = [sets.of(name_of(allocation), measure)[sets.between(low, high)] for allocation in COLOURS]
-            if len(samples[0]):
-                panel.boxplot(samples, tick_labels=list(COLOURS), whis=(10, 90), showfliers=False)
+            samples = {name: sets.of(key, measure)[sets.between(low, high)] for name, key, _ in drawn(sets)}
+            if sets.between(low, high).any():
+                panel.boxplot(list(samples.values()), tick_labels=list(samples), whis=(10, 90), showfliers=False)
             panel.set(yscale="log", title=f"I/O-load {low} to {high}")
             panel.set_ylim(bottom=1.0)
             panel.tick_params(axis="x", labelrotation=20)
@@ -167,7 +184,7 @@ def _regression(x: Floats, y: Floats, grid: Floats) -> tuple[Floats, Floats]:
 
 def figure_9(sets: Sets) -> Figure:
     """Figure 9: the two parts of the I/O slowdown by I/O-load(π_sys), ρ_io and ρ_con; lines are regressions of degree 2, the
-    areas around them their 95 % intervals. What goes beyond the axis is named.
+    areas around them their 95 % intervals. What goes beyond the axis, up or down, is named.
 
     `sets` are the rows of one kind of curves.
     """
@@ -176,15 +193,17 @@ def figure_9(sets: Sets) -> Figure:
     parts = (("mean_allocation_slowdown", "ρ_io", 1.0), ("mean_congestion_slowdown", "ρ_con", 0.0))
     highest = 1.05 * float(np.percentile(sets.of(name_of("static"), "mean_slowdown"), 99))
     for panel, (measure, label, least) in zip(axes, parts, strict=True):
-        beyond = []
-        for allocation, colour in COLOURS.items():
-            line, margin = _regression(sets.loads, sets.of(name_of(allocation), measure), grid)
-            panel.plot(grid, line, color=colour, label=allocation)
+        beyond, tops = [], [2.0]
+        for name, key, colour in drawn(sets):
+            line, margin = _regression(sets.loads, sets.of(key, measure), grid)
+            panel.plot(grid, line, color=colour, label=name)
             panel.fill_between(grid, line - margin, line + margin, color=colour, alpha=0.2, linewidth=0)
-            if np.nanmax(line, initial=-np.inf) > highest:
-                beyond.append(f"{allocation} goes on to {np.nanmax(line):.0f}")
+            low, high = np.nanmin(line, initial=np.inf), np.nanmax(line, initial=-np.inf)
+            tops.append(min(highest, 1.25 * high))
+            beyond += [f"{name} goes on to {high:.0f}"] if high > highest else []
+            beyond += [f"the fit of {name} begins at {low:.1f}"] if low < least - 0.05 else []
         panel.text(0.02, 0.97, "\n".join(beyond), transform=panel.transAxes, va="top", fontsize=7)
-        panel.set(xlabel="I/O-load of n-sys", ylabel=label, ylim=(least, highest))
+        panel.set(xlabel="I/O-load of n-sys", ylabel=label, ylim=(least - 0.02 * max(tops), max(tops)))
     common_legend(figure)
     figure.suptitle(sets.label)
     return figure
@@ -202,16 +221,14 @@ def by_size(kinds: Sequence[Sets]) -> Figure:
     for panel, (measure, words) in zip(
         axes, (("mean_slowdown", "mean I/O slowdown"), ("idle_time", "idle time")), strict=True
     ):
-        for allocation, colour in COLOURS.items():
+        for lines in zip(*(tuple(drawn(sets)) for sets in chosen), strict=True):
             found = [
-                Estimate.of(
-                    sets.of(sets.mckp if allocation == MCKP_SHARED else name_of(allocation), measure)[sets.between(*LOW)]
-                )
-                for sets in chosen
+                Estimate.of(sets.of(key, measure)[sets.between(*LOW)])
+                for sets, (_, key, _) in zip(chosen, lines, strict=True)
             ]
             places, means = [sets.applications for sets in chosen], [one.value for one in found]
             margins = np.nan_to_num([one.margin for one in found])
-            name = "mckp" if allocation == MCKP_SHARED else allocation
+            name, _, colour = lines[0]
             panel.errorbar(places, means, yerr=margins, marker="o", color=colour, capsize=2, label=name)
         panel.set_xticks([sets.applications for sets in chosen])
         panel.set(xlabel="applications K", ylabel=words)
@@ -227,8 +244,8 @@ def figure_10(sets: Sets) -> Figure:
     `sets` are the rows of one kind of curves.
     """
     figure, (panel,) = panels(1, 1)
-    for allocation, colour in COLOURS.items():
-        _mean_and_range(panel, sets, sets.of(name_of(allocation), "idle_time"), colour, allocation)
+    for name, key, colour in drawn(sets):
+        _mean_and_range(panel, sets, sets.of(key, "idle_time"), colour, name)
     panel.set(xlabel="I/O-load of n-sys", ylabel="idle time", title=sets.label)
     common_legend(figure)
     return figure
@@ -279,8 +296,8 @@ def figure_13(sets: Sets) -> Figure:
     """
     figure, axes = panels(1, 2)
     for panel, (measure, label) in zip(axes, (("mean_slowdown", "mean slowdown"), ("idle_time", "idle time")), strict=True):
-        for allocation, colour in COLOURS.items():
-            _mean_and_range(panel, sets, sets.of(name_of(allocation), measure), colour, allocation)
+        for name, key, colour in drawn(sets):
+            _mean_and_range(panel, sets, sets.of(key, measure), colour, name)
         panel.set(xlabel="I/O-load of n-sys", ylabel=label)
     axes[0].set_yscale("log")
     common_legend(figure)
@@ -289,16 +306,18 @@ def figure_13(sets: Sets) -> Figure:
 
 
 def oracle(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """Beside the paper: mean slowdown of each heuristic over that of the best of all placements, on small sets.
+    """Beside the paper: mean slowdown of each heuristic over that of the best of all placements, on small sets; whiskers
+    from the 10th to the 90th percentile, triangles are means.
 
     `rows` are those of the experiment `small_sets`.
     """
     figure, (panel,) = panels(1, 1)
     names = sorted(rows[0], key=lambda name: float(np.mean([row[name] for row in rows])))
     samples = [[row[name] for row in rows] for name in names]
-    panel.boxplot(samples, tick_labels=names, whis=(10, 90), orientation="horizontal", showmeans=True)
-    panel.set(xlabel="mean slowdown over the best of all", xscale="log")
-    panel.tick_params(axis="y", labelsize=7)
+    panel.boxplot(samples, tick_labels=names, whis=(10, 90), orientation="horizontal", showmeans=True, showfliers=False)
+    panel.set(xlabel="slowdown / best of all", xscale="log")
+    plain_ticks(panel.xaxis)
+    panel.tick_params(axis="y", labelsize=6.5)
     return figure
 
 
