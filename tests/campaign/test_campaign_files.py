@@ -51,7 +51,8 @@ WRONG = [
     (
         "seeds:",
         "seed:",
-        "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies, allocation, placement, information",
+        "seed: unknown key; expected one of campaign, workload, parameters, seeds, policies, allocation, placement, "
+        "information",
     ),
     ("workload: synthetic\n", "", "workload: is missing; expected the keys campaign, workload"),
     ("campaign: pressure", "campaign: 3", "campaign: 3 is no name; expected a text"),
