@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from penstock.native.hub import Hub
 from penstock.native.libraries import POSIX
 from penstock.native.records import ProcessRecord, read_records
+from tests.live.server.running import Raw
 from tests.native.building import NATIVE, make, need
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -108,6 +113,41 @@ class Site:
         seen = self.run(compiled("traps"), what, self.mount / "file", **more)
         assert seen.code == 0, seen
         return seen
+
+
+@contextmanager
+def hub_of(site: Site, **more: int) -> Iterator[Hub]:
+    """A hub for the processes of the site, as `penstock run` makes one."""
+    path = site.folder / "hub"
+    with Hub(path, "job", name="job", address=str(site.folder / "socket"), **more) as hub:
+        site.variables["PENSTOCK_JOB_SOCKET"] = str(path)
+        yield hub
+    path.unlink(missing_ok=True)
+
+
+class Obedient:
+    """A job with one long operation, which keeps to each grant at once."""
+
+    def __init__(self, first: Raw) -> None:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12, rounds=1_000_000)
+        assert first.until("grant")["rate"] > 0.0
+        self.rates: list[float] = []
+        """The grants after its first one, in bytes/s."""
+        self._first = first
+        self._thread = threading.Thread(target=self._obey, daemon=True)
+        self._thread.start()
+
+    def _obey(self) -> None:
+        with suppress(OSError):
+            while (message := self._first.receive()) is not None:
+                if message["type"] == "grant":
+                    self.rates.append(message["rate"])
+                    self._first.send("yielded", grant=message["number"])
+
+    def leave(self) -> None:
+        self._first.connection.shutdown(socket.SHUT_RDWR)
+        self._thread.join(SOON)
 
 
 @dataclass(frozen=True)

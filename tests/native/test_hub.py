@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -17,7 +15,7 @@ from penstock.numeric.tolerances import RATE_SLACK
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running
 from tests.naive.profiles import examples
-from tests.native.shimming import CASES, SOON, Site, prepare, run_case
+from tests.native.shimming import CASES, SOON, Site, hub_of, prepare, run_case
 from tests.native.test_posix_live import BANDWIDTH, HALF, applications, finish, served, served_apart, wait_for, writer
 
 RATES = st.one_of(st.just(0.0), st.just(math.inf), st.floats(1.0, 1e12))
@@ -73,16 +71,6 @@ def test_rates_by_hand() -> None:
     assert (a.held, b.told, b.held) == (50.0, 50.0, 50.0)
     assert divide(100.0, [b]) == [b]
     assert b.told == 100.0
-
-
-@contextmanager
-def hub_of(site: Site, **more: int) -> Iterator[Hub]:
-    """A hub for the processes of the site, as `penstock run` makes one."""
-    socket = site.folder / "hub"
-    with Hub(socket, "job", name="job", address=str(site.folder / "socket"), **more) as hub:
-        site.variables["PENSTOCK_JOB_SOCKET"] = str(socket)
-        yield hub
-    socket.unlink(missing_ok=True)
 
 
 def both(site: Site, coordinator: Coordinator | Running) -> list[subprocess.Popen[bytes]]:

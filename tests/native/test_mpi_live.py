@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from tests.live.mpi.running import missing
 from tests.live.server.running import Raw
 from tests.native.mpi_jobs import ANYWHERE, BOTH, MPICH, Mpi, family, moved, of_ranks
-from tests.native.shimming import SOON, Site, library
+from tests.native.shimming import SOON, Obedient, Site, library
 from tests.native.test_posix_live import BANDWIDTH, HASTY, PATIENT, applications, served, served_apart, wait_for
 
 each_mpi = pytest.mark.parametrize("mpi", BOTH, ids=family)
@@ -53,31 +51,6 @@ def test_one_rank_speaks_for_all(mpi: Mpi) -> None:
         ranks = of_ranks(seen, mpi.compiled("mpi_calls.c"))
         assert ranks.bytes == moved(seen.out)
         assert sorted(record.coordinated for record in ranks.records) == [False, True]
-
-
-class Obedient:
-    """A job with one long operation, which keeps to each grant at once."""
-
-    def __init__(self, first: Raw) -> None:
-        first.register("first")
-        first.send("inform", operation=1, volume=1e12, rounds=1_000_000)
-        assert first.until("grant")["rate"] > 0.0
-        self.rates: list[float] = []
-        """The grants after its first one, in bytes/s."""
-        self._first = first
-        self._thread = threading.Thread(target=self._obey, daemon=True)
-        self._thread.start()
-
-    def _obey(self) -> None:
-        with suppress(OSError):
-            while (message := self._first.receive()) is not None:
-                if message["type"] == "grant":
-                    self.rates.append(message["rate"])
-                    self._first.send("yielded", grant=message["number"])
-
-    def leave(self) -> None:
-        self._first.connection.shutdown(socket.SHUT_RDWR)
-        self._thread.join(SOON)
 
 
 @each_mpi
