@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.importing import import_ior
     from penstock.api.logs import import_darshan
-    from penstock.api.measuring import import_ior
     from penstock.api.observing import observed
     from penstock.api.operating import machine
     from penstock.api.packing import pack
@@ -50,7 +50,7 @@ _HOMES = {
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
     "penstock.api.logs": ("import_darshan",),
-    "penstock.api.measuring": ("import_ior",),
+    "penstock.api.importing": ("import_ior",),
     "penstock.api.observing": ("observed",),
     "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),

@@ -24,7 +24,7 @@ _long: list[settings] = []
 
 
 def examples(count: int) -> settings:
-    """Settings of a test that draws `count` examples in a long run, else a share; always a share with NUMBA_DISABLE_JIT=1."""
+    """Settings of a test that draws `count` examples in a long run, else, and with NUMBA_DISABLE_JIT=1, a share."""
     drawn = count if LONG and JIT else max(LEAST, count // SHARE)
     chosen = settings(
         max_examples=drawn,

@@ -27,7 +27,7 @@ from penstock.papers.calciom.figures import delayed
 from penstock.papers.catalogue import CALCIOM
 from penstock.papers.reproducing import Reproduction
 from penstock.papers.trials import Experiment
-from penstock.testbed.live_pairs import LiveDelta
+from penstock.testbed.live_runs import LiveDelta
 from penstock.theory.interference import Pair, Times, Writer, delta_graph
 from tests.workloads.traces import line, write
 

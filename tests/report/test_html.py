@@ -11,7 +11,7 @@ import pytest
 from penstock.engine import Result
 from penstock.model import InputError, Workload
 from penstock.report import render, write_report
-from penstock.report.payload import payload
+from penstock.report.html import payload
 from penstock.theory import Bounds
 
 TITLE = 'Tom & "Jerry" <b>$title</b>'

@@ -83,7 +83,7 @@ class MachineResult(Tables):
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the use of the machine over time into the file `path`, which ends in .svg, .png or .html."""
-        from penstock.report.machine_use import write_use
+        from penstock.report.gantt import write_use
 
         write_use(Path(path), self.run, self.opened.title)
 

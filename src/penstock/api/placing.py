@@ -83,7 +83,7 @@ class PlaceResult(Tables):
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the occupancy of the I/O resources into the file `path`, which ends in .svg, .png or .html."""
         if isinstance(self.plan, StreamPlan):
-            from penstock.report.machine_use import write_use
+            from penstock.report.gantt import write_use
 
             write_use(Path(path), self.plan.chosen.run, self.opened.title)
             return

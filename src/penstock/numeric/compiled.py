@@ -145,7 +145,9 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
             if on_disk:
                 self._function._cache = _QuickCache(function)
             self._function.compile()
-        self.address = int(self._function.address)
+        address = self._function.address
+        assert address is not None  # it is compiled
+        self.address = address
 
     def __wrapper_address__(self) -> int:
         return self.address

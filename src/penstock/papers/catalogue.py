@@ -43,8 +43,7 @@ from penstock.papers.revisiting import experiments as revisiting
 from penstock.papers.revisiting import figures as revisiting_figures
 from penstock.papers.verdicts import Verdict
 from penstock.testbed import bed as beds
-from penstock.testbed.live_chains import LiveChains
-from penstock.testbed.live_pairs import LiveDelta
+from penstock.testbed.live_runs import LiveChains, LiveDelta
 from penstock.theory.interference import concurrency, running_jobs
 from penstock.workloads.swf import SwfJobs
 

@@ -31,7 +31,7 @@ from penstock.papers.verdicts import ClaimCheck, Verdict
 from penstock.report.figures import STYLE
 from penstock.report.plot import draw_delta, mark_live
 from penstock.testbed.bed import Bed
-from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as
+from penstock.testbed.live_runs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as
 from penstock.testbed.processes import serving
 from penstock.theory.interference import Pair, Writer, delta_graph
 
