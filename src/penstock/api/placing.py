@@ -203,7 +203,7 @@ def place(
 ) -> PlaceResult:
     """Propose which I/O resources (I/O nodes, storage targets) each application uses.
 
-    Applications that are all there from the begin repeat their phases, as in 002. Jobs that come and go run once on the
+    Applications that are all there from the start repeat their phases, as in 002. Jobs that come and go run once on the
     whole machine, each placed when it starts.
 
     Args:
@@ -274,7 +274,7 @@ def _refuse_unused(stream: bool, steady: bool, scheduler: str | None, given: dic
     if stream and named is not None:
         raise InputError(named, "is for applications that repeat side by side, and these come and go; expected steady too")
     if not stream and scheduler is not None:
-        why = "steady is given" if steady else "these are all there at the begin"
+        why = "steady is given" if steady else "these are all there at the start"
         raise InputError("scheduler", f"is for jobs that come and go, and {why}; leave it out")
 
 

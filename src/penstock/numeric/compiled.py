@@ -141,13 +141,11 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
         flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
         alone = _compiling_alone(function, signature) if cached else contextlib.nullcontext()
         with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk, alone:
-            self._function = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=flags)
+            self._function: Any = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=flags)
             if on_disk:
                 self._function._cache = _QuickCache(function)
             self._function.compile()
-        address = self._function.address
-        assert address is not None  # it is compiled
-        self.address = address
+        self.address = int(self._function.address)
 
     def __wrapper_address__(self) -> int:
         return self.address

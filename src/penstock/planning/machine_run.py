@@ -7,7 +7,7 @@ The slowdown with waiting counts from its submission. The bounded slowdown is th
 than 10 s count as 10 s, and is at least 1.
 
 MSER finds the steady state (White 1997; White, Cobb and Spratt 2000). It looks at the part of the nodes in use, in equal
-intervals. At the begin it leaves out so many intervals that the standard error of the mean of the others is smallest, and
+intervals. At the start it leaves out so many intervals that the standard error of the mean of the others is smallest, and
 likewise at the end. It may leave out half of the intervals on each side; where it does so, there is no steady state.
 """
 
@@ -194,7 +194,7 @@ class MachineRun:
     """I/O resources; 1 for a link."""
     jobs_run: RunOfJobs
     progress: Progress
-    """Node-seconds executed, and parts of the bandwidth times seconds used, since the begin."""
+    """Node-seconds executed, and parts of the bandwidth times seconds used, since the start."""
     store_seconds: Floats
     """Of each store: seconds at full rate that it carried."""
     notes: tuple[str, ...]

@@ -137,7 +137,7 @@ class Choice:
     """What is taken from a trace. 0 and "" stand for what its header says, or for all of it."""
 
     since: str = parameter(
-        "begin of the span: a date (2022-03-01, UTC) or a time after the first release (10d)",
+        "start of the span: a date (2022-03-01, UTC) or a time after the first release (10d)",
         "",
         aliases=("from",),
         default_text="the first release",

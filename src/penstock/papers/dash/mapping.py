@@ -3,7 +3,7 @@
 **Noise filtering** (§IV.C.1). The thesis excludes batches with pathologically high I/O, and does not say where these begin.
 Here a batch is excluded if its I/O load α is over `TOO_LOADED` times the median of its family at the same wanted load.
 
-**Steady state** (§IV.C.2). The thesis speaks of the utilization between the begin and the end of a schedule, and of
+**Steady state** (§IV.C.2). The thesis speaks of the utilization between the start and the end of a schedule, and of
 schedules without a steady state. Here the makespan is cut into tenths. The steady state is the longest run of tenths whose
 utilizations are within `BAND` of each other; a schedule has one if the run takes half of the makespan or more. The
 utilization in the steady state is the mean of that run.
