@@ -141,7 +141,7 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
         flags = {key: value for key, value in FLAGS.items() if key != "nogil"}
         alone = _compiling_alone(function, signature) if cached else contextlib.nullcontext()
         with announcing(what, once=cached), _cache_in(cache_folder() if cached else None) as on_disk, alone:
-            self._function: Any = CFunc(function, sigutils.normalize_signature(signature), locals={}, options=flags)
+            self._function = _c_function(function, signature, flags)
             if on_disk:
                 self._function._cache = _QuickCache(function)
             self._function.compile()
@@ -153,6 +153,11 @@ class ByAddress(types.WrapperAddressProtocol):  # type: ignore[misc]
     def signature(self) -> Any:
         """numba asks for it when the object is passed to a kernel."""
         return self._signature
+
+
+def _c_function(function: Callable[..., Any], signature: Any, flags: dict[str, Any]) -> Any:
+    """What `numba.cfunc` makes, not compiled yet; its annotations lack what `ByAddress` uses."""
+    return CFunc(function, sigutils.normalize_signature(signature), locals={}, options=flags)
 
 
 class _QuickCache(FunctionCache):  # type: ignore[misc]

@@ -306,7 +306,7 @@ def call_key(floats: Any, integers: Any, moment: Any, degradation: Any, stride: 
 
 
 function: Any = None
-"""Stands for the policy's own function in `call_policy` and `call_key`; `penstock.numeric.compiled.retargeted` replaces it."""
+"""Stands for the policy's own function in `call_policy` and `call_key`; `numeric.compiled.retargeted` replaces it."""
 
 
 @step
