@@ -94,6 +94,24 @@ def test_a_second_process_finds_it(tmp_path):
     assert data
 
 
+LOADED = """
+import json, sys
+from penstock import simulate
+from penstock.workloads import demo
+def mine(view, rates):
+    rates[:] = view.cap * min(1.0, view.bandwidth / view.cap.sum())
+found = simulate(demo(), "fair-share").to_dict()["events"]
+loaded = "numba.np.arraymath" in sys.modules
+print(json.dumps([found, loaded, simulate(demo(), mine).to_dict()["events"] == found]))
+"""
+
+
+@pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
+def test_what_is_loaded_needs_no_registries_and_what_is_compiled_then_has_them():
+    first, second = (json.loads(python(LOADED)) for _ in range(2))
+    assert second == [first[0], False, True]
+
+
 @pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
 def test_of_several_processes_one_compiles(tmp_path):
     script = "from penstock.policies import REGISTRY; REGISTRY['fair-share'].compiled()"
