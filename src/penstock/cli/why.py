@@ -56,7 +56,8 @@ def _expected(prediction: dict[str, Any]) -> Iterator[str]:
     if prediction["volume"] is None:
         return
     due = "" if prediction["due"] is None else f" in {duration(prediction['due'])}" if prediction["due"] else " now"
-    yield f"expected next: {volume(prediction['volume'])}{due}, after {prediction['operations']} operations"
+    ended = prediction["operations"]
+    yield f"expected next: {volume(prediction['volume'])}{due}, after {ended:,} operation{'s' if ended > 1 else ''}"
     if prediction["confidence"]:
         yield f"period: {duration(prediction['period'])}, with a confidence of {prediction['confidence']:.2f}"
     elif prediction["period"] is not None:

@@ -238,6 +238,7 @@ class Registry:
     def restore(self, client: Client) -> None:
         """Enter a client that has a number."""
         self.clients[client.number] = client
+        self.predictor.restored(client.known)
         self.next_number = max(self.next_number, client.number + 1)
 
     def remove(self, client: Client) -> None:

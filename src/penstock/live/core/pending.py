@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.chain import compiled_progress_during, compiled_shown_left, progress_during
+from penstock.engine.chain import compiled_progress_during, compiled_shown_left, progress_during, shown_left
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.clients import NEVER, NO_PLACE, Client
@@ -575,4 +575,13 @@ class PendingOperations:
     def view(self, moment: Floats) -> View:
         """What a policy is shown at the `moment`."""
         parts = _parts_left(self._degradation, self.size)
-        return view_at(self._floats, self._integers, moment, parts, self.size, 0, self.size)
+        floats = self._believed() if self.hides else self._floats
+        return view_at(floats, self._integers, moment, parts, self.size, 0, self.size)
+
+    def _believed(self) -> Floats:
+        """The rows of numbers with the volumes that are learned."""
+        floats = self._floats.copy()
+        for place in range(self.size):
+            volume, remaining, believed = floats[VOLUME, place], floats[REMAINING, place], floats[BELIEVED, place]
+            floats[VOLUME, place], floats[REMAINING, place] = believed, shown_left(believed, volume, remaining)
+        return floats

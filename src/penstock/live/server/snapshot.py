@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 from penstock.engine.chain import mean_iteration
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
-from penstock.live.core.predicting import MOST_SEARCHES
 
 WORKING: Final = "working"
 TRANSFERRING: Final = "transferring"
@@ -149,7 +148,7 @@ def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:
         traffic: What the server counts itself.
     """
     clients = core.registry.clients.values()
-    searched = set([client.number for client in clients if core.registry.predictor.is_stale(client)][:MOST_SEARCHES])
+    searched = core.registry.predictor.to_search(clients)
     states = dict.fromkeys(STATES, 0)
     for client in clients:
         states[state_of(client)] += 1
