@@ -41,13 +41,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[Slurm]:
     """A private Slurm of two nodes; where that cannot be, the test is skipped, or fails if PENSTOCK_REQUIRE_ALL is set."""
-    reason = missing()
+    require_slurm(missing())
+    with running(nodes=2) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def slurm_with_accounting() -> Iterator[Slurm]:
+    """A private Slurm of two nodes with slurmdbd and its database."""
+    require_slurm(missing(accounting=True))
+    with running(nodes=2, accounting=True) as started:
+        yield started
+
+
+def require_slurm(reason: str | None) -> None:
+    """Skip the test if there is a reason why Slurm cannot run here; fail where all must run."""
     if reason is not None:
         if "PENSTOCK_REQUIRE_ALL" in os.environ:
             pytest.fail(reason)
         pytest.skip(reason)
-    with running(nodes=2) as started:
-        yield started
 
 
 def _chromium() -> str | None:

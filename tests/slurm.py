@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "setpriv")
+OF_ACCOUNTING = ("mariadbd", "slurmdbd", "sacctmgr", "sacct")
 
 CONFIGURATION = """
 ClusterName=test
@@ -33,7 +34,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/{gather}
 MpiDefault=none
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0
@@ -46,6 +47,31 @@ JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobcomp.txt
 NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} RealMemory=8000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+TO_DATABASE = """
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={folder}/munge/socket
+JobAcctGatherFrequency=task=1
+"""
+
+DATABASE = """
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database}
+StorageUser=root
+StorageLoc=slurm
+CommunicationParameters=NoInAddrAny
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
 """
 
 
@@ -72,7 +98,7 @@ class Slurm:
         """Wait until these jobs have ended and are in the file of completed jobs."""
         completed = self.folder / "jobcomp.txt"
         numbers = ",".join(jobs)
-        _wait_until(
+        wait_until(
             lambda: (
                 not self.call("squeue", "--noheader", f"--jobs={numbers}", "--format=%i").split()
                 and all(f"JobId={job} " in completed.read_text() for job in jobs)
@@ -81,52 +107,85 @@ class Slurm:
         )
 
 
-def missing() -> str | None:
-    """What a private Slurm would need and this machine does not have."""
-    lacking = [program for program in PROGRAMS if shutil.which(program) is None]
+def missing(*, accounting: bool = False) -> str | None:
+    """What a private Slurm, with a database if `accounting`, would need and this machine does not have."""
+    needed = (*PROGRAMS, *OF_ACCOUNTING) if accounting else PROGRAMS
+    lacking = [program for program in needed if shutil.which(program) is None]
     if os.geteuid() != 0:
         lacking.append("root")
     return f"a private Slurm needs {', '.join(lacking)}" if lacking else None
 
 
 @contextmanager
-def running(nodes: int = 2, cpus: int = 2) -> Iterator[Slurm]:
-    """A Slurm of `nodes` nodes that claim `cpus` processors each, whatever the machine has."""
+def running(nodes: int = 2, cpus: int = 2, *, accounting: bool = False) -> Iterator[Slurm]:
+    """A Slurm of `nodes` nodes that claim `cpus` processors each, whatever the machine has; with `accounting` for sacct."""
     # Not in the folder of the test: the path of a socket has at most 107 characters.
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
     slurm = Slurm(folder)
     try:
-        _configure(folder, nodes, cpus)
+        _configure(folder, nodes, cpus, accounting)
         with ExitStack() as daemons:
             daemons.callback(_kill_what_is_left, folder)
             munge = folder / "munge"
             files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
             options = [f"--{option}={munge / name}" for option, name in files.items()]
             daemons.enter_context(_daemon(slurm, "munged", "--foreground", *options))
-            _wait_until((munge / "socket").exists, lambda: "munged has no socket: " + _said(folder))
+            wait_until((munge / "socket").exists, lambda: "munged has no socket: " + _said(folder))
+            if accounting:
+                _start_accounting(slurm, daemons)
             daemons.enter_context(_daemon(slurm, "slurmctld", "-D"))
             for node in range(1, nodes + 1):
                 daemons.enter_context(_daemon(slurm, "slurmd", "-D", "-N", f"n{node}"))
             daemons.callback(_cancel_all, slurm)
-            _wait_until(lambda: _idle(slurm) == nodes, lambda: "the nodes are not idle: " + _said(folder))
+            wait_until(lambda: _idle(slurm) == nodes, lambda: "the nodes are not idle: " + _said(folder))
             yield slurm
     finally:
         shutil.rmtree(folder)
 
 
-def _configure(folder: Path, nodes: int, cpus: int) -> None:
+def _configure(folder: Path, nodes: int, cpus: int, accounting: bool) -> None:
     folder.chmod(0o755)  # munged wants its socket to be reachable by all
-    for name in ("munge", "state", *(f"spool.n{node}" for node in range(1, nodes + 1))):
+    for name in ("munge", "state", "database", *(f"spool.n{node}" for node in range(1, nodes + 1))):
         (folder / name).mkdir(mode=0o755)
     key = folder / "munge" / "key"
     key.touch(mode=0o600)
     key.write_bytes(random.randbytes(128))
-    port = _free_ports(1 + nodes)
+    port = _free_ports(3 + nodes)
     host = socket.gethostname().partition(".")[0]
     text = CONFIGURATION.format(
-        folder=folder, host=host, port=port, first=port + 1, last=port + nodes, nodes=nodes, cpus=cpus
+        folder=folder,
+        host=host,
+        port=port,
+        first=port + 1,
+        last=port + nodes,
+        nodes=nodes,
+        cpus=cpus,
+        gather="linux" if accounting else "none",
     )
-    (folder / "slurm.conf").write_text(text)
+    own = port + nodes + 1
+    (folder / "slurm.conf").write_text(text + TO_DATABASE.format(folder=folder, port=own) * accounting)
+    (folder / "port").write_text(str(own + 1))
+    database = folder / "slurmdbd.conf"
+    database.touch(mode=0o600)
+    database.write_text(DATABASE.format(folder=folder, port=own, database=own + 1))
+
+
+def _start_accounting(slurm: Slurm, daemons: ExitStack) -> None:
+    """Start a database without users, which listens on the loopback only, and Slurm's daemon in front of it."""
+    folder = slurm.folder
+    files = {"datadir": "database", "socket": "database/socket", "pid-file": "database/pid"}
+    options = [*(f"--{option}={folder / name}" for option, name in files.items()), f"--port={(folder / 'port').read_text()}"]
+    plain = ("--no-defaults", "--user=root", "--skip-grant-tables", "--bind-address=127.0.0.1")
+    daemons.enter_context(_daemon(slurm, "mariadbd", *plain, *options))
+    wait_until((folder / "database/socket").exists, lambda: "mariadbd has no socket: " + _said(folder))
+    daemons.enter_context(_daemon(slurm, "slurmdbd", "-D"))
+    wait_until(lambda: _answers(slurm, "sacctmgr", "-i", "add", "cluster", "test"), lambda: "no slurmdbd: " + _said(folder))
+
+
+def _answers(slurm: Slurm, *command: str) -> bool:
+    with suppress(subprocess.SubprocessError):
+        return bool(slurm.call(*command))
+    return False
 
 
 def _free_ports(count: int) -> int:
@@ -176,7 +235,7 @@ def _said(folder: Path) -> str:
 def _cancel_all(slurm: Slurm) -> None:
     with suppress(subprocess.SubprocessError, AssertionError):
         slurm.call("scancel", "--user=root")
-        _wait_until(lambda: not slurm.jobs(), lambda: "jobs do not end", seconds=10.0)
+        wait_until(lambda: not slurm.jobs(), lambda: "jobs do not end", seconds=10.0)
 
 
 def _kill_what_is_left(folder: Path) -> None:
@@ -188,7 +247,8 @@ def _kill_what_is_left(folder: Path) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
 
 
-def _wait_until(condition: Callable[[], bool], otherwise: Callable[[], str], seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], otherwise: Callable[[], str], seconds: float = 60.0) -> None:
+    """Wait until the `condition` holds; fail with what `otherwise` says after so many seconds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, otherwise()

@@ -130,7 +130,7 @@ WRONG = [
         GOOD,
         "pressure",
         "'pressure' is not a campaign; expected the keys campaign, workload, parameters, seeds, policies, allocation, "
-        "placement",
+        "placement, information",
     ),
 ]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from penstock.api.generating import parsed
 from penstock.api.importing import ImportResult
-from penstock.api.logs import MachineChoice, darshan_records
+from penstock.api.logs import LogOptions, MachineChoice, darshan_records
 from penstock.model import InputError
 from penstock.workloads.generators import GENERATORS, SwfFromPath, measures
 from penstock.workloads.importers.accounting import named_after_programs, read_accounting
@@ -127,10 +127,10 @@ def import_slurm(
     model = IoModel(iterations, io_fraction, io_sigma, io_most, without_log, *sizes, seed=require_seed(seed, "seed"))
     bandwidths = Bandwidths.of(alone)
     hide = Anonymizer.from_file(key) if anonymize else None
-    choice = DarshanChoice(layer, tuple(mount), gap, source, ranks_per_node, by_file, period)
+    options = LogOptions(layer, source, mount, gap, period, by_file, ranks_per_node, workers, dask, progress)
     accounting = read_accounting(os.fspath(path), AccountingChoice(time_zone, unfinished, cores_per_node))
     records, counts = _fitting(accounting.records, sizes[2])
-    logs, failures = _logs(darshan, choice, workers, dask, progress)
+    logs, failures = _logs(darshan, options)
     made = with_io(records, logs, model)
     jobs = _hidden(made.records, hide)
     workload, notes = machine.workload(jobs, bandwidths, release, made.platform)
@@ -146,19 +146,13 @@ def import_slurm(
     )
 
 
-def _logs(
-    darshan: Path | Sequence[Path] | None,
-    choice: DarshanChoice,
-    workers: int | None,
-    dask: str | None,
-    progress: bool | None,
-) -> tuple[list[JobRecord], list[tuple[str, str]]]:
+def _logs(darshan: Path | Sequence[Path] | None, options: LogOptions) -> tuple[list[JobRecord], list[tuple[str, str]]]:
     """The jobs of Darshan logs, and the logs that cannot be read; none if no logs are given."""
     if darshan is None:
-        if choice != DarshanChoice():
+        if options.choice != DarshanChoice():
             raise InputError("darshan", "is not given, but what to take from logs is; expected logs or folders of logs")
         return [], []
-    records, failures, _ = darshan_records(darshan, choice, workers=workers, dask=dask, progress=progress)
+    records, failures, _ = darshan_records(darshan, options)
     return records, failures
 
 
@@ -209,9 +203,10 @@ def import_swf(
         (7200.0, 1)
     """
     of_logs: dict[str, Any] = {name: parameters.pop(name) for name in _OF_LOGS if name in parameters}
+    options = LogOptions(**of_logs, workers=workers, dask=dask, progress=progress)
     chosen: SwfFromPath = parsed(GENERATORS["swf"], {**parameters, "path": path})
     require_seed(seed, "seed")
-    logs, failures = _logs(darshan, _choice(of_logs), workers, dask, progress)
+    logs, failures = _logs(darshan, options)
     if logs:
         return _trace_with_logs(chosen, logs, failures, without_log, seed, Anonymizer.from_file(key) if anonymize else None)
     made = stream(chosen.path, chosen, seed)
@@ -227,14 +222,8 @@ def import_swf(
     return ImportResult("swf", workload, (), _counts(made.jobs), (), notes)
 
 
-_OF_LOGS: Final = ("layer", "source", "mount", "gap", "period", "by_file", "ranks_per_node")
+_OF_LOGS: Final = frozenset(one.name for one in fields(LogOptions) if one.init) - {"workers", "dask", "progress"}
 """What is asked of Darshan logs."""
-
-
-def _choice(given: Mapping[str, Any]) -> DarshanChoice:
-    """What is taken from logs, from the words of the options."""
-    fields: dict[str, Any] = {"mounts" if name == "mount" else name: value for name, value in given.items()}
-    return DarshanChoice(**{**fields, "mounts": tuple(fields.get("mounts", ()))})
 
 
 def _counts(jobs: SwfJobs) -> dict[str, int]:

@@ -18,7 +18,7 @@ from penstock.model.files import read
 from penstock.report.format_units import rate
 from penstock.workloads.importers.anonymize import Anonymizer
 from penstock.workloads.importers.darshan import DarshanChoice, lost_reason, record_or_reason, require_pydarshan
-from penstock.workloads.importers.job_records import Bandwidths, JobRecord, by_job, workload_of
+from penstock.workloads.importers.job_records import Bandwidths, JobRecord, by_job, most_nodes, workload_of
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,63 @@ class MachineChoice:
         Returns:
             The workload, and notes about the machine.
         """
-        workload = workload_of(records, self.base or drawn, bandwidths, release)
+        base, given = self.base or drawn, self.sizes[0]
+        if base is None and given is not None:  # then the most that the jobs reached need not be found
+            base = Platform(given, nodes=most_nodes(records))
+        workload = workload_of(records, base, bandwidths, release)
         notes = []
-        if self.base is None and drawn is None and self.bandwidth is None:
+        if base is None:
             most = rate(workload.platform.bandwidth)
             notes.append(f"platform: {most} is the most that the jobs reached together, a lower bound; --bandwidth sets it")
         if known := self._known():
             workload = Workload(replace(workload.platform, **known), workload.applications, workload.window)
         return workload, notes
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """What is taken from Darshan logs, and who reads them: the keywords that the importers share.
+
+    Args:
+        layer: of which layer the I/O is taken: posix, mpiio or stdio.
+        source: dxt, heatmap or counters; the first that is there if None.
+        mount: only files below these folders.
+        gap: operations at most so many seconds apart belong to one phase; found from the data if None.
+        period: whether I/O that no gaps separate is cut into phases of its dominant period.
+        by_file: whether counters make a phase of each file.
+        ranks_per_node: processes on a node, where a log does not name the hosts.
+        workers: how many processes of this machine read logs; one per core if None.
+        dask: a Dask cluster in their place.
+        progress: whether a bar is shown on standard error; on a terminal only if None.
+
+    Raises:
+        InputError: for a wrong value, before any log is read.
+    """
+
+    layer: str = "posix"
+    source: str | None = None
+    mount: Sequence[str] = ()
+    gap: float | None = None
+    period: bool = False
+    by_file: bool = False
+    ranks_per_node: int | None = None
+    workers: int | None = None
+    dask: str | None = None
+    progress: bool | None = None
+    choice: DarshanChoice = field(init=False)
+
+    def __post_init__(self) -> None:
+        taken = (self.layer, tuple(self.mount), self.gap, self.source, self.ranks_per_node, self.by_file, self.period)
+        object.__setattr__(self, "choice", DarshanChoice(*taken))
+
+    def pool(self, logs: int) -> AbstractContextManager[Any]:
+        """Processes that read so many `logs`."""
+        if self.dask is not None:
+            from penstock.campaign.cluster import cluster_pool
+
+            return cluster_pool(self.dask)
+        pool = LocalPool(self.workers, attempts=1)  # refuses a wrong number, also for one log
+        return LocalPool(1, attempts=1) if logs == 1 else pool
 
 
 SUFFIXES: Final = (".darshan", ".darshan_partial")
@@ -145,11 +194,11 @@ def import_darshan(
         ...
         penstock.model.errors.InputError: no/such/log.darshan: does not exist; expected a Darshan log or a folder of logs
     """
-    choice = DarshanChoice(layer, tuple(mount), gap, source, ranks_per_node, by_file, period)
+    options = LogOptions(layer, source, mount, gap, period, by_file, ranks_per_node, workers, dask, progress)
     bandwidths = Bandwidths.of(alone)
     machine = MachineChoice(platform, bandwidth, node_bandwidth, machine_nodes)
     hide = Anonymizer.from_file(key) if anonymize else None
-    records, failures, counts = darshan_records(logs, choice, workers=workers, dask=dask, progress=progress)
+    records, failures, counts = darshan_records(logs, options)
     if hide is not None:
         records = [hide.record(record) for record in records]
         failures = [(str(hide.hide("path", path)), reason) for path, reason in failures]
@@ -159,21 +208,13 @@ def import_darshan(
 
 
 def darshan_records(
-    logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    choice: DarshanChoice,
-    *,
-    workers: int | None = None,
-    dask: str | None = None,
-    progress: bool | None = None,
+    logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: LogOptions
 ) -> tuple[list[JobRecord], list[tuple[str, str]], dict[str, int]]:
     """Read logs in parallel, each in a process that a broken one may end.
 
     Args:
         logs: logs, and folders that hold logs at any depth.
-        choice: what is taken from them.
-        workers: how many processes of this machine.
-        dask: a Dask cluster in their place.
-        progress: whether a bar is shown on standard error; by default on a terminal only.
+        options: what is taken from them, and who reads them.
 
     Returns:
         One record for each job, in the order of their starts; each log that could not be read, with the reason; and counts.
@@ -185,8 +226,8 @@ def darshan_records(
     paths = _found_logs(logs)
     require_pydarshan()
     records, failures = [], []
-    with _pool(len(paths), workers, dask) as pool, bar("logs", 0, len(paths), progress) as report:
-        read_logs = pool.mapped(partial(record_or_reason, choice=choice), paths, lost_reason)
+    with options.pool(len(paths)) as pool, bar("logs", 0, len(paths), options.progress) as report:
+        read_logs = pool.mapped(partial(record_or_reason, choice=options.choice), paths, lost_reason)
         for done, (path, read_one) in enumerate(read_logs, start=1):
             if isinstance(read_one, str):
                 failures.append((path, read_one))
@@ -226,15 +267,6 @@ def _found_logs(logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]])
     if not found:
         raise InputError("logs", "there is none; expected Darshan logs or folders of logs")
     return list(found)
-
-
-def _pool(logs: int, workers: int | None, dask: str | None) -> AbstractContextManager[Any]:
-    if dask is not None:
-        from penstock.campaign.cluster import cluster_pool
-
-        return cluster_pool(dask)
-    pool = LocalPool(workers, attempts=1)
-    return LocalPool(1, attempts=1) if logs == 1 else pool
 
 
 def _darshan_notes(records: Sequence[JobRecord], bandwidths: Bandwidths) -> Iterator[str]:

@@ -17,6 +17,10 @@ OPTIONS = {
     ),
     "policy": ("NAME", "policy that shares the bandwidth; `penstock policies` lists them (default: fair-share)"),
     "observe": (None, "record what the policy would grant, and hold nobody back (default: no)"),
+    "information": (
+        "WHAT",
+        "announced shows policies what applications announce; predicted what is learned of them (default: announced)",
+    ),
     "workload": ("FILE", "workload file of the applications to come, for policies that plan ahead (default: none)"),
     "socket": ("PATH", "Unix socket to listen on (default: where clients look for it)"),
     "listen": ("HOST:PORT", "TCP address for clients on other nodes; needs --token-file (default: none)"),

@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from penstock.engine import dedicated, simulate
+from penstock.engine.information import AHEAD, PREDICTED, TRUE
 from penstock.live.core import core as core_module
 from penstock.live.core.core import Core
 from penstock.live.core.events import (
@@ -30,14 +31,17 @@ from penstock.live.core.pending import check_posting
 from penstock.live.protocol import INVALID
 from penstock.model import Degradation
 from penstock.policies import REGISTRY, find
-from penstock.policies.policy import Policy
+from penstock.policies.policy import STATIC, Policy
 from penstock.policies.view import COLUMNS, POSTING
 from tests.live.core.virtual import VirtualTime
 from tests.naive.compare import close
+from tests.naive.informed import Learned
 from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
 from tests.naive.strategies import suited, workloads
 
+LEARNERS = [n for n, p in REGISTRY.items() if set(p.needs) & AHEAD and p.family != STATIC and n != "best-next-event"]
+"""Policies that are shown predictions."""
 NEVER_STRIKE = Limits(longest_turn=1e15, longest_round=1e15, max_nodes=1e15, max_elapsed_claim=1e15)
 
 
@@ -57,12 +61,21 @@ def test_on_a_link_that_degrades_too(name, workload, degradation):
     check_virtual_time(name, suited(name, replace(workload, platform=platform)), reports=True)
 
 
-def check_virtual_time(name, begun, reports, limits=NO_LIMITS):
+@pytest.mark.parametrize("name", LEARNERS)
+@examples(16)
+@given(workload=workloads(), reports=st.booleans())
+def test_on_predictions_it_is_the_engine_on_predictions(name, workload, reports):
+    check_virtual_time(name, workload, reports, information=PREDICTED)
+
+
+def check_virtual_time(name, begun, reports, limits=NO_LIMITS, information=TRUE):
     """Clients that reach what they are granted, whether they report or not, end when the engine says."""
-    twin = NaiveRun(begun, name, delta=dedicated(begun).default_delta if REGISTRY[name].periodic else None).run()
+    twins = {TRUE: NaiveRun, PREDICTED: Learned}
+    delta = dedicated(begun).default_delta if REGISTRY[name].periodic else None
+    twin = twins[information](begun, name, delta=delta).run()
     assume(not (twin.doubtful or twin.edge))
-    result = simulate(begun, name)
-    virtual = VirtualTime(begun, name, limits=limits, reports=reports)
+    result = simulate(begun, name, information=information)
+    virtual = VirtualTime(begun, name, limits=limits, reports=reports, predicted=information == PREDICTED)
     virtual.run()
     assert virtual.most <= begun.platform.bandwidth * (1.0 + 1e-12)
     for mine, client in zip(result.applications, virtual.clients, strict=True):

@@ -41,6 +41,7 @@ class VirtualTime:
         *,
         limits: Limits = NO_LIMITS,
         reports: bool = False,
+        predicted: bool = False,
     ) -> None:
         self.workload = workload
         self.reports = reports
@@ -52,6 +53,7 @@ class VirtualTime:
             workload=workload,
             now=workload.begin,
             degradation=workload.platform.degradation,
+            predicted=predicted,
         )
         self.now = workload.begin
         self.most = 0.0

@@ -94,7 +94,7 @@ class TestOperations:
     def test_a_policy_that_needs_to_know_what_comes_is_refused(self, tmp_path):
         with running(tmp_path) as it:
             with pytest.raises(Exception, match="it plans for applications known ahead; expected a workload file"):
-                it.ask("policy", "johnson")
+                it.ask("policy", "periodic-johnson")
             with pytest.raises(Exception, match="policy nobody: unknown; expected one of fair-share"):
                 it.ask("policy", "nobody")
             assert it.ask("policy")["policy"] == "fair-share"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.workloads.importers.accounting import Accounting, named_after_programs, read_accounting
 from penstock.workloads.importers.job_records import JobRecord
-from penstock.workloads.importers.slurm_formats import AccountingChoice
+from penstock.workloads.importers.slurm_formats import COMMAND, AccountingChoice
 from tests.naive.profiles import examples
-from tests.slurm import Slurm
+from tests.slurm import Slurm, wait_until
 from tests.workloads.importers.outputs import row, step, write
 
 
@@ -219,6 +219,35 @@ def test_a_real_slurm_says_the_same_in_its_queue_and_its_completion_file(slurm: 
     assert sorted(map(essential, listed)) == sorted(map(essential, completed))
     assert len({record.job_id for record in listed}) == len(listed) == 5
     assert sorted((one.nodes, one.requested) for one in listed if one.program == mark) == [(1, None), (2, 300.0)]
+
+
+def test_a_real_sacct_says_what_the_jobs_wrote(slurm_with_accounting: Slurm, tmp_path: Path) -> None:
+    """A job whose step writes 2 x 20 MB, two with the separator of sacct in their name, one that fails."""
+    slurm, file = slurm_with_accounting, tmp_path / "data"
+    wrap = ("sbatch", "--parsable", "--output=/dev/null", "--cpus-per-task=1", "--time=5")
+    writes = f"srun --nodes=2 --ntasks=2 bash -c 'head -c 20000000 /dev/zero > {file}.$SLURM_PROCID; sleep 4'"
+    submitted = [
+        slurm.call(*wrap, "--job-name=writer", "--nodes=2", "--ntasks=2", "--wrap", writes),
+        slurm.call(*wrap, "--job-name=with|bar", "--array=1-2", "--wrap", "sleep 1"),
+        slurm.call(*wrap, "--job-name=fails", "--wrap", "sleep 1; exit 3"),
+    ]
+    slurm.wait_until_ended(*(one.strip() for one in submitted))
+    printed = tmp_path / "sacct.txt"
+    command = [*COMMAND.split(), "--starttime=now-1hour"]
+
+    def ended() -> bool:  # slurmctld tells slurmdbd a little later
+        printed.write_text(slurm.call(*command))
+        read = read_accounting(str(printed), AccountingChoice(unfinished="leave-out"))
+        return len(read.records) == 4
+
+    wait_until(ended, lambda: printed.read_text())
+    listed = read_accounting(str(printed)).records
+    completed = read_accounting(str(slurm.folder / "jobcomp.txt")).records
+    assert sorted(map(essential, listed)) == sorted(map(essential, completed))
+    (writer,) = (record for record in listed if record.program == "writer")
+    assert (writer.nodes, writer.requested) == (2, 300.0)
+    assert 40e6 <= writer.volumes["Slurm"][1] < 41e6  # and what the batch script and srun say
+    assert sum(record.program == "with|bar" for record in listed) == 2
 
 
 def ours(path: Path, mark: str, unfinished: str) -> list[JobRecord]:

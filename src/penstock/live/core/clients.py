@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from penstock.engine import chain
+from penstock.live.core.predicting import Known, Predictor
 from penstock.live.core.recording import CompletedOperation
 from penstock.numeric.tolerances import INVARIANT, SAME_TIME_S
 
@@ -129,9 +130,11 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     """Part of its cap that it may use until `lowered_until`."""
     lowered_until: float = NEVER
     barred_until: float = NEVER
+    """Its operations wait until then."""
     group: str = ""
     """The project or account that it belongs to, as it says."""
-    """Its operations wait until then."""
+    known: Known = msgspec.field(default_factory=Known)
+    """What has been learned of it."""
 
     @property
     def usable(self) -> float:
@@ -160,16 +163,19 @@ class Client(msgspec.Struct, array_like=True, eq=False):
         self.lead = max(0.0, -counted)
         self.idle_since = now
 
-    def end_operation(self, now: float, moved: float) -> None:
+    def end_operation(self, now: float, moved: float, together: Known) -> None:
         """End the pending operation at the date `now`; `moved` bytes of it were moved while it was pending here.
 
-        Whatever the client reports, its progress is at most the time that the operation took.
+        Whatever the client reports, its progress is at most the time that the operation took. What is learned goes into what
+        is known of the client and of all clients `together`.
         """
         assert self.operation is not None
         took = now - self.operation.posted
         alone = moved / self.usable
         if alone > took * (1.0 + INVARIANT) + SAME_TIME_S:
             alone = took
+        if self.operation.base + moved > 0.0:
+            chain.learn(self.known, together, self, self.operation.base + moved, alone)
         chain.book_operation(self, moved, alone, took)
         self.operation = None
         self.idle_since = now
@@ -189,6 +195,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.clients: dict[int, Client] = {}
+        self.predictor = Predictor()
         self.next_number = 1
         self.completed = 0
         """Operations that have ended so far."""
@@ -231,11 +238,13 @@ class Registry:
     def restore(self, client: Client) -> None:
         """Enter a client that has a number."""
         self.clients[client.number] = client
+        self.predictor.restored(client.known)
         self.next_number = max(self.next_number, client.number + 1)
 
     def remove(self, client: Client) -> None:
         """Drop the books of a client."""
         self.clients.pop(client.number, None)
+        self.predictor.forget(client.number)
         self.changed.add(client.number)
 
     def end_operation(self, now: float, client: Client, moved: float) -> None:
@@ -243,7 +252,9 @@ class Registry:
         operation = client.operation
         assert operation is not None
         self._record(client, operation.posted, now, moved, operation.rounds)
-        client.end_operation(now, moved)
+        client.end_operation(now, moved, self.predictor.together)
+        if operation.base + moved > 0.0:
+            self.predictor.ended(client, operation.posted, now, operation.base + moved)
         self.completed += 1
 
     def record_leave(self, now: float, client: Client) -> None:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from penstock.engine.information import PREDICTED, TRUE, checked_information
 from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.core.deciding import UNPLANNED, Decider, PlannedOrder, Turns
 from penstock.live.core.eligible import Eligible
@@ -70,6 +71,7 @@ class Core:
         degradation: What is left of B when several operations move; all of it if not given.
         measured: Measures B from what clients reach; then `bandwidth` is only its first value.
         observe: Decide and record, but grant every client all that it can use.
+        predicted: Show policies what is learned of applications in place of what clients announce.
 
     Raises:
         InputError: If B is not above 0, or the policy needs a workload and has none.
@@ -98,6 +100,7 @@ class Core:
         degradation: Degradation | None = None,
         measured: MeasuredBandwidth | None = None,
         observe: bool = False,
+        predicted: bool = False,
     ) -> None:
         if not 0.0 < bandwidth < math.inf:
             raise InputError("bandwidth", f"{bandwidth} is none; expected bytes/s above 0")
@@ -108,6 +111,7 @@ class Core:
         """Events handled so far."""
         self.overruns = 0
         """Reports of more bytes than grants had allowed."""
+        self._predicted = predicted
         self._workload = workload
         self.registry = Registry()
         self.observing = observe
@@ -115,6 +119,7 @@ class Core:
         self.measured = measured
         self.meter = ReachMeter()
         self.pending = ObservedOperations(degradation) if observe else PendingOperations(degradation)
+        self.pending.hides = predicted
         self.reached = Reached(self.registry, self.pending)
         self.leases = Leases(lease, keep, keep_most)
         self.limits = limits
@@ -127,7 +132,7 @@ class Core:
         )
         prepare(find(FALLBACK))
         chosen = find(policy) if isinstance(policy, str) else policy
-        self.turns = Turns(self.registry, self.pending, PlannedOrder(chosen, workload))
+        self.turns = Turns(self.registry, self.pending, self._order_of(chosen))
         prepare(chosen)
         self.places = Places(self.registry, self.pending, self.turns, self.leases, self.grants, self.eligible)
         self.decider = Decider(chosen, self.bandwidth, workload, self.now, self.eligible)
@@ -163,9 +168,13 @@ class Core:
 
     def plan(self, policy: Policy) -> PlannedOrder:
         """The order that the policy would plan; InputError if it cannot serve the clients that are here."""
-        order = PlannedOrder(policy, self._workload)
+        order = self._order_of(policy)
         self._check_served(policy, order)
         return order
+
+    def _order_of(self, policy: Policy) -> PlannedOrder:
+        checked_information(PREDICTED if self._predicted else TRUE, policy)
+        return PlannedOrder(policy, self._workload, predicted=self._predicted)
 
     def _check_served(self, policy: Policy, order: PlannedOrder) -> None:
         if not order.only_planned:

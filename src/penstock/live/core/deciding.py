@@ -1,8 +1,9 @@
 """The policy in use: when it decides, what it is shown beside the pending operations, and why it was replaced.
 
 `PlannedOrder` is the order of operations that a policy plans for a workload, and whose turn is next. Most policies plan
-nothing. A policy that needs nominal iterations or all operations ahead (`penstock policies` shows which) runs live only with
-a workload file; clients are found in it by the name of their job.
+nothing. A policy that needs all operations ahead (`penstock policies` shows which) runs live only with a workload file;
+clients are found in it by the name of their job. Without a file, a policy that needs nominal iterations is shown those that
+are learned (`penstock.live.core.predicting`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from penstock.engine.chain import johnson_key
 from penstock.engine.setup import dedicated
 from penstock.engine.state import BANDWIDTH, COMPLETED, NOW
 from penstock.engine.terms import tick_date
@@ -21,7 +23,7 @@ from penstock.live.core.eligible import Eligible
 from penstock.live.core.pending import PendingOperations
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.policies.policy import STATIC, Policy, failure
+from penstock.policies.policy import STATIC, Need, Policy, failure
 from penstock.policies.view import MOMENT, ROW, View
 
 
@@ -31,13 +33,16 @@ class PlannedOrder:
     Args:
         policy: The policy that plans.
         workload: The applications that will run; None if they are not known ahead.
+        predicted: Use what is learned even if there is a workload.
 
     Raises:
-        InputError: If the policy plans ahead and there is no workload.
+        InputError: If the policy plans ahead, by more than can be learned, and there is no workload.
     """
 
-    def __init__(self, policy: Policy, workload: Workload | None) -> None:
-        if policy.planner is not None and workload is None:
+    def __init__(self, policy: Policy, workload: Workload | None, *, predicted: bool = False) -> None:
+        self.learns = Need.NOMINAL in policy.needs and policy.built_in and (predicted or workload is None)
+        """Applications are ordered by what is learned of them, not by a plan."""
+        if policy.planner is not None and workload is None and not self.learns:
             raise InputError(
                 f"policy {policy.name}", "it plans for applications known ahead; expected a workload file, --workload FILE"
             )
@@ -172,7 +177,7 @@ class Turns:
             order.mark_departed(job)
         for place, owner in enumerate(self._pending.owners):
             name = self.planned_name(owner)
-            self._pending.column("rank")[place] = order.rank(name)
+            self._pending.column("rank")[place] = self.rank_of(owner)
             if self._is_aside(owner):
                 order.mark_done(name, owner.operations, owner.operations + 1)
         self._renumber()
@@ -181,6 +186,12 @@ class Turns:
         """The turn of the client's pending operation; −1 if it is not planned."""
         turn = self.order.turn(self.planned_name(client), client.operations)
         return self._registry.completed + turn if turn >= 0 and not self._is_aside(client) else -1
+
+    def rank_of(self, client: Client) -> float:
+        """The place of the client in the planned order of applications, or in the one of what is learned."""
+        if self.order.learns:
+            return johnson_key(client.known)
+        return self.order.rank(self.planned_name(client))
 
     def operation_ended(self, client: Client) -> None:
         """Go on to the next turn: the client's operation has just been counted."""

@@ -40,8 +40,8 @@ def explain(core: Core, client: Client, uid: int | None = None) -> dict[str, Any
 
     Returns:
         The policy and its rule; `rate` and `target` of the client in bytes/s; `reason` in words; `forecast`, the seconds
-        until it may move if no other client comes, None if that cannot be told; and `under_way`, the numbers in `columns`
-        for every pending operation, those with the highest target first.
+        until it may move if no other client comes, None if that cannot be told; `prediction`, the phase that is expected
+        next; and `under_way`, the numbers in `columns` for every pending operation, those with the highest target first.
     """
     target, rate = _rates(core, client)
     return {
@@ -53,6 +53,7 @@ def explain(core: Core, client: Client, uid: int | None = None) -> dict[str, Any
         "target": target,
         "reason": _reason(core, client, target, rate, uid),
         "forecast": _start(core, client) if rate <= 0.0 and client.place != NO_PLACE else None,
+        "prediction": core.registry.predictor.predict(client, core.now)._asdict(),
         "columns": _columns(core),
         "under_way": [row if _may_name(owner, uid) else {**row, **_UNNAMED} for owner, row in _under_way(core)],
     }

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import types
 
-from penstock.engine.chain import compiled_progress_during, progress_during
+from penstock.engine.chain import compiled_progress_during, compiled_shown_left, progress_during, shown_left
 from penstock.engine.state import BANDWIDTH
 from penstock.engine.transfers import CAP, PROGRESS, RATE, REMAINING, TRANSFERRING, TURN, VOLUME
 from penstock.live.core.clients import NEVER, NO_PLACE, Client
@@ -31,7 +31,7 @@ from penstock.policies.policy import Policy
 from penstock.policies.view import COLUMNS, INTEGERS, POSTING, View, view_at
 
 OWN: Final = (
-    *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld"),
+    *("done", "base", "sent", "told", "allowed", "round", "progressed", "reported", "reached", "withheld", "believed"),
     *("uid", "since", "limit", "together", "barred", "aside", "shown", "held", "checked", "reported_then", "allowed_then"),
 )
 """The coordinator's own rows, behind those of the view and the row `target` that policies write rates to. Those of the
@@ -40,7 +40,7 @@ FLOATS: Final = (*view.FLOATS, "target", *OWN)
 """Names of the rows of numbers; the rows of integers are those of the view."""
 ROW: Final = {name: row for row, name in enumerate(FLOATS)}
 TARGET: Final = view.GIVEN
-DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD = (ROW[name] for name in OWN[:10])
+DONE, BASE, SENT, TOLD, ALLOWED, ROUND, PROGRESSED, REPORTED, REACHED, WITHHELD, BELIEVED = (ROW[name] for name in OWN[:11])
 UID, SINCE, LIMIT, ASIDE, SHOWN, HELD = (ROW[name] for name in ("uid", "since", "limit", "aside", "shown", "held"))
 POSTED: Final = view.ROW["posted"]
 REACH: Final = view.ROW["reach"]
@@ -84,6 +84,8 @@ class Posting(NamedTuple):
     """Bytes that are moved between two chances to be paused."""
     progressed: float
     """When the operation was last known to have moved something."""
+    believed: float
+    """What its volume is by all that has been learned."""
 
 
 def check_posting(columns: set[str]) -> None:
@@ -199,15 +201,26 @@ def _first_stalled(floats: Floats, size: int, now: float, lease: float) -> float
 
 
 def _ask(
-    floats: Floats, integers: Ints, moment: Floats, degradation: Floats, size: int, policy: Callable[..., None]
+    floats: Floats, integers: Ints, moment: Floats, degradation: Floats, size: int, hides: bool, policy: Callable[..., None]
 ) -> bool:
     """Have the policy write the targets, no higher than the caps; whether they are rates that caps and link can carry.
 
-    Then bring the targets of k operations, in proportion, down to the part d(k) of the link, as the engine does.
+    If it `hides` what clients announce, the policy is shown the volumes that are learned. Then bring the targets of k
+    operations, in proportion, down to the part d(k) of the link, as the engine does.
     """
     for place in range(size):
         floats[TARGET, place] = math.nan
+    announced = np.empty((2, size if hides else 0))
+    if hides:
+        for place in range(size):
+            volume, remaining, believed = floats[VOLUME, place], floats[REMAINING, place], floats[BELIEVED, place]
+            announced[0, place], announced[1, place] = volume, remaining
+            floats[VOLUME, place] = believed
+            floats[REMAINING, place] = compiled_shown_left(believed, volume, remaining)
     call_at(policy, address(floats), address(integers), address(moment), address(degradation), floats.shape[1], 0, size)
+    if hides:
+        for place in range(size):
+            floats[VOLUME, place], floats[REMAINING, place] = announced[0, place], announced[1, place]
     total, moving = 0.0, 0
     for place in range(size):
         target, cap = floats[TARGET, place], floats[CAP, place]
@@ -299,7 +312,7 @@ def loops() -> Loops:
     return Loops(
         direct(_move, types.void(floats, size, number, number, types.boolean), what),
         direct(_first_stalled, number(floats, size, number, number), what),
-        direct(_ask, types.boolean(floats, integers, column, column, size, policy), what),
+        direct(_ask, types.boolean(floats, integers, column, column, size, types.boolean, policy), what),
         direct(_to_reduce, types.Tuple((size, number))(floats, integers, size, number, number), what),
         direct(_to_raise, types.Tuple((size, number, number))(floats, integers, size, number, number), what),
         direct(_enter, types.void(floats, integers, size, number, number, number, whole, values), what),
@@ -351,6 +364,8 @@ class PendingOperations:
 
     def __init__(self, degradation: Degradation | None = None) -> None:
         self._degradation = degradation
+        self.hides = False
+        """Policies are shown learned volumes in place of announced ones."""
         self.owners: list[Client] = []
         """The client whose operation is at each place."""
         self.changed = False
@@ -432,7 +447,7 @@ class PendingOperations:
     def copy(self) -> PendingOperations:
         """A copy to look ahead with; owners keep the places that they have here."""
         twin = PendingOperations(self._degradation)
-        twin.owners = list(self.owners)
+        twin.owners, twin.hides = list(self.owners), self.hides
         twin._floats, twin._integers = self._floats.copy(), self._integers.copy()
         return twin
 
@@ -534,7 +549,7 @@ class PendingOperations:
         """
         floats, integers, size = shown if shown is not None else (self._floats, self._integers, self.size)
         parts = _parts_left(self._degradation, floats.shape[1])
-        return self._loops.ask(floats, integers, moment, parts, size, policy.place)
+        return self._loops.ask(floats, integers, moment, parts, size, self.hides, policy.place)
 
     def to_reduce(self, now: float, min_update_interval: float) -> tuple[list[tuple[Client, float]], float]:
         """The clients to send a lower grant at the date `now`, with their targets in bytes/s.
@@ -560,4 +575,13 @@ class PendingOperations:
     def view(self, moment: Floats) -> View:
         """What a policy is shown at the `moment`."""
         parts = _parts_left(self._degradation, self.size)
-        return view_at(self._floats, self._integers, moment, parts, self.size, 0, self.size)
+        floats = self._believed() if self.hides else self._floats
+        return view_at(floats, self._integers, moment, parts, self.size, 0, self.size)
+
+    def _believed(self) -> Floats:
+        """The rows of numbers with the volumes that are learned."""
+        floats = self._floats.copy()
+        for place in range(self.size):
+            volume, remaining, believed = floats[VOLUME, place], floats[REMAINING, place], floats[BELIEVED, place]
+            floats[VOLUME, place], floats[REMAINING, place] = believed, shown_left(believed, volume, remaining)
+        return floats

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from penstock.engine.chain import mean_iteration
+from penstock.engine.chain import length_left, mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
 from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry, number_of_name
-from penstock.live.core.deciding import UNPLANNED, Turns
+from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
 from penstock.live.core.grants import Grants, Leases
@@ -194,13 +194,13 @@ class Places:
 
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
-        order, whole, usable = self._turns.order, client.dedicated_seconds, client.usable
-        number, turn, rank = order.size + client.number, -1, order.rank(UNPLANNED)
+        order, whole, usable, known = self._turns.order, client.dedicated_seconds, client.usable, client.known
+        number, turn, rank = order.size + client.number, -1, self._turns.rank_of(client)
         if order.size:
             name = self._turns.planned_name(client)
             position = order.position(name)
             number = number if position is None else position
-            turn, rank = self._turns.turn_of(client), order.rank(name)
+            turn = self._turns.turn_of(client)
             whole = order.dedicated_seconds(name) if whole is None else whole
         return Posting(
             application=number,
@@ -215,13 +215,14 @@ class Places:
             round=self._round(operation, usable),
             progressed=now,
             mean_iteration=mean_iteration(client),
-            whole=math.inf if whole is None else whole,
+            whole=whole if whole is not None and not self._pending.hides else client.done + length_left(client.done),
             rank=rank,
             rounds=operation.rounds,
             weight=1.0,
             user=client.user_number,
             group=number_of_name(client.group, client.number),
             transferring=client.transfer_seconds,
+            believed=known.volume if known.operations else self._registry.predictor.together.alone * usable,
         )
 
     def end_operation(self, now: float, client: Client, here: float | None = None) -> None:

@@ -12,7 +12,7 @@ from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.measuring import UNLIMITED, MeasuredBandwidth
 from penstock.live.server.journal import Clock, Journal, Present
-from penstock.live.server.settings import AUTO, ServerSettings
+from penstock.live.server.settings import AUTO, PREDICTED, ServerSettings
 from penstock.model import Degradation, InputError
 from penstock.model.files import read
 
@@ -94,4 +94,5 @@ def _core(settings: ServerSettings, policy: str, now: float, last_bandwidth: flo
         degradation=Degradation.of(json.loads(settings.degradation)) if settings.degradation else None,
         measured=measured,
         observe=settings.observe,
+        predicted=settings.information == PREDICTED,
     )

@@ -24,6 +24,10 @@ NO_LIMIT: Final = "none"
 AUTO: Final = math.inf
 """The bandwidth that stands for ``auto``: it is measured."""
 LOG_FORMATS: Final = ("text", "json")
+ANNOUNCED: Final = "announced"
+PREDICTED: Final = "predicted"
+INFORMATION: Final = (ANNOUNCED, PREDICTED)
+"""Whether policies are shown what clients announce or what is learned of them."""
 
 
 def _text(value: object, place: str) -> str:
@@ -131,6 +135,12 @@ def _text_of(path: str, place: str) -> str:
         raise InputError(place, f"{path} cannot be read: {what}; expected a part such as 0.9, or a file of JSON") from None
 
 
+def _information(value: object, place: str) -> str:
+    if value not in INFORMATION:
+        raise InputError(place, f"{value!r} is unknown; expected {' or '.join(INFORMATION)}")
+    return str(value)
+
+
 def _log_format(value: object, place: str) -> str:
     if value not in LOG_FORMATS:
         raise InputError(place, f"unknown format {value!r}; expected one of {', '.join(LOG_FORMATS)}")
@@ -151,6 +161,7 @@ class ServerSettings:
     degradation: str = _setting("", _degradation)
     policy: str = _setting("fair-share", _text)
     observe: bool = _setting(False, _yes_or_no)
+    information: str = _setting(ANNOUNCED, _information)
     workload: str = _setting("", _path)
     socket: str = _setting("", _socket)
     listen: str = _setting("", _text)

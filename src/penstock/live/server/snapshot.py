@@ -148,6 +148,7 @@ def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:
         traffic: What the server counts itself.
     """
     clients = core.registry.clients.values()
+    searched = core.registry.predictor.to_search(clients)
     states = dict.fromkeys(STATES, 0)
     for client in clients:
         states[state_of(client)] += 1
@@ -168,7 +169,7 @@ def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:
         states=states,
         lowest_yield=min((core.yield_of(client) for client in clients if client.connected), default=1.0),
         traffic=traffic,
-        applications=[describe(core, client) for client in clients],
+        applications=[describe(core, client, search=client.number in searched) for client in clients],
     )
 
 
@@ -192,11 +193,11 @@ def _penalty(core: Core, client: Client) -> dict[str, Any] | None:
     return {"kind": "warned", "seconds": left} if client.strikes and left > 0.0 else None
 
 
-def describe(core: Core, client: Client) -> dict[str, Any]:
+def describe(core: Core, client: Client, *, search: bool = False) -> dict[str, Any]:
     """A `client` of the `core` as people and programs see it: volumes in bytes, rates in bytes/s, times in seconds.
 
     `transferred` is what its ended operations have moved. In `pending`, `moved` is what it has reported of the operation
-    under way, and `estimated` what it has moved by now if it uses its grants.
+    under way, and `estimated` what it has moved by now if it uses its grants. With `search`, its period is looked for anew.
     """
     operation = client.operation
     pending, withheld = None, None
@@ -232,6 +233,7 @@ def describe(core: Core, client: Client) -> dict[str, Any]:
         "transferred": client.moved,
         "io_seconds": client.io_seconds,
         "mean_iteration": mean_iteration(client),
+        "prediction": core.registry.predictor.predict(client, core.now, search=search)._asdict(),
         "overruns": client.overruns,
         "penalty": _penalty(core, client),
         "pending": pending,

@@ -70,7 +70,7 @@ def read_accounting(path: str, choice: AccountingChoice | None = None) -> Accoun
         raise InputError(name, "is not gzip or ends too early; expected compressed accounting") from None
     except OSError as error:
         raise InputError(name, f"cannot be read: {error.strerror}; expected Slurm's accounting") from None
-    if not reading.entries:
+    if not reading.runs and not reading.steps:
         wrong = f", e.g. {reading.failures[0][0]}: {reading.failures[0][1]}" if reading.failures else ""
         raise InputError(name, f"holds no job that can be read{wrong}; expected jobs, as {COMMAND} prints them")
     return _records(reading, kind)
@@ -94,13 +94,12 @@ _RUNNING: Final = ("RUNNING", "SUSPENDED", "STOPPED", "COMPLETING", "RESIZING", 
 def _records(reading: Reading, kind: str) -> Accounting:
     """One record for each run that is kept, in the order of the file."""
     runs: dict[tuple[tuple[str, str], float | None], Entry] = {}
-    for entry in reading.entries:
-        if not entry.step:
-            superseded = (entry.key, entry.start) in runs or (entry.key, None) in runs
-            if superseded:  # a job that waited in an earlier output, and ran in a later one
-                reading.counts["runs listed twice, the later line taken"] += 1
-                runs.pop((entry.key, None), None)
-            runs[entry.key, entry.start] = entry
+    for entry in reading.runs:
+        if (entry.key, entry.start) in runs or (entry.key, None) in runs:
+            # Or a job that waited in an earlier output, and ran in a later one.
+            reading.counts["runs listed twice, the later line taken"] += 1
+            runs.pop((entry.key, None), None)
+        runs[entry.key, entry.start] = entry
     of_job: dict[tuple[str, str], list[Entry]] = {}
     for run in runs.values():
         of_job.setdefault(run.key, []).append(run)
@@ -119,20 +118,19 @@ def _records(reading: Reading, kind: str) -> Accounting:
 
 def _add_steps(reading: Reading, of_job: Mapping[tuple[str, str], Sequence[Entry]]) -> None:
     """Add the bytes of the steps to the runs of their jobs; a step belongs to the last run that began before it."""
-    steps = {(entry.key, entry.step, entry.start): entry for entry in reading.entries if entry.step}
-    for step in steps.values():
-        runs = of_job.get(step.key)
+    for key, start, usage in reading.steps:
+        runs = of_job.get(key)
         if runs is None:
             reading.counts["left out, steps of jobs that are not listed"] += 1
             continue
         reading.counts["steps merged into their jobs"] += 1
-        if step.usage is None:
+        if usage is None:
             reading.counts["steps of which Slurm has no bytes"] += 1
             continue
-        begun = [run for run in runs if run.start is not None and step.start is not None and run.start <= step.start]
+        begun = [run for run in runs if run.start is not None and run.start <= start]
         run = max(begun, key=lambda one: one.start or 0.0) if begun else runs[-1]
         read, written = run.usage or (0.0, 0.0)
-        run.usage = read + step.usage[0], written + step.usage[1]
+        run.usage = read + usage[0], written + usage[1]
 
 
 def _kept(run: Entry, number: int, reading: Reading, several_clusters: bool) -> Iterator[JobRecord]:

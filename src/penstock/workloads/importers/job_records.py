@@ -27,7 +27,7 @@ READ_DIRECTION: Final = "read"
 WRITE_DIRECTION: Final = "write"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class IoPhases:
     """Phases of I/O of a job, in the order of their starts.
 
@@ -98,7 +98,7 @@ class IoPhases:
 NO_PHASES: Final = IoPhases.of([])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JobRecord:
     """What is known of one job.
 
@@ -381,13 +381,16 @@ def workload_of(
 
 def most_together(records: Iterable[JobRecord]) -> float:
     """The most bytes/s that the jobs of these `records` reached together, each phase at its mean bandwidth."""
-    rows = [
-        (record.start + record.phases.starts, record.start + record.phases.ends, record.phases.volumes) for record in records
-    ]
-    starts, ends, volumes = (np.concatenate([row[column] for row in rows]) for column in range(3))
+    held = [record for record in records if len(record.phases)]
+    if not held:
+        return 0.0
+    starts = np.concatenate([record.start + record.phases.starts for record in held])
+    ends = np.concatenate([record.start + record.phases.ends for record in held])
     lasting = ends > starts
-    rates = volumes[lasting] / (ends - starts)[lasting]
-    return _most(starts[lasting], ends[lasting], rates)
+    starts, ends = starts[lasting], ends[lasting]
+    rates = np.concatenate([record.phases.volumes for record in held])[lasting]
+    rates /= ends - starts
+    return _most(starts, ends, rates)
 
 
 def most_nodes(records: Iterable[JobRecord]) -> int:
@@ -400,8 +403,8 @@ def most_nodes(records: Iterable[JobRecord]) -> int:
 def _most(starts: NDArray[np.float64], ends: NDArray[np.float64], amounts: NDArray[np.float64]) -> float:
     """The largest sum, over all dates, of the amounts of the intervals that contain the date; ends do not count."""
     dates = np.concatenate((ends, starts))
-    order = np.argsort(dates, kind="stable")
-    return float(np.cumsum(np.concatenate((-amounts, amounts))[order]).max(initial=0.0))
+    changes = np.concatenate((-amounts, amounts))[np.argsort(dates, kind="stable")]
+    return float(np.cumsum(changes, out=changes).max(initial=0.0))
 
 
 def _named_apart(records: Sequence[JobRecord]) -> list[JobRecord]:
