@@ -69,10 +69,12 @@ gives up a dead connection takes 5, and tries again after 1."""
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done: until `faults` faults have happened, some of each kind, and `seconds` have passed. Rates in bytes/s."""
+    """What is done: until `faults` faults have happened, some of each kind, `least` processes have been killed and as many
+    stalled or cut off, and `seconds` have passed. Rates in bytes/s."""
 
     seed: int = 3
     faults: int = 0
+    least: int = 0
     seconds: float = 0.0
     applications: int = 4
     bandwidth: float = 1e6
@@ -266,7 +268,7 @@ class Campaign:
         self._await_operations(0.0)
         begun = following = time.monotonic()
         while True:
-            enough = len(self.faults) >= self.plan.faults and not self._owed
+            enough = len(self.faults) >= self.plan.faults and not self._owed and self._has_least()
             over = enough and following >= begun + self.plan.seconds
             if over and not self._later:
                 break
@@ -279,6 +281,11 @@ class Campaign:
                 self._fail()
                 following = time.monotonic() + self.draw.expovariate(1.0 / self.plan.every)
         self._await_operations(time.monotonic())
+
+    def _has_least(self) -> bool:
+        kinds = Counter(fault.kind for fault in self.faults)
+        killed = kinds[KILL] + kinds[KILL_COORDINATOR]
+        return min(killed, kinds[STALL] + kinds[STALL_COORDINATOR] + kinds[CUT]) >= self.plan.least
 
     def finish(self) -> None:
         """Have everybody end; nothing stays granted when the leases of the dead are over."""
@@ -543,7 +550,8 @@ def run(plan: Plan) -> Outcome:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.live.server.faults", description="Run the fault campaign.")
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seconds", type=float, default=600.0, help="at least (default: 600)")
+    parser.add_argument("--least", type=int, default=Plan.least, help="at least so many kills, and stalls and cuts")
     parser.add_argument("--seed", type=int, default=Plan.seed)
     parser.add_argument("--every", type=float, default=Plan.every, help="seconds between two faults, on average")
     parser.add_argument("--policy", default=Plan.policy)

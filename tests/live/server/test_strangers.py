@@ -23,7 +23,7 @@ from penstock.live.server.admission import (
     STRANGERS,
     Guesses,
 )
-from tests.live.server.running import ENOUGH, Raw, running
+from tests.live.server.running import ENOUGH, Raw, running, wait_until
 from tests.live.server.serving import ROOT, environment
 
 TOKEN = "a secret"
@@ -38,14 +38,6 @@ def tcp(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         where = probe.getsockname()
     return {"listen": f"{where[0]}:{where[1]}", "token_file": str(token)}, where
-
-
-def wait_until(condition, what):
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + ENOUGH
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 class TestConnections:
