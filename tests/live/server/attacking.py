@@ -112,7 +112,7 @@ def last_words(folder: Path) -> str:
 def burst_of_beats(folder: Path) -> str:
     """More beats at once than are read in several leases."""
     beats = b"".join(b'{"type":"beat","seq":%d}\n' % seq for seq in range(4, BURST + 4))
-    with site(folder, "--lease", "1 s", "--message-rate", "4000", peers=1) as (it, peer):
+    with site(folder, "--lease", "1 s", "--message-rate", "2000", peers=1) as (it, peer):
         peer.register(version=2)
         peer.send("inform", operation=1, volume=1e12)
         peer.granted(B)

@@ -17,7 +17,7 @@ from penstock.live.server.server import Server
 from penstock.live.server.settings import ServerSettings
 
 MB = 1e6
-ENOUGH = 20.0
+ENOUGH = 60.0
 """Seconds after which something that should happen never will."""
 
 
