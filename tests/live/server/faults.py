@@ -37,6 +37,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
@@ -218,6 +219,7 @@ class Campaign:
         """Kinds that have not come yet. However few faults are planned, all of these are tried until they are possible."""
         self.draw.shuffle(self._owed)
         self._steps: list[tuple[float, float]] = []
+        self._starting = stack.enter_context(ThreadPoolExecutor(max_workers=1))
         self._clock = (folder / "clock").open("w+b", buffering=0)
         stack.callback(self._clock.close)
         self._step(0.0)
@@ -358,10 +360,20 @@ class Campaign:
         self._after(self.draw.choice((0.0, 0.0, 0.3, 1.5)), lambda: self._restart(before, begun))
 
     def _restart(self, before: dict[str, Any], begun: float) -> None:
+        """In a thread of its own: a start takes seconds, and faults of others go on meanwhile."""
         self.ledger.restarted(time.monotonic())
+        self._await_restart(self._starting.submit(self._start_again, before), begun)
+
+    def _start_again(self, before: dict[str, Any]) -> None:
         self.serving.start()
         compare(before, self.serving.state())
         self.compared += 1
+
+    def _await_restart(self, restart: Future[None], begun: float) -> None:
+        if not restart.done():
+            self._after(0.05, lambda: self._await_restart(restart, begun))
+            return
+        restart.result()
         self._busy.discard(-1)
         self._happened(KILL_COORDINATOR, -1, begun)
 

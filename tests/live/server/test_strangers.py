@@ -84,6 +84,21 @@ class TestConnections:
                     assert honest.until("beat")["seq"] == honest.seq
                 assert not any(peer.client is not None for peer in it.server.connections.slowed)
 
+    def test_a_stranger_gains_nothing_by_connecting_again(self, tmp_path, tcp):
+        """Each connection is heard once, and all of a host together as often as its messages allow."""
+        values, where = tcp
+        rate, count = 50, 30
+        with running(tmp_path, message_rate_per_user=rate, **values) as it, contextlib.ExitStack() as stack:
+            begun = time.monotonic()
+            strangers = [stack.enter_context(Raw(where)) for _ in range(count)]
+            for stranger in strangers:
+                stranger.send_bytes(b"".join(b'{"type":"beat","seq":%d}\n' % seq for seq in range(1, 90)))
+            assert [stranger.refused() for stranger in strangers] == ["unexpected"] * count
+            refused = it.state()["refused_messages"]
+            assert count <= refused <= rate * (1.0 + time.monotonic() - begun) + count
+            with Raw(where) as honest:
+                assert honest.register("honest", token=TOKEN)["application"] == 1
+
 
 class TestTokens:
     def test_guesses_of_a_host_are_limited_over_all_its_connections(self, tmp_path, tcp):
