@@ -86,7 +86,7 @@ class Known:
         self.using, self.unanswered = 0.0, []
 
     def put_off(self, date: float, a_round: float = 0.0) -> None:
-        """It may not have had what it was told, so it has until the date: two leases and a round more than at first at most."""
+        """It may not have had what it was told: it has until the date, at most two leases and a round more than at first."""
         self.unanswered = [
             lower._replace(latest=max(lower.latest, min(date, lower.first + 2.0 * LEASE + a_round)))
             for lower in self.unanswered
