@@ -240,7 +240,7 @@ class _Operation:
             load=self._columns.load,
             iteration=(self._columns.alone - leads) / np.maximum(1, self._run.chains.operations),
             occupation=self._columns.load * self._columns.alone,
-            release=np.array([one.release for one in self._given]),
+            release=np.array([one.started for one in self._given]),
         )
         self._report, self._traced = progress, trace
         self._start, self._end = np.full(size, np.nan), np.full(size, np.nan)
