@@ -202,8 +202,8 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
     """
     if today.workload.platform.resources is None:
         sentence = (
-            "The workload describes the I/O system as one link. With the number of I/O nodes or OSTs (--resources N), and at "
-            "best with each job's bandwidth by their number (curve), this can be answered."
+            "The workload describes the I/O system as one link. This can be answered with the number of I/O nodes or OSTs "
+            "(--resources N), at best with each job's bandwidth by their number (curve)."
         )
         return OperatorAnswer("resources", HOW_MANY, OPEN, "not known", sentence)
     plan = plan_stream(
@@ -217,7 +217,9 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
     chosen, base = plan.chosen, plan.baseline or plan.chosen
     gain = today.clusters.gain(_lost_by_job(base) - _lost_by_job(chosen))
     table = [_heuristic_row(one, chosen) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
-    curves = "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of the bandwidth"
+    curves = (
+        "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of the bandwidth"
+    )
     common: dict[str, Any] = {
         "gain": gain,
         "assumes": (_starts(today), "jobs keep their I/O resources to their ends", curves),
@@ -230,7 +232,9 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
             f"{chosen.name} loses {chosen.lost.text}."
         )
         return OperatorAnswer("resources", HOW_MANY, STAY, "in proportion to nodes", sentence, **common)
-    sentence = f"Placing jobs by {chosen.name} loses {chosen.lost.text} node-hours to I/O where {base.name} loses {base.lost.text}."
+    sentence = (
+        f"Placing jobs by {chosen.name} loses {chosen.lost.text} node-hours to I/O where {base.name} loses {base.lost.text}."
+    )
     return OperatorAnswer("resources", HOW_MANY, CHANGE, chosen.name, sentence, **common)
 
 
@@ -326,8 +330,8 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     half = max((k for k in range(len(sizes)) if sizes[k] <= 0.5 * size), default=None)
     also = f" Half of it saves {hours(gains[half].mean)}." if half is not None else ""
     sentence = (
-        f"A buffer of {_size(size, today)} saves {gain.mean / today.run.delayed:.0%} of what jobs lose to the I/O of others; "
-        f"{_size(sizes[-1], today)} is the most that can pile up.{also}"
+        f"A buffer of {_size(size, today)} saves {gain.mean / today.run.delayed:.0%} of what jobs lose to the I/O of "
+        f"others; {_size(sizes[-1], today)} is the most that can pile up.{also}"
     )
     return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
 
@@ -364,33 +368,30 @@ def which_apart(today: Today, told: Told) -> OperatorAnswer:
         seed=today.seed,
         progress=told("jobs together"),
     )
-    pairs = [_pair_row(one, found, today) for one in found.pairs]
-    costs = [{"job": found.names[job], "cost": cost} for job, cost in found.left_out]
+    pairs = sorted((_pair_row(one, found, today) for one in found.pairs), key=lambda row: (-row["cost"], -row["lost"]))
+    costs: Table = [{"job": found.names[job], "cost": cost} for job, cost in found.left_out]
     common: dict[str, Any] = {
         "assumes": (
-            "the two jobs are alone on the machine, and the second starts anywhere in an iteration of the first",
+            "two jobs lose as much in the time for which they ran together as in the same time alone on the machine, where "
+            "the second starts anywhere in an iteration of the first",
             f"of all jobs, the {len(costs)} that occupy the I/O system most are looked at, on one link",
         ),
         "tables": {"pairs": pairs, "costs": costs},
         "command": f"penstock pack FILE --together {len(costs)}",
     }
-    met = [one for one in found.pairs if _overlap(one, today) > 0.0 and one.lost.mean > 0.0]
-    if not met:
+    worst = pairs[0]
+    if not worst["cost"] > 0.0:
         sentence = f"Of the {len(costs)} jobs with most I/O, no two ran together and delayed each other."
         return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, Gain(0.0), **common)
-    worst = met[0]
-    gain = Gain.of_hours(worst.lost, f"{STARTS} random starts of the second job")
-    first, second = found.names[worst.first], found.names[worst.second]
-    cost = max(costs, key=lambda row: float(row["cost"]))
-    dear = f"Of all jobs, {cost['job']} costs most: {hours(float(cost['cost']))} node-hours, its own loss included."
+    gain = Gain(worst["cost"], worst["cost_interval"], f"{STARTS} random starts of the second job")
+    both = f"{worst['first']} and {worst['second']}"
+    dear = max(costs, key=lambda row: row["cost"])
+    also = f"The job that costs all most is {dear['job']}: {hours(dear['cost'])} node-hours, its own loss included."
+    lost = f"ran together for {duration(worst['together'])} and lost about {hours(gain.mean)} node-hours by that"
     if not _pays(gain, today):
-        sentence = f"No pair is worth a rule: the worst, {first} and {second}, lose {worst.lost.text} node-hours. {dear}"
+        sentence = f"No pair is worth a rule. The worst, {both}, {lost}. {also}"
         return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, gain, **common)
-    sentence = (
-        f"{first} and {second} ran together for {duration(_overlap(worst, today))}; where they are together to their ends, they "
-        f"lose {worst.lost.text} node-hours. {dear}"
-    )
-    return OperatorAnswer("apart", WHO_APART, CHANGE, f"{first} and {second}", sentence, gain, **common)
+    return OperatorAnswer("apart", WHO_APART, CHANGE, both, f"{both} {lost}. {also}", gain, **common)
 
 
 def _overlap(pair: PairLoss, today: Today) -> float:
@@ -401,14 +402,20 @@ def _overlap(pair: PairLoss, today: Today) -> float:
 
 
 def _pair_row(pair: PairLoss, found: JobsTogether, today: Today) -> dict[str, Any]:
-    users = today.run.jobs_run.users
+    """What two jobs lose where they are together to the end of one, and in the part of it for which they ran together."""
+    jobs, both = today.run.jobs_run, [pair.first, pair.second]
+    shortest, together = float(jobs.held[both].min()), _overlap(pair, today)
+    part = together / shortest if shortest > 0.0 else 0.0
+    interval = pair.lost.to_dict()["interval"]
     return {
         "first": found.names[pair.first],
         "second": found.names[pair.second],
-        "users": [users[pair.first], users[pair.second]],
+        "users": [jobs.users[pair.first], jobs.users[pair.second]],
         "lost": pair.lost.mean,
-        "lost_interval": pair.lost.to_dict()["interval"],
-        "together": _overlap(pair, today),
+        "lost_interval": interval,
+        "together": together,
+        "cost": part * pair.lost.mean,
+        "cost_interval": None if interval is None else [part * end for end in interval],
     }
 
 

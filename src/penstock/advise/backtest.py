@@ -134,8 +134,8 @@ class Backtest:
             )
         one = self.groups["all jobs"]
         measured = (
-            f"predicted run times are {one.median:.2f} times the recorded ones in the median, {one.geometric_mean:.2f} times in "
-            f"the geometric mean, and {one.within:.0%} of {one.jobs:,} jobs are within a factor of {self.factor:g}"
+            f"predicted run times are {one.median:.2f} times the recorded ones in the median, {one.geometric_mean:.2f} "
+            f"times in the geometric mean, and {one.within:.0%} of {one.jobs:,} jobs are within a factor of {self.factor:g}"
         )
         if self.status == FAR:
             worst = max(self.groups.items(), key=lambda item: abs(np.log(item[1].geometric_mean)))

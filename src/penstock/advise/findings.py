@@ -66,8 +66,8 @@ class AdviceSettings:
 
     Args:
         policy: what shares the bandwidth today.
-        scheduler: starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded start, else
-            ``easy``.
+        scheduler: starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded start,
+            else ``easy``.
         policies: what is tried beside the policy of today; by default `penstock.advise.answers.POLICIES`.
         trust: the factor within which the backtest must be, 1 or more.
         seed: for what is random.
@@ -147,7 +147,8 @@ class Findings:
             return "Nothing is to be gained by changing how I/O is shared"
         best = self.changes[0]
         assert best.gain is not None
-        return f"Up to {hours(best.gain.mean)} node-hours can be saved: {_action(best)}"
+        part = best.gain.mean / held(self.run)
+        return f"Up to {hours(best.gain.mean)} node-hours ({part:.1%}) can be saved: {_action(best)}"
 
     def summary(self) -> Iterator[str]:
         """A few sentences for those who decide."""
@@ -160,14 +161,11 @@ class Findings:
         if changes:
             for one in changes:
                 assert one.gain is not None
-                yield f"{_action(one).capitalize()}: saves {hours(one.gain.mean)} node-hours{_interval(one)}."
+                yield f"{_sentence_case(_action(one))}: saves {hours(one.gain.mean)} node-hours{_interval(one)}."
             if len(changes) > 1:
                 yield "The gains do not add up: each is measured alone, beside the machine as it is."
         else:
-            yield (
-                f"No change that was tried saves a sure {WORTH:.1%} of the node-hours of jobs. "
-                "Stay as you are."
-            )
+            yield (f"No change that was tried saves a sure {WORTH:.1%} of the node-hours of jobs. Stay as you are.")
         yield self._trust()
 
     def _costs(self) -> str:
@@ -195,35 +193,38 @@ class Findings:
 
     def wanted_data(self) -> Iterator[str]:
         """What data would make the answer better."""
-        members = self.today.workload.applications
-        if self.backtest.status == IMPOSSIBLE:
-            yield "Recorded starts and run times of the jobs (recorded; penstock import writes it): the backtest needs them."
-        if self.backtest.status == FAR:
-            yield "Bandwidths of the jobs alone (read_bandwidth, write_bandwidth; penstock import darshan), and that of the I/O system (penstock import ior)."
-        part = self.seen.measures()["modelled"]
-        if part > 0.0:
-            jobs = sum(one.source in MODELLED for one in members)
-            yield f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled ({part:.0%} of the bytes)."
-        days = self.run.makespan / DAY
-        if days < FEW_DAYS:
-            yield f"A longer record: {duration(self.run.makespan)} say little about a usual week, and intervals are drawn over days."
-        if self.today.workload.platform.resources is None:
-            yield "The number of I/O nodes or OSTs (--resources N), and how fast jobs are with how many of them (curve)."
-        elif any(one.curve is None for one in members):
-            yield "The bandwidth of jobs by the number of OSTs (curve), from a few runs of the largest applications."
-        if not any(one.user for one in members):
-            yield "The users of the jobs (user): who does the I/O."
-        if any(one.requested is None for one in members):
-            yield "The requested wall times (requested), with which batch schedulers plan."
-        if self.today.workload.platform.bandwidth == 1.0:
-            yield "The bandwidth of the I/O system: with 1, volumes are seconds of the whole system and not bytes."
+        platform, members = self.today.workload.platform, self.today.workload.applications
+        part, days = self.seen.measures()["modelled"], self.run.makespan / DAY
+        jobs = sum(one.source in MODELLED for one in members)
+        curves = all(one.curve is not None for one in members)
+        wanted = (
+            (self.backtest.status == IMPOSSIBLE, "Recorded starts and run times of the jobs (recorded), for the backtest."),
+            (
+                not self.trusted,
+                "Bandwidths of jobs alone (penstock import darshan) and of the I/O system (penstock import ior).",
+            ),
+            (
+                part > 0.0,
+                f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled, {part:.0%} of it.",
+            ),
+            (days < FEW_DAYS, f"A longer record: {duration(self.run.makespan)} say little about a usual week."),
+            (platform.resources is None, "The number of I/O nodes or OSTs (--resources N)."),
+            (not curves, "The bandwidth of jobs by the number of I/O nodes or OSTs (curve), from runs of the largest ones."),
+            (not any(one.user for one in members), "The users of the jobs (user): who does the I/O."),
+            (
+                any(one.requested is None for one in members),
+                "Requested wall times (requested), for batch schedulers.",
+            ),
+            (platform.bandwidth == 1.0, "The bandwidth of the I/O system: with 1, volumes are seconds of all of it."),
+        )
+        yield from (text for missing, text in wanted if missing)
 
     def assumptions(self) -> list[str]:
         """What all answers assume together."""
         return [
             f"Today {self.today.policy.name} shares the bandwidth, and {_how_jobs_start(self.today.scheduler)}.",
             "A job reads and writes the same bytes whatever changes, and does nothing else while it waits for them.",
-            "Intervals say how a gain differs between weeks with other jobs like these; that the model may be wrong is not in them.",
+            "Intervals say how a gain differs between weeks with other jobs like these, not how wrong the model is.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -250,10 +251,14 @@ def _action(answer: OperatorAnswer) -> str:
     words = {
         "policy": f"share the bandwidth by {answer.short.removeprefix('use ')}",
         "resources": f"place jobs on I/O resources by {answer.short}",
-        "buffer": f"buy a burst buffer of {answer.short}",
+        "buffer": f"use a burst buffer of {answer.short}",
         "apart": f"do not run {answer.short} together",
     }
     return words[answer.key]
+
+
+def _sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _interval(answer: OperatorAnswer) -> str:
@@ -330,9 +335,7 @@ def find_out(
     return Findings(title, today, tested, answers, tuple(notes), time.perf_counter() - begun)
 
 
-def _today(
-    workload: Workload, scheduler: str, settings: AdviceSettings, replayed: MachineRun | None, told: _Steps
-) -> Today:
+def _today(workload: Workload, scheduler: str, settings: AdviceSettings, replayed: MachineRun | None, told: _Steps) -> Today:
     """The machine as it is; the run of the backtest, where that is the same."""
     run = replayed
     if run is None or scheduler != RECORDED:

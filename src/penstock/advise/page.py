@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,10 @@ from penstock.report.html import allowed_hash, asset
 
 _NOTED: Final = 40
 """Rows of the numbers behind a drawing over time."""
+_WIDE, _HIGH = 1000.0, 200.0
+"""Size of a drawing in its own units; a page stretches it."""
+SMALLEST: Final = 1e-9
+"""The height of a drawing of nothing."""
 
 
 def write_advice(path: Path, found: Findings) -> None:
@@ -161,7 +166,8 @@ def _list(items: Sequence[str]) -> str:
 
 def _section(key: str, heading: str, *parts: str) -> str:
     inside = "\n".join(part for part in parts if part)
-    return f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{escape(heading)}</h2>\n{inside}\n</section>'
+    title = f'<h2 id="{key}-heading">{escape(heading)}</h2>'
+    return f'<section id="{key}" aria-labelledby="{key}-heading">\n{title}\n{inside}\n</section>'
 
 
 def _facts(facts: Mapping[str, str]) -> str:
@@ -172,22 +178,26 @@ def _facts(facts: Mapping[str, str]) -> str:
 # --- drawings over time --------------------------------------------------------------------------------------------------
 
 
-def _drawing(caption: str, values: Sequence[float], seconds: float, write: Callable[[float], str], limit: float = 0.0) -> str:
+def _drawing(
+    caption: str, values: Sequence[float], seconds: float, write: Callable[[float], str], limit: float = 0.0
+) -> str:
     """An area over time, from 0 to the largest value; a dashed line at the `limit`, if there is one."""
-    top = max(*values, 1.05 * limit, 1e-9)
-    width, height = 1000.0 / len(values), 200.0
+    top = max(*values, 1.05 * limit, SMALLEST)
+    edges = np.linspace(0.0, _WIDE, len(values) + 1).tolist()
+    heights = [_HIGH * (1.0 - value / top) for value in values]
     steps = " ".join(
-        f"L{place * width:.2f} {height * (1.0 - value / top):.2f} L{(place + 1) * width:.2f} {height * (1.0 - value / top):.2f}"
-        for place, value in enumerate(values)
+        f"L{begin:.2f} {height:.2f} L{end:.2f} {height:.2f}"
+        for (begin, end), height in zip(pairwise(edges), heights, strict=True)
     )
-    at = height * (1.0 - limit / top)
-    line = f'<line class="limit" x1="0" x2="1000" y1="{at:.2f}" y2="{at:.2f}"/>' if limit else ""
-    area = f'<path class="area" d="M0 {height:g} {steps} L1000 {height:g} Z"/>'
+    at = _HIGH * (1.0 - limit / top)
+    line = f'<line class="limit" x1="0" x2="{_WIDE:g}" y1="{at:.2f}" y2="{at:.2f}"/>' if limit else ""
+    area = f'<path class="area" d="M0 {_HIGH:g} {steps} L{_WIDE:g} {_HIGH:g} Z"/>'
     ylabels = "".join(f"<span>{escape(write(part * top))}</span>" for part in (1.0, 0.5, 0.0))
-    xlabels = "".join(f"<span>{escape(duration(part * seconds))}</span>" for part in (0.0, 0.25, 0.5, 0.75, 1.0))
+    xlabels = "".join(f"<span>{escape(duration(part * seconds))}</span>" for part in (0.0, 0.5, 1.0))
+    attributes = f'viewBox="0 0 {_WIDE:g} {_HIGH:g}" preserveAspectRatio="none" role="img"'
     return (
         f'<figure><figcaption>{escape(caption)}</figcaption><div class="plotbox"><div class="ylabels">{ylabels}</div>'
-        f'<svg viewBox="0 0 1000 200" preserveAspectRatio="none" role="img" aria-label="{escape(caption)}">{area}{line}</svg>'
+        f'<svg {attributes} aria-label="{escape(caption)}">{area}{line}</svg>'
         f'<div class="xlabels">{xlabels}</div></div></figure>'
     )
 
@@ -226,13 +236,15 @@ def _backtest(found: Findings) -> str:
         _ratio("high", "95 %"),
     )
     table = _table(tested.rows(), columns) if tested.groups else ""
-    late = f"<p>{tested.late:,} jobs found no free nodes at their recorded start and started later.</p>" if tested.late else ""
-    explained = (
-        '<p class="note">Predicted over recorded run times, when every job starts as it was recorded. Recommendations are made '
-        f"if median and geometric mean are within a factor of {tested.factor:g}, and three quarters of the jobs are.</p>"
+    late = f"{tested.late:,} jobs found no free nodes at their recorded start and started later." if tested.late else ""
+    rule = (
+        "Predicted over recorded run times, when every job starts as it was recorded. Recommendations are made if the "
+        f"median and the geometric mean are within a factor of {tested.factor:g}, and three quarters of the jobs are."
     )
-    words = [f"{tested.sentence()}.", *([f"{tested.caution()}."] if tested.caution() else [])]
-    return _section("backtest", "Is the model right? The backtest", *(f"<p>{escape(word)}</p>" for word in words), table, late, explained if table else "")
+    said = [f"{text}." for text in (tested.sentence(), tested.caution()) if text]
+    words = "".join(f"<p>{escape(text)}</p>" for text in (*said, late) if text)
+    heading = "Is the model right? The backtest"
+    return _section("backtest", heading, words, table, f'<p class="note">{rule}</p>' if table else "")
 
 
 def _seen(found: Findings) -> str:
@@ -288,7 +300,8 @@ def _rhythm(seen: Mapping[str, Any]) -> str:
     period = seen["period"]
     if period is None:
         return f"{busy} The bandwidth of the whole machine has no period."
-    return f"{busy} The bandwidth of the whole machine repeats every {duration(period['seconds'])} (confidence {period['confidence']:.2f})."
+    repeats = f"repeats every {duration(period['seconds'])} (confidence {period['confidence']:.2f})"
+    return f"{busy} The bandwidth of the whole machine {repeats}."
 
 
 def _who(found: Findings) -> Iterator[str]:
@@ -307,7 +320,9 @@ def _who(found: Findings) -> Iterator[str]:
         ]
         shown = rows[:12]
         if any(row.get("period") for row in shown):
-            columns.append(Column("period", lambda row: "–" if not row.get("period") else duration(row["period"]["seconds"])))
+            columns.append(
+                Column("period", lambda row: "–" if not row.get("period") else duration(row["period"]["seconds"]))
+            )
         more = f", the first {len(shown)} of {len(rows):,}" if len(rows) > len(shown) else ""
         yield f"<h3>By {word}{more}</h3>"
         yield _table(shown, columns)
@@ -362,9 +377,10 @@ _ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[Column, ...]]]] = {
         (
             _plain("first", "job"),
             _plain("second", "beside"),
-            _hours("lost", "lost", bar=True),
-            _interval("lost_interval"),
             _time("together", "ran together for"),
+            _hours("cost", "lost by that", bar=True),
+            _interval("cost_interval"),
+            _hours("lost", "together to the end"),
         ),
     ),
     "costs": (

@@ -108,8 +108,8 @@ def advise(
             trace in the Standard Workload Format, with logs that belong to its jobs. A log or an accounting file can be
             given by itself too.
         policy: what shares the bandwidth today, as for `simulate`.
-        scheduler: what starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded start,
-            else ``easy``.
+        scheduler: what starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded
+            start, else ``easy``.
         policies: what is tried in place of the policy of today, as for `compare` (a few that are good).
         nodes: nodes of the machine; those of the platform by default.
         resources: I/O nodes or OSTs; those of the platform by default.
@@ -206,7 +206,9 @@ def _folder(folder: Path) -> tuple[Opened, tuple[str, ...]]:
     lists = [path for kind in (_trace, _accounting) for path in found[kind]]
     if len(lists) > 1:
         names = ", ".join(path.name for path in lists[:3])
-        raise InputError(str(folder), f"holds {len(lists)} job lists ({names}); expected one accounting file or trace at most")
+        raise InputError(
+            str(folder), f"holds {len(lists)} job lists ({names}); expected one accounting file or trace at most"
+        )
     if not lists and not found[_log]:
         return _merged(folder, found[_workload])
     options: dict[str, Any] = {}

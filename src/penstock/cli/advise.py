@@ -20,8 +20,8 @@ def configure(commands: Any) -> None:
         "advise",
         help="answer an operator's questions from a job list, on one page",
         description="Answer an operator's questions from a job list: which sharing policy, how many I/O nodes or OSTs, "
-        "whether a burst buffer pays, which jobs not together; each in node-hours with an interval. First the recorded starts "
-        "are replayed. Where predicted and recorded run times are far apart, it says so and recommends nothing.",
+        "whether a burst buffer pays, which jobs not together; each in node-hours with an interval. First the recorded "
+        "starts are replayed. Where predicted and recorded run times are far apart, it says so and recommends nothing.",
     )
     command.add_argument(
         "file",
@@ -42,8 +42,8 @@ def configure(commands: Any) -> None:
         "--trust",
         metavar="F",
         type=float,
-        help="recommend nothing unless median and geometric mean of predicted over recorded run times are within this factor, "
-        "and three quarters of the jobs are (1.25)",
+        help="recommend nothing unless median and geometric mean of predicted over recorded run times are within this "
+        "factor, and three quarters of the jobs are (1.25)",
     )
     command.add_argument("--seed", type=seed, help="for what is random (0)")
     add_outputs(command)
@@ -98,13 +98,13 @@ def _print_answers(found: Findings) -> None:
     from penstock.planning.node_hours import hours
 
     rows = found.answers
+    gains = [one.gain for one in rows]
+    ends = [None if gain is None else gain.interval for gain in gains]
     columns = {
         "question": [one.question for one in rows],
         "answer": [one.short for one in rows],
-        "node-hours saved": ["–" if one.gain is None else hours(one.gain.mean) for one in rows],
-        "95 % interval": [
-            "–" if one.gain is None or one.gain.interval is None else " to ".join(map(hours, one.gain.interval)) for one in rows
-        ],
+        "node-hours saved": ["–" if gain is None else hours(gain.mean) for gain in gains],
+        "95 % interval": ["–" if pair is None else " to ".join(map(hours, pair)) for pair in ends],
     }
     print_table(columns, wide=("answer",))
     print()

@@ -97,11 +97,12 @@ def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bo
 
 
 def asset(name: str) -> str:
+    """The text of a file beside this module, by its `name`: a template, styles or a script."""
     return files("penstock.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def allowed_hash(text: str) -> str:
-    """The source expression that allows this inline text in a content security policy."""
+    """The source expression that allows this inline `text` in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

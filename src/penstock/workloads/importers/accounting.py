@@ -193,9 +193,7 @@ def _waits(run: Entry) -> bool:
 
 def _under_way(run: Entry) -> bool:
     """Whether the job waits or runs, so that its end is not known."""
-    return (
-        _waits(run) or run.state in _RUNNING or (run.end is None and run.start is not None and not run.elapsed)
-    )
+    return _waits(run) or run.state in _RUNNING or (run.end is None and run.start is not None and not run.elapsed)
 
 
 def _finished(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:
