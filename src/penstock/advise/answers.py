@@ -29,7 +29,7 @@ from penstock.planning.placement.stream import StreamPlan, StreamProposal, plan_
 from penstock.planning.together import JobsTogether, PairLoss, jobs_together
 from penstock.policies import Policy
 from penstock.policies.policy import STATIC
-from penstock.report.format_units import duration, volume
+from penstock.report.format_units import duration, percent, volume
 
 WORTH: Final = 0.001
 """Part of the node-hours of jobs that a change must save to be recommended."""
@@ -176,7 +176,7 @@ def which_policy(today: Today, policies: Sequence[Policy], told: Told) -> Operat
         gain = gains[best] if best is not None and gains[best].mean > 0.0 else Gain(0.0)
         sentence = (
             f"Stay with {today.policy.name}: it loses {hours(today.run.delayed)} node-hours, and no policy that was tried "
-            f"saves a sure {WORTH:.1%} of the node-hours of jobs."
+            f"saves a sure {percent(WORTH, 1)} of the node-hours of jobs."
         )
         return OperatorAnswer("policy", WHICH_POLICY, STAY, f"stay with {today.policy.name}", sentence, gain, **common)
     run = runs[best]
@@ -328,19 +328,18 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     enough = next(k for k, gain in enumerate(gains) if gain.mean >= ENOUGH * gains[best].mean)
     size, gain = sizes[enough], gains[enough]
     half = max((k for k in range(len(sizes)) if sizes[k] <= 0.5 * size), default=None)
-    also = f" Half of it saves {hours(gains[half].mean)}." if half is not None else ""
+    also = f" {_size(sizes[half], today)} save {hours(gains[half].mean)} node-hours." if half is not None else ""
     sentence = (
-        f"A buffer of {_size(size, today)} saves {gain.mean / today.run.delayed:.0%} of what jobs lose to the I/O of "
-        f"others; {_size(sizes[-1], today)} is the most that can pile up.{also}"
+        f"A buffer of {_size(size, today)} saves {percent(gain.mean / today.run.delayed)} of what jobs lose to the I/O of "
+        f"others. More than {_size(largest, today)} never pile up.{also}"
     )
     return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
 
 
 def _size(size: float, today: Today) -> str:
-    """A size in bytes and in seconds of the I/O system; in seconds alone where a bandwidth of 1 says that bytes are none."""
+    """A size in bytes; where a bandwidth of 1 says that bytes are none, what the I/O system carries in some time."""
     bandwidth = today.workload.platform.bandwidth
-    seconds = f"{duration(size / bandwidth)} of the I/O system's bandwidth"
-    return seconds if bandwidth == 1.0 else f"{volume(size)} ({seconds})"
+    return volume(size) if bandwidth != 1.0 else f"{duration(size)} of full bandwidth"
 
 
 # --- which jobs together -------------------------------------------------------------------------------------------------

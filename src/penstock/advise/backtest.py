@@ -28,6 +28,7 @@ from penstock.planning.machine_run import MachineRun
 from penstock.planning.operation import MachineSettings, operate
 from penstock.planning.schedulers import RECORDED
 from penstock.policies import Policy
+from penstock.report.format_units import percent
 
 TRUST: Final = 1.25
 """The factor within which predictions must be, unless told."""
@@ -110,7 +111,7 @@ class Backtest:
     @cached_property
     def groups(self) -> dict[str, Ratios]:
         """The ratios of all jobs, and of those with much I/O, as far as there are some."""
-        chosen = {"all jobs": self.recorded > 0.0, f"jobs with {MUCH_IO:.0%} I/O or more": self.io >= MUCH_IO}
+        chosen = {"all jobs": self.recorded > 0.0, f"jobs with {percent(MUCH_IO)} I/O or more": self.io >= MUCH_IO}
         return {name: Ratios.of(self.ratios[which], self.factor) for name, which in chosen.items() if which.any()}
 
     @property
@@ -135,11 +136,12 @@ class Backtest:
         one = self.groups["all jobs"]
         measured = (
             f"predicted run times are {one.median:.2f} times the recorded ones in the median, {one.geometric_mean:.2f} "
-            f"times in the geometric mean, and {one.within:.0%} of {one.jobs:,} jobs are within a factor of {self.factor:g}"
+            f"times in the geometric mean, and {percent(one.within)} of {one.jobs:,} jobs are within a factor of "
+            f"{self.factor:g}"
         )
         if self.status == FAR:
             worst = max(self.groups.items(), key=lambda item: abs(np.log(item[1].geometric_mean)))
-            where = "" if worst[0] == "all jobs" else f"; of {worst[0]}, {worst[1].within:.0%}"
+            where = "" if worst[0] == "all jobs" else f"; of {worst[0]}, {percent(worst[1].within)}"
             return f"The model does not reproduce this machine: {measured}{where}"
         return f"The model reproduces the recorded run times: {measured}"
 
@@ -149,8 +151,8 @@ class Backtest:
             return None
         part = self.made_from / len(self.recorded)
         return (
-            f"The time alone of {part:.0%} of these jobs was made from their recorded run time: for them the backtest tests "
-            "only what the model adds by contention, and not the volume of their I/O"
+            f"The time alone of {percent(part)} of these jobs was made from their recorded run time: for them the backtest "
+            "tests only what the model adds by contention, and not the volume of their I/O"
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -41,7 +41,7 @@ from penstock.planning.operation import DEFAULT_SCHEDULER, DEFAULT_SHARING, Mach
 from penstock.planning.schedulers import RECORDED
 from penstock.policies import Policy
 from penstock.policies.registry import find
-from penstock.report.format_units import duration
+from penstock.report.format_units import duration, percent
 
 NOT_MODELLED: Final = (
     "Metadata: opening, creating and listing files takes no time here. Where jobs handle many small files, that can cost "
@@ -148,7 +148,7 @@ class Findings:
         best = self.changes[0]
         assert best.gain is not None
         part = best.gain.mean / held(self.run)
-        return f"Up to {hours(best.gain.mean)} node-hours ({part:.1%}) can be saved: {_action(best)}"
+        return f"Up to {hours(best.gain.mean)} node-hours ({percent(part, 1)}) can be saved: {_action(best)}"
 
     def summary(self) -> Iterator[str]:
         """A few sentences for those who decide."""
@@ -165,7 +165,7 @@ class Findings:
             if len(changes) > 1:
                 yield "The gains do not add up: each is measured alone, beside the machine as it is."
         else:
-            yield (f"No change that was tried saves a sure {WORTH:.1%} of the node-hours of jobs. Stay as you are.")
+            yield (f"No change that was tried saves a sure {percent(WORTH, 1)} of the node-hours of jobs. Stay as you are.")
         yield self._trust()
 
     def _costs(self) -> str:
@@ -174,16 +174,16 @@ class Findings:
         lost, part = hours(seen["delayed"]), seen["delayed_part"]
         span = f"In {duration(seen['seconds'])}, {seen['jobs']:,} jobs had {hours(seen['held_node_hours'])} node-hours"
         if seen["delayed"] <= WORTH * seen["held_node_hours"]:
-            return f"{span} and lost {lost} of them ({part:.2%}) to the I/O of others: hardly anything."
+            return f"{span} and lost {lost} of them ({percent(part, 2)}) to the I/O of others: hardly anything."
         return (
-            f"{span} and lost {lost} of them ({part:.1%}) to the I/O of others, as if "
+            f"{span} and lost {lost} of them ({percent(part, 1)}) to the I/O of others, as if "
             f"{seen['nodes_lost']:,.1f} of the {seen['nodes']:,} nodes had stood still."
         )
 
     def _trust(self) -> str:
         """How far the figures can be trusted."""
         part = self.seen.measures()["modelled"]
-        drawn = f" {part:.0%} of the I/O rests on a model and was not measured." if part > 0.0 else ""
+        drawn = f" {percent(part)} of the I/O rests on a model and was not measured." if part > 0.0 else ""
         if self.backtest.status == IMPOSSIBLE:
             return f"These figures are not tested against the machine: no run times were recorded.{drawn}"
         one = self.backtest.groups["all jobs"]
@@ -205,7 +205,7 @@ class Findings:
             ),
             (
                 part > 0.0,
-                f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled, {part:.0%} of it.",
+                f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled, {percent(part)} of it.",
             ),
             (days < FEW_DAYS, f"A longer record: {duration(self.run.makespan)} say little about a usual week."),
             (platform.resources is None, "The number of I/O nodes or OSTs (--resources N)."),

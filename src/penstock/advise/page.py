@@ -20,11 +20,13 @@ from penstock.advise.answers import CHANGE, OPEN, STAY, OperatorAnswer
 from penstock.advise.findings import NOT_MODELLED, Findings
 from penstock.model.files import replacing
 from penstock.planning.node_hours import hours
-from penstock.report.format_units import duration, number, volume
+from penstock.report.format_units import duration, number, percent, volume
 from penstock.report.html import allowed_hash, asset
 
 _NOTED: Final = 40
 """Rows of the numbers behind a drawing over time."""
+_BEYOND: Final = 3.0
+"""Bars end at this multiple of today's value; longer ones have another colour."""
 _WIDE, _HIGH = 1000.0, 200.0
 """Size of a drawing in its own units; a page stretches it."""
 SMALLEST: Final = 1e-9
@@ -117,7 +119,7 @@ def _ratio(key: str, heading: str) -> Column:
 
 
 def _part(key: str, heading: str, *, bar: bool = False) -> Column:
-    return Column(heading, lambda row: f"{row[key]:.1%}", (lambda row: row[key]) if bar else None)
+    return Column(heading, lambda row: percent(row[key], 1), (lambda row: row[key]) if bar else None)
 
 
 def _time(key: str, heading: str) -> Column:
@@ -130,7 +132,7 @@ def _table(
     mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
 ) -> str:
     """A table with a heading in the first cell of each row; `mark` gives the class of a row."""
-    most = {one.heading: max((one.value(row) for row in rows), default=0.0) for one in columns if one.value}
+    most = {one.heading: _longest([one.value(row) for row in rows], rows) for one in columns if one.value}
     head = "".join(
         f'<th scope="col"{" class=text" if one.text and place else ""}{" colspan=2" if one.value else ""}>'
         f"{escape(one.heading)}</th>"
@@ -138,6 +140,13 @@ def _table(
     )
     body = "".join(f"<tr{_class(mark(row))}>{''.join(_cells(row, columns, most))}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _longest(values: Sequence[float], rows: Sequence[Mapping[str, Any]]) -> float:
+    """What the longest bar stands for: beside today's value, at most `_BEYOND` times that."""
+    most = max(values, default=0.0)
+    now = [value for value, row in zip(values, rows, strict=True) if row.get("today") and value > 0.0]
+    return min(most, _BEYOND * now[0]) if now else most
 
 
 def _class(name: str) -> str:
@@ -153,7 +162,8 @@ def _cells(row: Mapping[str, Any], columns: Sequence[Column], most: Mapping[str,
         yield f'<td class="text">{text}</td>' if one.text else f"<td>{text}</td>"
         if one.value:
             part = max(0.0, one.value(row)) / most[one.heading] if most[one.heading] > 0.0 else 0.0
-            yield f'<td class="bar"><svg aria-hidden="true"><rect width="{100.0 * part:.2f}%" height="100%"/></svg></td>'
+            shape = f'<rect{_class("over" if part > 1.0 else "")} width="{100.0 * min(1.0, part):.2f}%" height="100%"/>'
+            yield f'<td class="bar"><svg aria-hidden="true">{shape}</svg></td>'
 
 
 def _folded(label: str, table: str) -> str:
@@ -236,7 +246,9 @@ def _backtest(found: Findings) -> str:
         _ratio("high", "95 %"),
     )
     table = _table(tested.rows(), columns) if tested.groups else ""
-    late = f"{tested.late:,} jobs found no free nodes at their recorded start and started later." if tested.late else ""
+    late = (
+        f"Jobs that found no free nodes at their recorded start, and started later: {tested.late:,}." if tested.late else ""
+    )
     rule = (
         "Predicted over recorded run times, when every job starts as it was recorded. Recommendations are made if the "
         f"median and the geometric mean are within a factor of {tested.factor:g}, and three quarters of the jobs are."
@@ -256,8 +268,8 @@ def _seen(found: Findings) -> str:
         "nodes": f"{seen['nodes']:,}",
         "time": duration(seen["seconds"]),
         "moved": _bytes(seen["bytes"], found),
-        "mean pressure": f"{seen['mean_pressure']:.0%}",
-        "highest pressure": f"{seen['highest_pressure']:.0%}",
+        "mean pressure": percent(seen["mean_pressure"]),
+        "highest pressure": percent(seen["highest_pressure"]),
         "delayed by I/O": f"{hours(seen['delayed'])} node-hours",
         "jobs delayed by 5 % or more": f"{seen['jobs_delayed']:,}",
     }
@@ -275,7 +287,7 @@ def _seen(found: Findings) -> str:
             f"Pressure over time: what the running jobs ask of the {unit}; above the dashed line it is more than all",
             [row["pressure"] for row in rows],
             seen["seconds"],
-            lambda value: f"{value:.0%}",
+            percent,
             1.0,
         ),
         _drawing(
@@ -296,7 +308,7 @@ def _bytes(amount: float, found: Findings) -> str:
 
 
 def _rhythm(seen: Mapping[str, Any]) -> str:
-    busy = f"The I/O system was busy (pressure of 80 % or more) in {seen['busy_part']:.0%} of the time."
+    busy = f"The I/O system was busy (pressure of 80 % or more) in {percent(seen['busy_part'])} of the time."
     period = seen["period"]
     if period is None:
         return f"{busy} The bandwidth of the whole machine has no period."
