@@ -23,6 +23,7 @@ from penstock import renamed
 if TYPE_CHECKING:
     from penstock import plot
     from penstock.api.accounts import import_slurm, import_swf
+    from penstock.api.advising import advise
     from penstock.api.campaigns import campaign
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
@@ -46,6 +47,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "penstock.api.accounts": ("import_slurm", "import_swf"),
+    "penstock.api.advising": ("advise",),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
@@ -84,6 +86,7 @@ __all__ = [
     "View",
     "Workload",
     "__version__",
+    "advise",
     "bounds",
     "buffer",
     "campaign",

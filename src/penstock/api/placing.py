@@ -13,8 +13,8 @@ from penstock.api.results import Row, Tables
 from penstock.engine.scenarios import HORIZON, STEADY
 from penstock.model import InputError, Workload
 from penstock.planning.node_hours import hours
-from penstock.planning.placement.allocation import ALLOCATIONS, LEVELS, Information
-from penstock.planning.placement.heuristics import MCKP, PLACEMENT_RULES, Heuristic, matching_heuristics
+from penstock.planning.placement.allocation import LEVELS, Information
+from penstock.planning.placement.heuristics import Heuristic, matching_heuristics, stream_heuristics
 from penstock.planning.placement.planner import (
     PlacementPlan,
     Planner,
@@ -279,12 +279,10 @@ def _refuse_unused(stream: bool, steady: bool, scheduler: str | None, given: dic
 
 
 def _wanted(allocation: str | None, placement: str | None) -> tuple[Heuristic, ...]:
-    """The heuristics for jobs that come and go: all without random steps and the purely random one, or those asked for."""
+    """The heuristics for jobs that come and go, or those asked for."""
     if allocation or placement:
         return matching_heuristics(allocation, placement)
-    rules = [rule for rule in PLACEMENT_RULES if rule != "random"]
-    pairs = [Heuristic(one, rule) for one in ALLOCATIONS if one != "random" for rule in rules]
-    return (Heuristic("random", "random"), *pairs, Heuristic(MCKP))
+    return stream_heuristics()
 
 
 def _placed_stream(

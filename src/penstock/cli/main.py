@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from penstock import __version__
 from penstock.cli import (
+    advise,
     bound,
     buffer,
     campaign,
@@ -114,6 +115,7 @@ COMMANDS = {
     "compare": compare,
     "bound": bound,
     "machine": machine,
+    "advise": advise,
     "pack": pack,
     "place": place,
     "buffer": buffer,

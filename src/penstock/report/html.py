@@ -95,8 +95,8 @@ def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bo
     """
     if not results:
         raise ValueError("there are no results; expected at least one")
-    style, script = _asset("report.css"), "\n".join(_asset(name) for name in _SCRIPTS)
-    return Template(_asset("report.html")).substitute(
+    style, script = asset("report.css"), "\n".join(asset(name) for name in _SCRIPTS)
+    return Template(asset("report.html")).substitute(
         title=escape(title),
         facts="\n".join(_facts(workload, results)),
         headings="\n".join(_headings(results, bounds)),
@@ -104,19 +104,20 @@ def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bo
         **_bound_parts(results, bounds),
         ended=_ended_early(results),
         style=style,
-        style_hash=_hash(style),
+        style_hash=allowed_hash(style),
         script=script,
-        script_hash=_hash(script),
+        script_hash=allowed_hash(script),
         data=to_json(payload(workload, results)),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file beside this module, by its `name`: a template, styles or a script."""
     return files("penstock.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    """The source expression that allows this inline text in a content security policy."""
+def allowed_hash(text: str) -> str:
+    """The source expression that allows this inline `text` in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

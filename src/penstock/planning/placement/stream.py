@@ -299,7 +299,7 @@ def stream_counts(workload: Workload, known: Characteristics, heuristic: Heurist
     together = heuristic.allocation in ("tcpu", MCKP, MCKP_SHARED)
     if not together:
         return find_allocation(heuristic.allocation).counts(known, np.random.default_rng(seed))
-    start = np.array([one.release for one in workload.applications])
+    start = np.array([one.started for one in workload.applications])
     least = known.work + np.array([one.lead for one in workload.applications]) + known.io_seconds.min(axis=1)
     order = np.argsort(start, kind="stable")
     counts = np.ones(len(known), np.int64)
