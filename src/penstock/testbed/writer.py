@@ -171,8 +171,8 @@ def six_calls(address: Path, name: str, rounds: int, seconds: float) -> dict[str
         seconds: How long each round accesses the store.
 
     Returns:
-        As JSON has them: the dates on the monotonic clock of posting and of begin and end of each round, how often Check said
-        no, and whether it was coordinated to the end.
+        As JSON has them: the dates on the monotonic clock of posting and of begin and end of each round, how often Check
+        said no, and whether it was coordinated to the end.
     """
     accesses, denied = [], 0
     with Job(name, address=address, patience=PATIENCE) as job:
