@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.grouping import groups
     from penstock.api.logs import import_darshan
     from penstock.api.measuring import import_ior
     from penstock.api.observing import observed
@@ -49,6 +50,7 @@ _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.grouping": ("groups",),
     "penstock.api.logs": ("import_darshan",),
     "penstock.api.measuring": ("import_ior",),
     "penstock.api.observing": ("observed",),
@@ -90,6 +92,7 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "groups",
     "import_darshan",
     "import_ior",
     "import_slurm",
