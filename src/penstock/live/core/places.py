@@ -218,7 +218,7 @@ class Places:
             whole=math.inf if whole is None else whole,
             rank=rank,
             rounds=operation.rounds,
-            weight=1.0,
+            weight=self._eligible.limits.weight(client.uid),
             user=client.user_number,
             group=number_of_name(client.group, client.number),
             transferring=client.transfer_seconds,
