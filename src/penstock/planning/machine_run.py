@@ -348,22 +348,25 @@ class MachineRun:
     def by_user(self, which: str = "users") -> list[dict[str, Any]]:
         """Node-hours, waits and slowdowns of each user, or of each group if `which` is "groups"; most node-hours first."""
         jobs = self.jobs_run
-        keys = np.array([name or "" for name in getattr(jobs, which)], np.object_)
+        uses = {
+            "node_hours": jobs.held,
+            "computing": jobs.worked,
+            "transferring": jobs.transferring,
+            "delayed": jobs.delayed,
+        }
+        found = hours_by_owner(
+            [name or None for name in getattr(jobs, which)],
+            jobs.nodes.tolist(),
+            {use: column.tolist() for use, column in uses.items()},
+        )
         rows = []
-        for name in sorted(set(keys.tolist())):
-            mine = keys == name
-            hours = {
-                column: float((jobs.nodes * getattr(jobs, column))[mine].sum()) / HOUR
-                for column in ("held", "worked", "transferring", "delayed")
-            }
+        for name in sorted(found, key=lambda name: name or ""):
+            mine = list(found[name].members)
             rows.append(
                 {
-                    which[:-1]: name or None,
-                    "jobs": int(np.count_nonzero(mine)),
-                    "node_hours": hours["held"],
-                    "computing": hours["worked"],
-                    "transferring": hours["transferring"],
-                    "delayed": hours["delayed"],
+                    which[:-1]: name,
+                    "jobs": len(mine),
+                    **found[name].hours,
                     "mean_wait": float(jobs.wait[mine].mean()),
                     "max_slowdown": float(jobs.slowdown[mine].max()),
                     "mean_slowdown": float(jobs.slowdown[mine].mean()),

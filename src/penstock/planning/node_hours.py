@@ -7,12 +7,14 @@ has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+HOUR: Final = 3600.0
+"""Seconds."""
 STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Quantiles 0.975 of Student's t for 1, 2, … degrees of freedom; beyond them 1.96 + 2.6 / degrees is within 1 %."""
 
@@ -50,6 +52,43 @@ class Hours:
         """The mean and the ends of the interval for JSON."""
         interval = None if self.half is None else [self.mean - self.half, self.mean + self.half]
         return {"mean": self.mean, "interval": interval}
+
+
+@dataclass(frozen=True)
+class OwnedHours:
+    """The applications of a user or a group, and their node-hours."""
+
+    members: tuple[int, ...]
+    """Their positions."""
+    hours: Mapping[str, float]
+    """Node-hours, by what they were used for."""
+
+
+def hours_by_owner(
+    owners: Sequence[str | None], nodes: Sequence[float], seconds: Mapping[str, Sequence[float]]
+) -> dict[str | None, OwnedHours]:
+    """Sum node-hours by user or group, in the order of their first applications.
+
+    Args:
+        owners: the user or group of each application; None for those that have none, which count together.
+        nodes: its nodes.
+        seconds: for each use, how long it had its nodes for that.
+
+    Example:
+        >>> found = hours_by_owner(["ann", None, "ann"], [2, 1, 4], {"computing": [1800.0, 3600.0, 900.0]})
+        >>> found["ann"].members, found["ann"].hours
+        ((0, 2), {'computing': 2.0})
+    """
+    members: dict[str | None, list[int]] = {}
+    for place, owner in enumerate(owners):
+        members.setdefault(owner, []).append(place)
+    return {
+        owner: OwnedHours(
+            tuple(places),
+            {use: float(sum(nodes[place] * spent[place] for place in places)) / HOUR for use, spent in seconds.items()},
+        )
+        for owner, places in members.items()
+    }
 
 
 def hours(value: float) -> str:
