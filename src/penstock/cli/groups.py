@@ -51,7 +51,7 @@ def _print(result: GroupsResult) -> None:
     _print_groups(result)
     print()
     _print_ways(result)
-    print(result.recommendation)
+    print(f"recommendation: {result.recommendation}")
     idle = len(result.workload.applications) - sum(len(part.members) for part in result.found.partition.parts)
     if idle:
         print(f"note: {idle:,} of {len(result.workload.applications):,} applications have no I/O, and are in no group")
