@@ -16,7 +16,7 @@ from penstock.engine.information import TRUE
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
 from penstock.model.errors import expected
-from penstock.planning.node_hours import hours_by_owner
+from penstock.planning.node_hours import owner_rows
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
@@ -101,28 +101,7 @@ class SimulationResult(Result, Tables):
             A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
             alone on the machine, and lost to I/O. Nothing where the workload names none.
         """
-        members, results = self.workload.applications, self.applications
-        owners = [getattr(application, which) for application in members]
-        alone = [one.io_seconds / (one.slowdown or 1.0) for one in results]
-        found = hours_by_owner(
-            owners,
-            [application.nodes for application in members],
-            {
-                "computing": [one.worked for one in results],
-                "transferring": alone,
-                "delayed": [one.io_seconds - seconds for one, seconds in zip(results, alone, strict=True)],
-            },
-        )
-        return [
-            {
-                which: name,
-                "applications": len(own.members),
-                "min_yield": min(results[place].yield_ for place in own.members),
-                **own.hours,
-            }
-            for name, own in found.items()
-            if any(owners)
-        ]
+        return owner_rows(self.workload, self, which)
 
     def tables(self) -> dict[str, list[Row]]:
         """The applications, and the run as a whole."""

@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from penstock.engine import Result
+    from penstock.model import Workload
 
 HOUR: Final = 3600.0
 """Seconds."""
@@ -89,6 +93,37 @@ def hours_by_owner(
         )
         for owner, places in members.items()
     }
+
+
+def owner_rows(workload: Workload, result: Result, which: str) -> list[dict[str, Any]]:
+    """What a run was for each user, or for each group.
+
+    Args:
+        workload: what ran.
+        result: the run.
+        which: "user" or "group".
+
+    Returns:
+        A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
+        alone on the machine, and lost to I/O. Nothing where the workload names none.
+    """
+    members, results = workload.applications, result.applications
+    owners = [getattr(application, which) for application in members]
+    if not any(owners):
+        return []
+    alone = [one.io_seconds / (one.slowdown or 1.0) for one in results]
+    delayed = [one.io_seconds - seconds for one, seconds in zip(results, alone, strict=True)]
+    seconds = {"computing": [one.worked for one in results], "transferring": alone, "delayed": delayed}
+    found = hours_by_owner(owners, [application.nodes for application in members], seconds)
+    return [
+        {
+            which: name,
+            "applications": len(own.members),
+            "min_yield": min(results[place].yield_ for place in own.members),
+            **own.hours,
+        }
+        for name, own in found.items()
+    ]
 
 
 def hours(value: float) -> str:
