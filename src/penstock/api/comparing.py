@@ -281,7 +281,8 @@ def _compared(
         suited = _suited(source.workload, policies, named, settings["information"])
         where = found_placement(source.workload, settings["allocation"], settings["placement"])
         asked = [(policy, told) for policy in suited for told in _told_apart(policy, settings["information"])]
-        with settings["watch"](len(asked)) as watcher:
+        more = source.workload.platform.nodes is not None and all(policy.name != DEFAULT_SHARING for policy in suited)
+        with settings["watch"](len(asked) + more) as watcher:
             runs = tuple(
                 watched_run(source, policy, where, watcher, {**options, "information": told}) for policy, told in asked
             )
