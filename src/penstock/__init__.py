@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.grouping import groups
     from penstock.api.importing import import_ior
     from penstock.api.logs import import_darshan
     from penstock.api.observing import observed
@@ -51,6 +52,7 @@ _HOMES = {
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.grouping": ("groups",),
     "penstock.api.logs": ("import_darshan",),
     "penstock.api.importing": ("import_ior",),
     "penstock.api.observing": ("observed",),
@@ -93,6 +95,7 @@ __all__ = [
     "compare",
     "delta",
     "generate",
+    "groups",
     "import_darshan",
     "import_ior",
     "import_slurm",

@@ -24,12 +24,12 @@ from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
 from penstock.planning.jobs import Progress
+from penstock.planning.node_hours import HOUR, hours_by_owner
 
 SHORTEST_JOB_S: Final = 10.0
 """Seconds: jobs count as no shorter in the bounded slowdown, as is usual (Feitelson et al. 1997)."""
 INTERVALS: Final = 400
 """In which the use of the machine is looked at for a steady state."""
-HOUR: Final = 3600.0
 MEASURES: Final = (
     "jobs",
     "makespan",
@@ -348,22 +348,19 @@ class MachineRun:
     def by_user(self, which: str = "users") -> list[dict[str, Any]]:
         """Node-hours, waits and slowdowns of each user, or of each group if `which` is "groups"; most node-hours first."""
         jobs = self.jobs_run
-        keys = np.array([name or "" for name in getattr(jobs, which)], np.object_)
+        uses = {name: getattr(jobs, name).tolist() for name in ("held", "worked", "transferring", "delayed")}
+        found = hours_by_owner([name or None for name in getattr(jobs, which)], jobs.nodes.tolist(), uses)
         rows = []
-        for name in sorted(set(keys.tolist())):
-            mine = keys == name
-            hours = {
-                column: float((jobs.nodes * getattr(jobs, column))[mine].sum()) / HOUR
-                for column in ("held", "worked", "transferring", "delayed")
-            }
+        for name in sorted(found, key=lambda name: name or ""):
+            mine = list(found[name].members)
             rows.append(
                 {
-                    which[:-1]: name or None,
-                    "jobs": int(np.count_nonzero(mine)),
-                    "node_hours": hours["held"],
-                    "computing": hours["worked"],
-                    "transferring": hours["transferring"],
-                    "delayed": hours["delayed"],
+                    which[:-1]: name,
+                    "jobs": len(mine),
+                    "node_hours": found[name].hours["held"],
+                    "computing": found[name].hours["worked"],
+                    "transferring": found[name].hours["transferring"],
+                    "delayed": found[name].hours["delayed"],
                     "mean_wait": float(jobs.wait[mine].mean()),
                     "max_slowdown": float(jobs.slowdown[mine].max()),
                     "mean_slowdown": float(jobs.slowdown[mine].mean()),

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.model.files import replacing
+from penstock.planning.node_hours import hours, owner_rows
 from penstock.report import binning, format_units, objectives
 from penstock.report.binning import Bins, Floats, Ints
 
@@ -41,6 +42,8 @@ MOST_BINS: Final = 1_200
 """About one bin per pixel of the plot."""
 MOST_ROWS: Final = 100
 STEPS: Final = 255
+USES: Final = ("computing", "transferring", "delayed")
+"""What the node-hours of a user are spent for."""
 
 
 def write_report(
@@ -103,6 +106,7 @@ def render(workload: Workload, results: Sequence[Result], title: str, bounds: Bo
         rows="\n".join(_rows(results, bounds)),
         **_bound_parts(results, bounds),
         ended=_ended_early(results),
+        users=_users(workload, results),
         style=style,
         style_hash=allowed_hash(style),
         script=script,
@@ -222,6 +226,27 @@ def _bound_cells(results: Sequence[Result], bounds: Bounds) -> Iterator[str]:
             yield "<td>–</td>"
     yield from ("<td>–</td>" for _ in objectives.costs(results))
     yield f"<td>–</td><td>{escape(format_units.duration(bounds.seconds))}</td>"
+
+
+def _users(workload: Workload, results: Sequence[Result]) -> str:
+    """The section with the lowest yield and the node-hours of each user under each policy; empty without users."""
+    rows = [
+        f'<tr><th scope="row">{escape(result.policy)}</th><td>{escape(row["user"] or "–")}</td>'
+        f"<td>{row['applications']:,}</td><td>{objectives.text(row['min_yield'])}</td>"
+        + "".join(f"<td>{hours(row[use])}</td>" for use in USES)
+        + "</tr>"
+        for result in results
+        for row in owner_rows(workload, result, "user")
+    ]
+    if not rows:
+        return ""
+    headings = ("policy", "user", "applications", "min-yield", *(f"node-hours {use}" for use in USES))
+    head = "".join(f'<th scope="col">{heading}</th>' for heading in headings)
+    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{chr(10).join(rows)}\n</tbody>\n</table>"
+    return (
+        '<section aria-labelledby="users-heading">\n<h2 id="users-heading">Users</h2>\n'
+        f'<div class="scroll" id="users">\n{table}\n</div>\n</section>\n'
+    )
 
 
 def _ended_early(results: Sequence[Result]) -> str:

@@ -26,8 +26,8 @@ import numpy as np
 
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
-from penstock.planning.machine_run import HOUR, MachineRun
-from penstock.planning.node_hours import Hours, recommendation
+from penstock.planning.machine_run import MachineRun
+from penstock.planning.node_hours import HOUR, Hours, recommendation
 from penstock.planning.operation import MachineSettings, curve_on, operate
 from penstock.planning.placement.allocation import Characteristics, Information, best_choice, find_allocation
 from penstock.planning.placement.heuristics import BASELINE, MCKP, MCKP_SHARED, Heuristic
