@@ -21,8 +21,8 @@ from penstock.buffers.timeline import full_speed_timeline
 from penstock.engine import Buffering
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
-from penstock.planning.machine_run import HOUR, MachineRun
-from penstock.planning.node_hours import hours
+from penstock.planning.machine_run import MachineRun
+from penstock.planning.node_hours import HOUR, hours
 from penstock.planning.operation import MachineSettings, at_full_speed, operate
 from penstock.planning.placement.heuristics import stream_heuristics
 from penstock.planning.placement.stream import StreamPlan, StreamProposal, plan_stream

@@ -19,7 +19,8 @@ from penstock.model.application import MODELLED, WORK
 from penstock.model.workload import volume
 from penstock.numeric.arrays import Floats
 from penstock.numeric.periodicity import Period, binned, dominant_period, period_of_bins
-from penstock.planning.machine_run import HOUR, MachineRun
+from penstock.planning.machine_run import MachineRun
+from penstock.planning.node_hours import HOUR
 
 POINTS: Final = 168
 """Intervals of the run over time: the hours of a week."""
