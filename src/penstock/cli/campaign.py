@@ -98,7 +98,7 @@ def _note_unused(described: Campaign) -> None:
     for path, task in files.items():
         with suppress(PenstockError):
             workload = read(path)
-            cases.append(replace(Case.of(workload, policies, task.placed(workload)), file=path))
+            cases.append(replace(Case.of(workload, policies, task.placement(workload)), file=path))
     note_unused("campaign", *cases)
 
 
