@@ -1,5 +1,14 @@
-/* Search that needs no server: the index comes as a script, which a page opened from a file may load. */
 "use strict";
+
+/* Names in code stay on one line where they are short; the lines of drawings and tables in text meet. */
+(function () {
+  const SHORT = 24; // characters, which fit beside each other on a telephone
+  for (const code of document.querySelectorAll(".rst-content :not(pre) > code"))
+    if (code.textContent.length <= SHORT && !code.closest(".table-box, .doc-heading")) code.classList.add("name");
+  for (const text of document.querySelectorAll(".rst-content pre")) if (/[│┃]/.test(text.textContent)) text.classList.add("drawn");
+})();
+
+/* Search that needs no server: the index comes as a script, which a page opened from a file may load. */
 
 (function () {
   const results = document.getElementById("mkdocs-search-results");

@@ -66,6 +66,17 @@ def test_nothing_is_cut_off_on_any_page(site: Path, page: Page, width: int) -> N
     assert wrong == {}
 
 
+NAMES = "codes => codes.filter(code => code.textContent.length <= 24).map(code => code.getClientRects().length)"
+
+
+def test_short_names_are_not_broken_and_drawings_have_no_gaps(site: Path, page: Page) -> None:
+    page.goto((site / "campaigns.html").as_uri())
+    assert set(page.locator(".rst-content p > code").evaluate_all(NAMES)) == {1}
+    page.goto((site / "architecture.html").as_uri())
+    lines = page.locator("pre", has_text="┌").locator("code")
+    assert lines.evaluate("code => parseFloat(getComputedStyle(code).lineHeight)") <= 16.0
+
+
 def test_the_search_box_of_a_page_finds_look_ahead(site: Path, page: Page, width: int) -> None:
     page.goto((site / "policies/beyond.html").as_uri())
     if width < 768:
