@@ -23,12 +23,14 @@ from penstock import renamed
 if TYPE_CHECKING:
     from penstock import plot
     from penstock.api.accounts import import_slurm, import_swf
+    from penstock.api.advising import advise
     from penstock.api.campaigns import campaign
     from penstock.api.comparing import compare
     from penstock.api.deltas import delta
     from penstock.api.generating import generate
+    from penstock.api.grouping import groups
+    from penstock.api.importing import import_ior
     from penstock.api.logs import import_darshan
-    from penstock.api.measuring import import_ior
     from penstock.api.observing import observed
     from penstock.api.operating import machine
     from penstock.api.packing import pack
@@ -46,11 +48,13 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "penstock.api.accounts": ("import_slurm", "import_swf"),
+    "penstock.api.advising": ("advise",),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
+    "penstock.api.grouping": ("groups",),
     "penstock.api.logs": ("import_darshan",),
-    "penstock.api.measuring": ("import_ior",),
+    "penstock.api.importing": ("import_ior",),
     "penstock.api.observing": ("observed",),
     "penstock.api.operating": ("machine",),
     "penstock.api.packing": ("pack",),
@@ -84,12 +88,14 @@ __all__ = [
     "View",
     "Workload",
     "__version__",
+    "advise",
     "bounds",
     "buffer",
     "campaign",
     "compare",
     "delta",
     "generate",
+    "groups",
     "import_darshan",
     "import_ior",
     "import_slurm",

@@ -155,7 +155,7 @@ def machine(result: MachineResult, *, ax: Axes | None = None) -> Axes:
         >>> penstock.plot.machine(done).get_ylabel()
         'part'
     """
-    from penstock.report.machine_use import draw_use
+    from penstock.report.gantt import draw_use
 
     with _drawing(ax) as axes:
         draw_use(axes, result.run)

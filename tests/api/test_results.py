@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +236,39 @@ def test_names_are_imported_when_they_are_used() -> None:
     subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=300)
     with pytest.raises(AttributeError, match="module 'penstock' has no attribute 'flow'"):
         penstock.flow  # noqa: B018
+
+
+def test_jobs_on_a_machine_are_compared_with_fair_sharing() -> None:
+    """Two jobs of two nodes each post at 1800 s: sharing, each takes 3600 s instead of 1800; in turn, one of them waits.
+
+    Under fair sharing 2 · 2 · 0.5 = 2 node-hours are lost, under fcfs 2 · 0.5 = 1.
+    """
+    chain = [("work", 1800.0), ("io", 1800.0)]
+    jobs = tuple(penstock.Application.of(name, chain, nodes=2) for name in "ab")
+    workload = penstock.Workload(penstock.Platform(1.0, nodes=4), jobs)
+    found = penstock.compare(workload, "fcfs", bound=False)
+    assert found.policies == ("fcfs",)
+    assert found.baseline is not None
+    assert (found.baseline.policy, found.baseline.lost_node_hours) == ("fair-share", pytest.approx(2.0))
+    assert found.recommendation == (
+        "fcfs loses 1.00 node-hours to I/O where fair-share, the baseline, loses 2.00: the lowest yield is 0.6667 and not "
+        "0.6667; this assumes that every application starts at its release, whatever the policy"
+    )
+    usual = penstock.compare(workload, "fair-share", bound=False)
+    assert usual.baseline is usual["fair-share"]
+    assert "nothing that was tried loses less" in (usual.recommendation or "")
+    without = penstock.compare(replace(workload, platform=penstock.Platform(1.0)), "fcfs", bound=False)
+    assert (without.baseline, without.recommendation) == (None, None)
+    assert not {"baseline", "recommendation"} & set(without.to_dict())
+
+
+def test_over_several_workloads_the_recommendation_has_intervals() -> None:
+    """fcfs loses 1 and 2 node-hours, fair sharing 2 and 4: means 1.5 and 3, and half-widths 12.706 · 0.5 and 12.706 · 1."""
+    workloads = []
+    for nodes in (2, 4):
+        chain = [("work", 1800.0), ("io", 1800.0)]
+        jobs = tuple(penstock.Application.of(name, chain, nodes=nodes) for name in "ab")
+        workloads.append(penstock.Workload(penstock.Platform(1.0, nodes=8), jobs))
+    said = penstock.compare(workloads, "fcfs", bound=False).recommendation
+    assert said is not None
+    assert said.startswith("fcfs loses 1.50 ± 6.35 node-hours to I/O where fair-share, the baseline, loses 3.00 ± 12.71: ")

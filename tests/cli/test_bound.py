@@ -87,7 +87,7 @@ def test_compare_has_the_bound_in_its_last_row(demo: Path, capsys: Capture, know
 def test_compare_gives_bounds_and_gaps_as_json(demo: Path, capsys: Capture, known: penstock.Bounds) -> None:
     assert main(["compare", str(demo), "--policy", *POLICIES, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"bounds", "runs"}
+    assert set(document) == {"bounds", "runs", "baseline", "recommendation"}
     assert set(document["bounds"]) == {"min_yield", "efficiency", "seconds"}
     assert document["bounds"]["min_yield"] == known.min_yield
     for run in document["runs"]:

@@ -13,6 +13,7 @@ from penstock.cli.main import main
 from penstock.cli.used_fields import _COMMANDS, _FIELDS, Case, note_unused
 from penstock.model import Application, InputError, Platform, Workload
 from penstock.model.files import APPLICATION_KEYS, PLATFORM_KEYS, fields, from_document
+from penstock.policies import find
 
 Capture = pytest.CaptureFixture[str]
 Document = dict[str, Any]
@@ -143,6 +144,7 @@ COMMANDS = {
     "place": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--json"],
     "buffer": ["buffer", "{}", "--json"],
     "machine": ["machine", "{}", "--policy", "{policy}", "--json"],
+    "groups": ["groups", "{}", "{kind}", "{policy}", "--json"],
     "place --setstripe": ["place", "{}", "--policy", "{policy}", "--horizon", "60", "--setstripe", "-"],
 }
 CHECKED = ("platform.nodes", "platform.buffer.resources")
@@ -154,7 +156,7 @@ SHOWN = (("buffer", "applications[].nodes"),)
 def test_the_table_has_every_field_of_the_format() -> None:
     buffer = {"platform.buffer.size", "platform.buffer.bandwidth", "platform.buffer.resources"}
     known = {f"platform.{key}" for key in PLATFORM_KEYS} | {f"applications[].{key}" for key in APPLICATION_KEYS}
-    marks = {"applications[].name", "applications[].source"}
+    marks = {"applications[].name", "applications[].source", "applications[].recorded"}
     assert set(_FIELDS) == (known | buffer | {"window", "window[1]"}) - marks
     assert set(CHANGES) == set(_FIELDS)
 
@@ -182,7 +184,8 @@ def test_a_field_makes_a_difference_or_is_named(situation: str, field: str, tmp_
         return
     for name, words in COMMANDS.items():
         policy = POLICY.get(field, "greedy-yield")
-        arguments = [word.replace("{policy}", policy) for word in words]
+        kind = "--exclusive" if find(policy).one_at_a_time else "--shared"
+        arguments = [word.replace("{policy}", policy).replace("{kind}", kind) for word in words]
         (one, said), (other, _) = (outcome(arguments, document, tmp_path / "w.json", capsys) for document in documents)
         if one[0] == 2:  # such as `place` on a link
             assert said.count("\n") == 1, said

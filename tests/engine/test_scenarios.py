@@ -21,7 +21,7 @@ from penstock.policies import REGISTRY
 from penstock.policies.policy import STATIC
 from tests.naive.compare import assert_placed_twins, close
 from tests.naive.machine import NaiveRun
-from tests.naive.profiles import examples
+from tests.naive.profiles import LONG, examples
 from tests.naive.stepped import bandwidth_with, stepped
 from tests.naive.strategies import placed_workloads
 from tests.numeric.test_compiled import python
@@ -634,15 +634,17 @@ from penstock.engine.scenarios import simulate_placement
 from penstock.model import files
 from penstock.numeric import compiled
 load = files.read({path!r})
-results = {{name: simulate_placement(load, {placement}, name, horizon=40.0).to_dict() for name in {names}}}
+results = {{name: simulate_placement(load, {placement}, name, horizon={horizon}).to_dict() for name in {names}}}
 print(json.dumps({{"jit": compiled.JIT, "results": results}}))
 """
 
 
+@pytest.mark.long
 def test_without_the_compiler_results_are_the_same(tmp_path):
     load, placement = random_set(5, 5, 3)
     files.write(load, tmp_path / "load.json")
-    script = RESULTS.format(path=str(tmp_path / "load.json"), placement=placement, names=NAMES)
+    horizon = 40.0 if LONG else 8.0
+    script = RESULTS.format(path=str(tmp_path / "load.json"), placement=placement, names=NAMES, horizon=horizon)
     plain, fast = (json.loads(python(script, NUMBA_DISABLE_JIT=switch)) for switch in ("1", "0"))
     assert (plain["jit"], fast["jit"]) == (False, True)
     for name in NAMES:

@@ -41,6 +41,7 @@ def applications(draw: st.DrawFn, name: str, before: float, platform: Platform, 
         weight=draw(st.none() | positive),
         past=draw(st.none() | st.tuples(st.integers(1, 1_000), amounts)),
         source=draw(st.none() | names),
+        recorded=draw(st.none() | st.tuples(dates, amounts)),
     )
 
 

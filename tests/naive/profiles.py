@@ -15,16 +15,19 @@ LONG = HUNT or "PENSTOCK_LONG" in os.environ
 SHRINK = HUNT or "PENSTOCK_SHRINK" in os.environ
 """Look for a small example when a test fails, which takes up to five minutes for each test where examples are large."""
 PHASES = tuple(Phase) if SHRINK else (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-LONG_FROM = 100
-"""A test of this many examples or more draws an eighth of them in `make test`, and `make test-long` runs it again."""
+SHARE = 12
+LEAST = 6
+"""`make test` draws one example of so many, and no fewer than so many of a test."""
+LONG_FROM = 15
+"""`make test-long` runs a test of this many examples or more again, with all of them."""
 _long: list[settings] = []
 
 
 def examples(count: int) -> settings:
-    """Settings of a test that draws `count` examples in a long run, else a share; a tenth with NUMBA_DISABLE_JIT=1."""
-    drawn = count if LONG else max(10, count // (8 if count >= LONG_FROM else 4))
+    """Settings of a test that draws `count` examples in a long run, else, and with NUMBA_DISABLE_JIT=1, a share."""
+    drawn = count if LONG and JIT else max(LEAST, count // SHARE)
     chosen = settings(
-        max_examples=drawn if JIT else max(10, count // 10),
+        max_examples=drawn,
         deadline=None,
         derandomize=not HUNT,
         database=None,

@@ -113,12 +113,13 @@ def test_a_fuzzer_finds_nothing() -> None:
     assert said.startswith(f"{count} inputs, ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["asan", "tsan"])
 @pytest.mark.parametrize("there", [False, True])
 def test_threads_do_not_disturb_each_other(serve: Serve, folder: Path, kind: str, there: bool) -> None:
     if there:
         serve("--message-rate", "100000")
-    rounds = 200 if LONG else 20
+    rounds = 200 if LONG else 5
     assert (
         run(built(kind) / "threads", folder / "file", rounds, PENSTOCK_SOCKET=str(folder / "socket"))
         == f"{4 * rounds * 5000}\n"

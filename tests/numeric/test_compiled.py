@@ -18,6 +18,7 @@ import pytest
 import penstock
 from penstock.numeric import compiled
 from penstock.policies import REGISTRY
+from tests.naive.profiles import LONG
 
 RESULTS = """
 import json, sys
@@ -26,7 +27,7 @@ from penstock.policies import REGISTRY; from penstock.numeric import compiled
 from penstock.workloads.synthetic import demo
 from penstock.model import Workload
 w = demo()
-w = Workload(w.platform, w.applications, (0.0, 300.0))
+w = Workload(w.platform, w.applications, (0.0, SECONDS))
 print(json.dumps({"jit": compiled.JIT, "results": {n: simulate(w, n, check=True).to_dict() for n in REGISTRY}}))
 """
 
@@ -45,10 +46,12 @@ def python(script, **environment):
     return done.stdout
 
 
+@pytest.mark.long
 def test_without_the_compiler_results_are_the_same():
-    """Sums in another order apart: within 1e-9, on 300 s of the demo."""
-    plain = json.loads(python(RESULTS, NUMBA_DISABLE_JIT="1"))
-    fast = json.loads(python(RESULTS, NUMBA_DISABLE_JIT="0"))
+    """Sums in another order apart: within 1e-9, on the first minutes of the demo."""
+    script = RESULTS.replace("SECONDS", "300.0" if LONG else "60.0")
+    plain = json.loads(python(script, NUMBA_DISABLE_JIT="1"))
+    fast = json.loads(python(script, NUMBA_DISABLE_JIT="0"))
     assert (plain["jit"], fast["jit"]) == (False, True)
     for name in REGISTRY:
         mine, other = plain["results"][name], fast["results"][name]
@@ -89,6 +92,24 @@ def test_a_second_process_finds_it(tmp_path):
         before = locals().get("before", data)
         assert data == before
     assert data
+
+
+LOADED = """
+import json, sys
+from penstock import simulate
+from penstock.workloads import demo
+def mine(view, rates):
+    rates[:] = view.cap * min(1.0, view.bandwidth / view.cap.sum())
+found = simulate(demo(), "fair-share").to_dict()["events"]
+loaded = "numba.np.arraymath" in sys.modules
+print(json.dumps([found, loaded, simulate(demo(), mine).to_dict()["events"] == found]))
+"""
+
+
+@pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")
+def test_what_is_loaded_needs_no_registries_and_what_is_compiled_then_has_them():
+    first, second = (json.loads(python(LOADED)) for _ in range(2))
+    assert second == [first[0], False, True]
 
 
 @pytest.mark.skipif(not compiled.JIT, reason="nothing is compiled")

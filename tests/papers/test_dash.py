@@ -45,6 +45,8 @@ def test_the_theorems_hold(made):
     assert {"D1", "D2", "D3", "D13"} <= {verdict.id for verdict in verdicts if verdict.holds}
     (d4,) = [verdict for verdict in verdicts if verdict.id == "D4"]
     assert [check.holds for check in d4.checks] == [True, True, False], "longest work last, the bound is not reached"
+    # 1 + (n − 1)/(n·(n + 1)) but for the finite number of jobs: 1, 1 + 1/6, 1 + 1/6, 1 + 3/20
+    assert "1.00000 at n = 1, 1.16062 at n = 2, 1.15762 at n = 3, 1.13932 at n = 4" in d4.checks[2].measured
 
 
 def test_a_trial_is_what_the_planner_gives(made):

@@ -105,8 +105,10 @@ def test_a_logarithmic_figure_without_data_can_be_drawn() -> None:
 def test_wanted_figures_are_drawn_and_claims_judged(tmp_path: Path) -> None:
     assert Reproduction(PAPER, tmp_path, "smoke").run(["figure1", CLAIMS]) == [VERDICT]
     assert drawn == [(3, False), (3, True)]
-    files = ["figure1-bold.png", "figure1-bold.svg", "figure1.png", "figure1.svg", "index.html", "page.json"]
+    files = ["claims.md", "figure1-bold.png", "figure1-bold.svg", "figure1.png", "figure1.svg", "index.html", "page.json"]
     assert names(tmp_path) == files
+    rows = (tmp_path / "claims.md").read_text().splitlines()
+    assert rows[2:] == ["| paper, smoke | X1, §1 | it holds | yes: 1 is 1: 1 | holds |"]
     page = (tmp_path / "index.html").read_text()
     assert "<h1>A paper</h1>" in page
     assert "Figure 1: a square." in page  # the first paragraph of the docstring in one line, and no more
@@ -210,7 +212,9 @@ def test_all_papers_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(PAPERS, name, Paper(name, name, {"smoke": 1}, {}, {}, (Claim(lambda: VERDICT),)))
     found = reproduce("all", tmp_path, scale="smoke")
     assert list(found) == ["revisiting", "dash", "distributed", "calciom", "buffers"]
-    assert names(tmp_path) == sorted(found)
+    assert names(tmp_path) == sorted([*found, "claims.md"])
+    rows = (tmp_path / "claims.md").read_text().splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == [f"| {name}, smoke" for name in found]
     with pytest.raises(InputError, match="item figure2: is an item of one paper; expected none with all"):
         reproduce("all", tmp_path, ["figure2"], "smoke")
     with pytest.raises(InputError, match=r"paper dahs: unknown; expected one of .*; did you mean dash"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from penstock.planning.strategy import BatchStrategy
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 from tests.naive.whole_machine import NaiveMachine
+from tests.planning.instances import batches
 
 
 def job(name: str, phases: Sequence[Any], nodes: int = 1, **fields: Any) -> Application:
@@ -247,6 +249,18 @@ def test_packs_of_jobs_submitted_at_once_are_those_of_pack(workload: Workload, o
     done = operate(batch, MachineSettings(scheduler=name, order=order), check=True)
     assert done.jobs_run.start.tolist() == [close(start) for start in packed.outcome.start.tolist()]
     assert done.jobs_run.end.tolist() == [close(end) for end in packed.outcome.end.tolist()]
+
+
+@examples(60)
+@given(batches(), st.sampled_from(["fair-share", "due-yield", "fifo"]), st.booleans(), st.sampled_from([0.5, 1.0, math.inf]))
+def test_a_list_of_jobs_that_come_is_that_of_pack(workload: Workload, policy: str, backfill: bool, limit: float) -> None:
+    """`penstock pack --mapping list` and the schedulers list and list-backfill are the same run of one link."""
+    listed = schedule(workload, BatchStrategy("list", limit, backfill=backfill), policy=policy).outcome
+    name = "list-backfill" if backfill else "list"
+    done = operate(workload, MachineSettings(scheduler=name, policy=policy, limit=limit), check=True).jobs_run
+    assert done.start.tolist() == [close(start) for start in listed.start.tolist()]
+    assert done.end.tolist() == [close(end) for end in listed.end.tolist()]
+    assert done.backfilled.tolist() == listed.backfilled.tolist()
 
 
 def test_packs_take_no_job_before_it_is_submitted() -> None:

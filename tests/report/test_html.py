@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine import Result
-from penstock.model import InputError, Workload
+from penstock.engine import Result, simulate
+from penstock.model import Application, InputError, Platform, Workload
 from penstock.report import render, write_report
-from penstock.report.payload import payload
+from penstock.report.html import payload
 from penstock.theory import Bounds
 
 TITLE = 'Tom & "Jerry" <b>$title</b>'
@@ -170,3 +170,20 @@ def test_a_page_of_resources_and_buffers(placed: Workload, placed_results: list[
     rows = [tag for tag, _ in page.found if tag in ("tr", "th", "td")]
     widths = [len(row.split()) for row in " ".join(rows).split("tr")[1:]]
     assert len(set(widths)) == 1  # the row of the bound too
+
+
+def test_users_have_a_table_where_the_workload_names_them() -> None:
+    """a and b share the link: each moves 1800 bytes in 3600 s, of which alone it takes half; b has two nodes."""
+    chain = [("work", 3600.0), ("io", 1800.0)]
+    members = (Application.of("a", chain, user="ann"), Application.of("b", chain, user="<b>", nodes=2))
+    workload = Workload(Platform(1.0), members)
+    result = simulate(workload, "fair-share", trace=True)
+    shown = render(workload, [result], "users")
+    section = shown[shown.index('<h2 id="users-heading">') : shown.index('id="timeline-heading"')]
+    rows = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in section.split("<tr>")[2:]]
+    assert rows == [
+        ["fair-share", "ann", "1", "0.7500", "1.00", "0.50", "0.50"],
+        ["fair-share", "&lt;b&gt;", "1", "0.7500", "2.00", "1.00", "1.00"],
+    ]
+    without = Workload(Platform(1.0), tuple(dataclasses.replace(one, user=None) for one in members))
+    assert "users-heading" not in render(without, [result], "users")

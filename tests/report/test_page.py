@@ -11,7 +11,7 @@ import pytest
 
 from penstock.engine import Result, simulate
 from penstock.model import Application, Platform, Workload
-from penstock.report import payload as payload_module
+from penstock.report import html as payload_module
 from penstock.report import write_report
 from penstock.theory import Bounds
 

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.engine import Result, simulate
 from penstock.model import Application, Platform, Workload
-from penstock.report import payload as module
-from penstock.report.payload import payload, rows_to_draw, to_json
+from penstock.report import html as module
+from penstock.report.html import payload, rows_to_draw, to_json
 
 
 def unpacked(text: str, dtype: str) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.model import InputError
 from penstock.testbed.bed import Bed
-from penstock.testbed.live_chains import (
+from penstock.testbed.live_runs import (
     APART,
     LiveChain,
     LiveChains,

@@ -16,9 +16,9 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.testbed import live_pairs, processes, system
+from penstock.testbed import live_runs, processes, system
 from penstock.testbed.bed import Bed
-from penstock.testbed.live_pairs import UNCOORDINATED, LiveDelta, live_delta, run_pair
+from penstock.testbed.live_runs import UNCOORDINATED, LiveDelta, live_delta, run_pair
 from penstock.theory.interference import Pair, Writer, expected_interference
 
 MIB = 2**20
@@ -96,19 +96,19 @@ class TestComparison:
 
     def test_how_long_it_takes(self) -> None:
         # A and B together move 3 s of the link, whoever waits, from the first posting on; the coordinator starts once.
-        once = 3.0 + live_pairs.START_SECONDS
-        assert live_pairs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED]) == pytest.approx(once)
-        both = live_pairs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"])
-        assert both == pytest.approx(2.0 * once + live_pairs.SERVE_SECONDS)
-        again = live_pairs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"], repeat=3)
-        assert again == pytest.approx(6.0 * once + live_pairs.SERVE_SECONDS)
-        apart = live_pairs.expected_seconds(self.PAIR, [-4.0], [UNCOORDINATED])
-        assert apart == pytest.approx(4.0 + 2.0 + live_pairs.START_SECONDS)
+        once = 3.0 + live_runs.START_SECONDS
+        assert live_runs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED]) == pytest.approx(once)
+        both = live_runs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"])
+        assert both == pytest.approx(2.0 * once + live_runs.SERVE_SECONDS)
+        again = live_runs.expected_seconds(self.PAIR, [0.5], [UNCOORDINATED, "serializing"], repeat=3)
+        assert again == pytest.approx(6.0 * once + live_runs.SERVE_SECONDS)
+        apart = live_runs.expected_seconds(self.PAIR, [-4.0], [UNCOORDINATED])
+        assert apart == pytest.approx(4.0 + 2.0 + live_runs.START_SECONDS)
 
 
 def test_two_applications_share_the_device(bed: Bed) -> None:
     """40 and 80 MiB that begin together end at 2 and 3 s under processor sharing."""
-    pair = live_pairs.fitting(Pair(Writer(40 * MIB, rounds=4), Writer(80 * MIB, rounds=8)), bed)
+    pair = live_runs.fitting(Pair(Writer(40 * MIB, rounds=4), Writer(80 * MIB, rounds=8)), bed)
     expected = np.array(expected_interference(pair, 0.0))
     assert expected.tolist() == [2.0, 3.0]
 
@@ -120,18 +120,18 @@ def test_two_applications_share_the_device(bed: Bed) -> None:
     assert nothing_left(bed)
 
 
-@pytest.mark.parametrize("strategy", live_pairs.LIVE_STRATEGIES)
+@pytest.mark.parametrize("strategy", live_runs.LIVE_STRATEGIES)
 def test_a_point_of_each_strategy(strategy: str, bed: Bed) -> None:
     """A writes for 1.2 s, in rounds of 0.2 s, B for 0.4 s; B comes in the middle of a round of A."""
-    pair = live_pairs.fitting(Pair(Writer(48 * MIB, rounds=6), Writer(16 * MIB, rounds=2)), bed)
+    pair = live_runs.fitting(Pair(Writer(48 * MIB, rounds=6), Writer(16 * MIB, rounds=2)), bed)
     soon(lambda: live_delta(bed, pair, [0.3], [strategy]).ratios[strategy], 0.25)
     assert nothing_left(bed)
 
 
 def test_nodes_and_caps(bed: Bed) -> None:
     """Three threads against one share the device three to one; one with a cap of a quarter leaves the rest."""
-    many = live_pairs.fitting(Pair(Writer(30 * MIB, 3, 1), Writer(20 * MIB, 1, 2)), bed)
-    capped = live_pairs.fitting(Pair(Writer(10 * MIB, rounds=2, bandwidth=B / 4), Writer(30 * MIB, rounds=3)), bed)
+    many = live_runs.fitting(Pair(Writer(30 * MIB, 3, 1), Writer(20 * MIB, 1, 2)), bed)
+    capped = live_runs.fitting(Pair(Writer(10 * MIB, rounds=2, bandwidth=B / 4), Writer(30 * MIB, rounds=3)), bed)
     assert expected_interference(many, 0.0) == pytest.approx((1.0, 1.25))
     assert expected_interference(capped, 0.0) == pytest.approx((1.0, 1.0))
     for pair in (many, capped):
@@ -149,7 +149,7 @@ def test_an_mpi_program(bed: Bed) -> None:
         if "PENSTOCK_REQUIRE_ALL" in os.environ:
             pytest.fail("needs mpi4py and mpich")
         pytest.skip("needs mpi4py and mpich")
-    pair = live_pairs.fitting(Pair(Writer(32 * MIB, 2, 4), Writer(16 * MIB, 2, 2)), bed)
+    pair = live_runs.fitting(Pair(Writer(32 * MIB, 2, 4), Writer(16 * MIB, 2, 2)), bed)
     application = Path(__file__).with_name("mpi_application.py")
     program = [str(mpiexec), "-n", processes.NODES, sys.executable, str(application)]
     soon(lambda: live_delta(bed, pair, [0.3], ["serializing"], program=program).ratios["serializing"], 0.25)
@@ -209,7 +209,7 @@ print(json.dumps(writer.perform(task)))
     def test_a_device_that_fills_up(self, bed: Bed) -> None:
         full = Pair(Writer(100 * MIB, rounds=1), Writer(100 * MIB, rounds=1), B)
         with pytest.raises(InputError, match="is too full: A and B write"):
-            live_pairs.fitting(full, bed)
+            live_runs.fitting(full, bed)
         with pytest.raises(InputError, match=r"application [AB]: .*No space left on device"):
             run_pair(bed, full, 0.0)
         assert nothing_left(bed)

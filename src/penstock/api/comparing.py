@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, overload
+from statistics import fmean
+from typing import Any, ClassVar, Final, Literal, overload
 
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables, flat
@@ -23,6 +24,8 @@ from penstock.campaign.rows import statistics
 from penstock.engine import Result
 from penstock.engine.information import TRUE, tells_apart
 from penstock.model import InputError, Workload
+from penstock.planning.node_hours import Hours, recommendation
+from penstock.planning.operation import DEFAULT_SHARING
 from penstock.planning.placement.choice import ChosenPlacement
 from penstock.policies.policy import SHARING, STATIC, Policy
 from penstock.policies.registry import PolicyLike, as_policy, expand, listed
@@ -59,6 +62,8 @@ class ComparisonResult(Tables):
     placed: ChosenPlacement | None = None
     left_out: tuple[str, ...] = ()
     """Policies of a family that cannot run so: static orders are those of a link, and made of true values."""
+    baseline: SimulationResult | None = field(default=None, repr=False)
+    """The run under fair sharing, which is what a machine does without coordination; None without a number of nodes."""
 
     @property
     def workload(self) -> Workload:
@@ -77,11 +82,26 @@ class ComparisonResult(Tables):
                 return run
         raise KeyError(f"{policy!r} was not run; expected one of {', '.join(self.policies)}")
 
+    @property
+    def recommendation(self) -> str | None:
+        """One sentence: which policy, what it loses beside the baseline, why, and what that assumes; None without nodes."""
+        return None if self.baseline is None else _recommended([self])
+
     def to_dict(self) -> dict[str, Any]:
         """The comparison as ``penstock compare --json`` prints it."""
         runs = [{**Result.to_dict(run), **run.told, "gap": gaps(run, self.bounds) or None} for run in self.runs]
         known = self.bounds.values() if self.bounds else None
-        return {"bounds": known, "runs": runs, **placement_document(self.placed)}
+        return {"bounds": known, "runs": runs, **placement_document(self.placed), **self._advice()}
+
+    def _advice(self) -> dict[str, Any]:
+        """What JSON has of the baseline; nothing without nodes."""
+        if self.baseline is None:
+            return {}
+        names = ("policy", "lost_node_hours", "running_efficiency", *OBJECTIVES)
+        return {
+            "baseline": {name: getattr(self.baseline, name) for name in names},
+            "recommendation": self.recommendation,
+        }
 
     def tables(self) -> dict[str, list[Row]]:
         """The runs, and the applications of all runs."""
@@ -132,12 +152,19 @@ class ComparisonSeries(Tables):
             for policy, runs in values.items()
         ]
 
+    @property
+    def recommendation(self) -> str | None:
+        """The sentence of `ComparisonResult`, for the means over the workloads; None where one has no number of nodes."""
+        told = all(comparison.baseline is not None for comparison in self.comparisons)
+        return _recommended(self.comparisons) if told else None
+
     def to_dict(self) -> dict[str, Any]:
         """The comparisons as ``penstock compare --json`` prints them for several files."""
         workloads = [
             {"file": name, **comparison.to_dict()} for name, comparison in zip(self._names(), self.comparisons, strict=True)
         ]
-        return {"workloads": workloads, "summary": self.summary()}
+        advice = {} if self.recommendation is None else {"recommendation": self.recommendation}
+        return {"workloads": workloads, "summary": self.summary(), **advice}
 
     def tables(self) -> dict[str, list[Row]]:
         """All runs, their summary, and the applications of all runs."""
@@ -150,6 +177,28 @@ class ComparisonSeries(Tables):
     def _names(self) -> list[str]:
         """The file of each workload, or its position."""
         return [one.opened.path or f"workload {index}" for index, one in enumerate(self.comparisons)]
+
+
+def _recommended(comparisons: Sequence[ComparisonResult]) -> str:
+    """The policy that loses the fewest node-hours to I/O, beside the baseline; means with intervals of several workloads."""
+    runs: dict[str, list[SimulationResult]] = {}
+    for run in (run for comparison in comparisons for run in comparison.runs):
+        runs.setdefault(run.policy, []).append(run)
+    usual = [comparison.baseline for comparison in comparisons if comparison.baseline is not None]
+    everywhere = {policy: own for policy, own in runs.items() if len(own) == len(comparisons)}
+    if not everywhere:
+        everywhere = {usual[0].policy: usual}
+    lost = {policy: Hours.of([run.lost_node_hours for run in own]) for policy, own in everywhere.items()}
+    best = min(lost, key=lambda policy: lost[policy].mean)
+    before = Hours.of([run.lost_node_hours for run in usual])
+    lowest, usually = (fmean(run.min_yield for run in own) for own in (everywhere[best], usual))
+    reason = f"the lowest yield is {lowest:.4f} and not {usually:.4f}"
+    assumed = "every application starts at its release, whatever the policy"
+    if max(run.most_nodes for run in usual) > (usual[0].machine_nodes or 0):
+        assumed += ", with more nodes than there are (penstock machine lets jobs wait for theirs)"
+    if best == usual[0].policy:
+        return recommendation(best, lost[best], None, None, reason, assumed)
+    return recommendation(best, lost[best], f"{usual[0].policy}, the baseline,", before, reason, assumed)
 
 
 @overload
@@ -232,14 +281,30 @@ def _compared(
         suited = _suited(source.workload, policies, named, settings["information"])
         where = found_placement(source.workload, settings["allocation"], settings["placement"])
         asked = [(policy, told) for policy in suited for told in _told_apart(policy, settings["information"])]
-        with settings["watch"](len(asked)) as watcher:
+        more = source.workload.platform.nodes is not None and all(policy.name != DEFAULT_SHARING for policy in suited)
+        with settings["watch"](len(asked) + more) as watcher:
             runs = tuple(
                 watched_run(source, policy, where, watcher, {**options, "information": told}) for policy, told in asked
             )
+            usual = _baseline(source, runs, where, watcher, options)
         runs = tuple(_named(run, settings["information"]) for run in runs)
         known = found_bounds(source, where, watch=settings["watch"]) if settings["bound"] else None
     left_out = tuple(policy.name for policy in policies if policy not in suited)
-    return ComparisonResult(source, runs, known, where or None, left_out)
+    return ComparisonResult(source, runs, known, where or None, left_out, usual)
+
+
+def _baseline(
+    source: Opened,
+    runs: Sequence[SimulationResult],
+    where: ChosenPlacement | Literal[False] | None,
+    watcher: Any,
+    options: dict[str, Any],
+) -> SimulationResult | None:
+    """The run of a machine without coordination: one of the `runs`, or one more."""
+    if source.workload.platform.nodes is None:
+        return None
+    known = next((run for run in runs if run.policy_object.name == DEFAULT_SHARING), None)
+    return known or watched_run(source, as_policy(DEFAULT_SHARING), where, watcher, {**options, "trace": False})
 
 
 def _told_apart(policy: Policy, information: Sequence[str]) -> Sequence[str]:

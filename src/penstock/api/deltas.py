@@ -18,7 +18,7 @@ from penstock.policies.coordinating import METRICS
 from penstock.policies.registry import ALIASES, PolicyLike, as_policy, listed
 from penstock.report.format_units import duration, volume
 from penstock.testbed import bed
-from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, expected_seconds, fitting, live_delta, simulated_as
+from penstock.testbed.live_runs import LIVE_STRATEGIES, LiveDelta, expected_seconds, fitting, live_delta, simulated_as
 from penstock.testbed.processes import WRITER
 from penstock.theory.interference import COORDINATING, STRATEGIES, Delta, Pair, Writer, delta_graph
 

@@ -83,7 +83,7 @@ class MachineResult(Tables):
 
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the use of the machine over time into the file `path`, which ends in .svg, .png or .html."""
-        from penstock.report.machine_use import write_use
+        from penstock.report.gantt import write_use
 
         write_use(Path(path), self.run, self.opened.title)
 
@@ -147,7 +147,7 @@ def machine(
     source = opened(jobs)
     chosen = as_policy(policy)
     with source.located():
-        workload = _on(source.workload, nodes, resources)
+        workload = on_machine(source.workload, nodes, resources)
         settings = MachineSettings(
             scheduler=scheduler,
             policy=chosen,
@@ -167,7 +167,7 @@ def machine(
     return MachineResult(Opened(workload, source.path), run, chosen)
 
 
-def _on(workload: Workload, nodes: int | None, resources: int | None) -> Workload:
+def on_machine(workload: Workload, nodes: int | None, resources: int | None) -> Workload:
     """The workload on a machine of so many nodes and I/O resources."""
     changed: dict[str, Any] = {}
     if nodes is not None:

@@ -13,8 +13,8 @@ from penstock.api.results import Row, Tables
 from penstock.engine.scenarios import HORIZON, STEADY
 from penstock.model import InputError, Workload
 from penstock.planning.node_hours import hours
-from penstock.planning.placement.allocation import ALLOCATIONS, LEVELS, Information
-from penstock.planning.placement.heuristics import MCKP, PLACEMENT_RULES, Heuristic, matching_heuristics
+from penstock.planning.placement.allocation import LEVELS, Information
+from penstock.planning.placement.heuristics import Heuristic, matching_heuristics, stream_heuristics
 from penstock.planning.placement.planner import (
     PlacementPlan,
     Planner,
@@ -83,7 +83,7 @@ class PlaceResult(Tables):
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the occupancy of the I/O resources into the file `path`, which ends in .svg, .png or .html."""
         if isinstance(self.plan, StreamPlan):
-            from penstock.report.machine_use import write_use
+            from penstock.report.gantt import write_use
 
             write_use(Path(path), self.plan.chosen.run, self.opened.title)
             return
@@ -203,7 +203,7 @@ def place(
 ) -> PlaceResult:
     """Propose which I/O resources (I/O nodes, storage targets) each application uses.
 
-    Applications that are all there from the begin repeat their phases, as in 002. Jobs that come and go run once on the
+    Applications that are all there from the start repeat their phases, as in 002. Jobs that come and go run once on the
     whole machine, each placed when it starts.
 
     Args:
@@ -274,17 +274,15 @@ def _refuse_unused(stream: bool, steady: bool, scheduler: str | None, given: dic
     if stream and named is not None:
         raise InputError(named, "is for applications that repeat side by side, and these come and go; expected steady too")
     if not stream and scheduler is not None:
-        why = "steady is given" if steady else "these are all there at the begin"
+        why = "steady is given" if steady else "these are all there at the start"
         raise InputError("scheduler", f"is for jobs that come and go, and {why}; leave it out")
 
 
 def _wanted(allocation: str | None, placement: str | None) -> tuple[Heuristic, ...]:
-    """The heuristics for jobs that come and go: all without random steps and the purely random one, or those asked for."""
+    """The heuristics for jobs that come and go, or those asked for."""
     if allocation or placement:
         return matching_heuristics(allocation, placement)
-    rules = [rule for rule in PLACEMENT_RULES if rule != "random"]
-    pairs = [Heuristic(one, rule) for one in ALLOCATIONS if one != "random" for rule in rules]
-    return (Heuristic("random", "random"), *pairs, Heuristic(MCKP))
+    return stream_heuristics()
 
 
 def _placed_stream(

@@ -16,6 +16,7 @@ from penstock.engine.information import TRUE
 from penstock.engine.machine import Placement
 from penstock.model import InputError, Workload
 from penstock.model.errors import expected
+from penstock.planning.node_hours import owner_rows
 from penstock.planning.placement.choice import ChosenPlacement, choose_placement
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy
@@ -25,10 +26,6 @@ from penstock.theory.link_demand import PIECES
 
 PlacementLike: TypeAlias = str | Sequence[Sequence[int]] | Literal[False] | None
 """A placement: the name of one, the I/O resources of each application, False for one link, None for the default."""
-
-
-HOUR: Final = 3600.0
-"""Seconds."""
 
 
 class ListedPlacement(ChosenPlacement):
@@ -104,22 +101,7 @@ class SimulationResult(Result, Tables):
             A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
             alone on the machine, and lost to I/O. Nothing where the workload names none.
         """
-        places: dict[str | None, list[int]] = {}
-        for place, application in enumerate(self.workload.applications):
-            places.setdefault(getattr(application, which), []).append(place)
-        return [{which: name, **self._of(own)} for name, own in places.items()] if any(places) else []
-
-    def _of(self, places: list[int]) -> Row:
-        """The lowest yield and the node-hours of the applications at these `places`."""
-        own = [(self.workload.applications[place].nodes / HOUR, self.applications[place]) for place in places]
-        io = [(nodes, one.io_seconds, one.io_seconds / (one.slowdown or 1.0)) for nodes, one in own]
-        return {
-            "applications": len(own),
-            "min_yield": min(one.yield_ for _, one in own),
-            "computing": sum(nodes * one.worked for nodes, one in own),
-            "transferring": sum(nodes * alone for nodes, _, alone in io),
-            "delayed": sum(nodes * (seconds - alone) for nodes, seconds, alone in io),
-        }
+        return owner_rows(self.workload, self, which)
 
     def tables(self) -> dict[str, list[Row]]:
         """The applications, and the run as a whole."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -29,7 +29,7 @@ from penstock.buffers.plan import DYNAMIC, STATIC, directives
 from penstock.model import InputError, Workload, parse_units
 from penstock.numeric.tolerances import PLAN_ROUNDING
 from penstock.planning.node_hours import Hours, recommendation
-from penstock.planning.operation import MachineSettings, operate
+from penstock.planning.operation import at_full_speed
 from penstock.policies.policy import STATIC as STATIC_ORDERS
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, expand, find, listed, written_policies
@@ -233,7 +233,7 @@ def buffer(
     source = opened(workload)
     with source.located(), watch(0) as watcher:
         if scheduler is not None:
-            source = Opened(started(source.workload, scheduler), source.path)
+            source = Opened(at_full_speed(source.workload, scheduler), source.path)
         advice = advise(
             source.workload,
             modes,
@@ -245,23 +245,6 @@ def buffer(
             shown=_telling(watcher),
         )
     return SizingResult(source, advice, tuple(chosen.values()) if searching else ())
-
-
-def started(workload: Workload, scheduler: str) -> Workload:
-    """The jobs of a `workload` released when a `scheduler` would start them if all I/O ran at full speed.
-
-    Raises:
-        InputError: the scheduler is unknown, or the machine has no number of nodes.
-    """
-    platform, members = workload.platform, workload.applications
-    plenty = (1.0 + len(members)) * max([platform.bandwidth, *(one.write_speed(platform) for one in members)])
-    free = replace(
-        platform, bandwidth=plenty, read_bandwidth=None, write_bandwidth=None, resources=None, buffer=None, degradation=None
-    )
-    run = operate(Workload(free, members), MachineSettings(scheduler=scheduler))
-    starts = run.jobs_run.start.tolist()
-    jobs = tuple(replace(one, release=date, submit=None) for one, date in zip(members, starts, strict=True))
-    return replace(workload, applications=jobs)
 
 
 def _telling(watcher: Watcher) -> Callable[[Iterable[BufferStrategy]], Iterator[BufferStrategy]]:

@@ -378,7 +378,7 @@ class Advice:
     """By mode: runs with fair sharing, with the size of `size_of` and with a tenth more."""
     none: BufferTrial | None = None
     """The run with fair sharing and no buffer."""
-    carried_out: dict[str, BufferTrial] = field(default_factory=dict)
+    executed: dict[str, BufferTrial] = field(default_factory=dict)
     """By mode: the run of the plan for a stretch of 1."""
     by: str = DATES
     """How stretches count, by `dates` or by `durations`."""
@@ -409,7 +409,7 @@ class Advice:
         """What is recommended: the best that the search found, or the smaller plan for a stretch of 1."""
         if self.searches:
             return self.found[0] if self.found else None
-        return min(self.carried_out.values(), key=lambda one: one.size, default=None)
+        return min(self.executed.values(), key=lambda one: one.size, default=None)
 
     def shares(self) -> Floats | None:
         """Bytes of each application in a static buffer of that size: the best ones found, or in proportion to the plan's."""
@@ -442,7 +442,7 @@ class Advice:
                 for mode, (at, more) in self.fair.items()
             },
             "no_buffer": None if self.none is None else self.none.to_dict(),
-            "plan_runs": {mode: one.to_dict() for mode, one in self.carried_out.items()},
+            "plan_runs": {mode: one.to_dict() for mode, one in self.executed.items()},
             "through": self.through(),
         }
 
@@ -527,7 +527,7 @@ def advise(
         if plan.size is not None
     }
     none = trial(workload, BufferStrategy(DYNAMIC), parts, capped, by, 0.0)
-    advice = replace(advice, carried_out=executed, none=none)
+    advice = replace(advice, executed=executed, none=none)
     sizes = {mode: size for mode in modes if (size := advice.size_of(mode)) is not None}
     fair = {
         mode: stretch_by_size(workload, [mode], [size, (1.0 + MORE) * size], parts, capped=capped, by=by)

@@ -16,7 +16,7 @@ t in some best schedule, and the problem falls into a part before t and a part a
 This does not hold if the bandwidth of the buffer itself is limited: delaying a write may then be what keeps the inflow low.
 
 A *strand* is the use that one application makes of the buffer in one direction during one busy period. Written data can
-be in the buffer from the begin of the first write in the period to the end of the period, read data from the begin of the
+be in the buffer from the start of the first write in the period to the end of the period, read data from the start of the
 period to the end of the last read in it. Only there must the linear programs decide how much moves to or from the file
 system from one event to the next; elsewhere data go straight through.
 """

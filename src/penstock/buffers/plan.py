@@ -366,7 +366,7 @@ def _rows_outside(fill: Fill, release: Floats, end: Floats) -> Ints:
 
 
 def _highest(begin: Floats, until: Floats, value: Floats, slope: Floats) -> float:
-    """The highest sum of lines, each with a value at its begin and a slope, between dates more than a moment apart."""
+    """The highest sum of lines, each with a value at its start and a slope, between dates more than a moment apart."""
     dates, places = np.unique(np.concatenate([begin, until]), return_inverse=True)
     first, last = np.split(places, 2)
 

@@ -256,7 +256,7 @@ def _between_operations(problem: SizingProblem, group: Ints) -> tuple[Ints, Ints
     last = np.minimum(strands.last[reading], demand.end[owner])
     which, event = spread(first, last + 1)
     owner = owner[which]
-    # 2 inside an operation, 1 at its begin or end.
+    # 2 inside an operation, 1 at its start or end.
     writes, reads = (
         operations.inside(owner, np.maximum(event - 1, 0)).astype(np.int64) + operations.inside(owner, event)
         for operations in (demand.writes, demand.reads)

@@ -125,7 +125,7 @@ class Task:
         kind = source(cell.kind)
         return kind.make(kind.parse(cell.parameters), cell.seed)
 
-    def placed(self, workload: Workload) -> ChosenPlacement | None:
+    def placement(self, workload: Workload) -> ChosenPlacement | None:
         """Which I/O resources each application of the `workload` uses; None on one link."""
         return choose_placement(workload, self.cells[0].allocation, self.cells[0].placement)
 

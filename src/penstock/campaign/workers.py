@@ -75,7 +75,7 @@ def warm_up(campaign: Campaign) -> None:
     for task in {task.cells[0].kind: task for task in reversed(campaign.tasks)}.values():
         with suppress(Exception):
             workload = task.workloads()[0]
-            on = task.placed(workload)
+            on = task.placement(workload)
             for cell in task.cells:
                 policy = cell.find_policy()
                 if policy is None:
@@ -94,7 +94,7 @@ def _rows(task: Task) -> Iterator[dict[str, Any]]:
         return
     for window, workload in enumerate(workloads):
         try:
-            on = task.placed(workload)
+            on = task.placement(workload)
         except Exception as error:  # an application that has no curve, say
             yield from (failed(cell, window, _located(cell, error)) for cell in task.cells)
             continue

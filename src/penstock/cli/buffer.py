@@ -189,7 +189,7 @@ def _print_found(advice: Advice) -> None:
     from penstock.report.format_units import volume
 
     assert advice.none is not None
-    shown = [*(advice.found[:MOST_ROWS] if advice.searches else advice.carried_out.values()), advice.none]
+    shown = [*(advice.found[:MOST_ROWS] if advice.searches else advice.executed.values()), advice.none]
     columns = {
         "strategy": [*(one.label for one in shown[:-1]), "no buffer, fair sharing"],
         "size": [volume(one.size) for one in shown],

@@ -135,10 +135,15 @@ def _print(series: ComparisonSeries) -> None:
 
 
 def _print_one(one: ComparisonResult) -> None:
-    print_comparison(one.runs, one.bounds)
+    results = list(one.runs)
+    if one.baseline is not None and all(one.baseline is not run for run in results):
+        results.append(replace(one.baseline, policy=f"{one.baseline.policy} (baseline)"))
+    print_comparison(results, one.bounds)
     print_placement(one.placed)
     print_notes(one.runs)
     note_information(one.runs)
+    if one.recommendation is not None:
+        print(f"recommendation: {one.recommendation}")
 
 
 def _print_summary(series: ComparisonSeries) -> None:
@@ -151,3 +156,5 @@ def _print_summary(series: ComparisonSeries) -> None:
         columns[heading] = [text(row[f"{name}_mean"]) for row in rows]
         columns[f"± {heading}"] = ["–" if row[f"{name}_std"] is None else text(row[f"{name}_std"]) for row in rows]
     print_table(columns, ("± utilization", "utilization"), f"means over {len(series)} workloads, ± standard deviation")
+    if series.recommendation is not None:
+        print(f"recommendation: {series.recommendation}")

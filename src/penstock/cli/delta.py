@@ -14,7 +14,7 @@ from penstock.cli.output import POLICY_HELP, add_json, emit_json, print_table, t
 
 if TYPE_CHECKING:
     from penstock.api.deltas import DeltaResult
-    from penstock.testbed.live_pairs import LiveDelta
+    from penstock.testbed.live_runs import LiveDelta
     from penstock.theory.interference import Delta
 
 MOST_ROWS = 25

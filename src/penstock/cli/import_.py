@@ -251,7 +251,7 @@ def _add_ior(kinds: Any) -> None:
 
 
 def _run_ior(options: argparse.Namespace) -> int:
-    from penstock.api.measuring import import_ior
+    from penstock.api.importing import import_ior
 
     words = ("statistic", "ranks_per_node", "nodes_per_transfer", "machine_nodes")
     return finish(options, lambda: import_ior(options.files, **{word: getattr(options, word) for word in words}))

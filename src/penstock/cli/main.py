@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from penstock import __version__
 from penstock.cli import (
+    advise,
     bound,
     buffer,
     campaign,
@@ -23,6 +24,7 @@ from penstock.cli import (
     ctl,
     delta,
     generate,
+    groups,
     import_,
     machine,
     native,
@@ -114,9 +116,11 @@ COMMANDS = {
     "compare": compare,
     "bound": bound,
     "machine": machine,
+    "advise": advise,
     "pack": pack,
     "place": place,
     "buffer": buffer,
+    "groups": groups,
     "delta": delta,
     "policies": policies,
     "generate": generate,

@@ -89,6 +89,8 @@ def run(options: argparse.Namespace) -> int:
     for name in found:
         page = (out / name if options.paper == "all" else out) / "index.html"
         sys.stderr.write(f"page: {page.resolve()}\n")
+    if verdicts:
+        sys.stderr.write(f"all claims in one table: {(out / 'claims.md').resolve()}\n")
     return A_CLAIM_FAILS if options.check and any(verdict.word == FAILS for verdict in verdicts) else 0
 
 

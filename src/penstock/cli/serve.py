@@ -57,6 +57,10 @@ OPTIONS = {
     "max_elapsed_claim": ("TIME", "time before its registration that an application may claim to have run (default: 0 s)"),
     "max_nodes": ("N", "nodes of the machine; a claim of more counts as this many (default: no limit)"),
     "share_by": ("WHAT", "application or user: what counts as one for the policy (default: application)"),
+    "weights": (
+        "JSON",
+        "weights of users, {user or uid: weight, …}, or a file with them, for policies that divide by weight (default: 1)",
+    ),
     "planned_user": ("USER", "user who may register the job names of the workload (default: the first who does)"),
     "lowered_after": ("N", "overruns after which the cap of an application is lowered; 0 for never (default: 3)"),
     "barred_after": ("N", "overruns after which an application is barred; 0 for never (default: 6)"),

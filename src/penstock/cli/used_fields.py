@@ -186,6 +186,11 @@ def _any_without_curve(case: Case) -> bool:
     return case.workload.platform.resources is None or not case.measured
 
 
+def _has_nodes(case: Case) -> bool:
+    """Whether applications are jobs that wait for nodes."""
+    return case.workload.platform.nodes is not None
+
+
 _BY_MACHINE: Final[dict[str, Rule]] = {
     # Fields that penstock machine does not use, or only sometimes; it uses all others.
     "platform.bandwidth": lambda case: _any_without_curve(case) or case.limited,
@@ -213,9 +218,21 @@ _BY_STREAM: Final[dict[str, Rule]] = {
     "applications[].group": _groups,
 }
 """The same of a command that runs jobs on the machine without a buffer."""
+_BY_GROUPS: Final[dict[str, Rule]] = {
+    **dict.fromkeys(("platform.resources", "platform.buffer", "platform.buffer.size", "platform.buffer.bandwidth"), _no),
+    **dict.fromkeys(("applications[].submit", "applications[].requested"), _has_nodes),
+    **{f"applications[].{name}": _no for name in ("progress", "curve", "best_count", "directory", "placement", "share")},
+    "applications[].nominal": _nominal,
+    "applications[].weight": _weights,
+    "applications[].past": _iterations,
+    "applications[].user": _users,
+    "applications[].group": _groups,
+}
+"""The same of penstock groups, where every group is a link."""
 MOST_FILES: Final = 3
 """The most files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
+_BY: Final = {"machine": _BY_MACHINE, "groups": _BY_GROUPS}
 _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"}
 
 
@@ -224,8 +241,8 @@ def unused(command: str, case: Case) -> list[str]:
     from penstock.model.files import fields
 
     def rule(name: str) -> Rule:
-        if command == "machine" or case.stream:
-            return (_BY_STREAM if case.stream else _BY_MACHINE).get(name, _yes)
+        if command in _BY or case.stream:
+            return (_BY_STREAM if case.stream else _BY[command]).get(name, _yes)
         return _FIELDS[name][_COMMANDS[command]]
 
     return [name for name in fields(case.workload) if not rule(name)(case)]

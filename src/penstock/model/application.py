@@ -190,6 +190,7 @@ class Application:
         requested: the wall time in seconds that its user asked for.
         weight: its weight where applications, users or groups share by weights, above 0.
         source: what its I/O was taken from, such as ``dxt``, ``accounting``, ``model`` or ``drawn``; a mark for people.
+        recorded: (date, seconds): when a real machine started it, and for how long it had its nodes.
 
     Raises:
         InputError: for a value that has no meaning; the text names the field.
@@ -218,6 +219,7 @@ class Application:
     weight: float | None = None
     past: tuple[int, float] | None = None
     source: str | None = None
+    recorded: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -261,6 +263,8 @@ class Application:
             object.__setattr__(self, "weight", parse_units.not_negative(self.weight, "weight", "units of weight", {}))
             if not self.weight:
                 raise InputError("weight", "0 is no weight; expected a number above 0, or leave it out")
+        if self.recorded is not None:
+            object.__setattr__(self, "recorded", _checked_record(self.recorded))
 
     def _check_resources(self) -> None:
         """Check the fields that concern I/O resources."""
@@ -289,6 +293,11 @@ class Application:
             4
         """
         return cls(name, Phases.of(phases), **options)  # type: ignore[arg-type]  # __post_init__ checks them
+
+    @property
+    def started(self) -> float:
+        """The date in seconds at which it was recorded to start; its release where nothing was recorded."""
+        return self.release if self.recorded is None else self.recorded[0]
 
     def cap(self, platform: Platform) -> float:
         """b_i, the largest bandwidth it can use on the platform, in bytes/s."""
@@ -319,3 +328,9 @@ def _checked_past(past: object) -> tuple[int, float]:
     if not isinstance(past, list | tuple) or len(past) != 2:
         raise InputError("past", f"{past!r} is no past; expected [number of iterations, their mean seconds]")
     return parse_units.count(past[0], "past[0]", "iterations"), parse_units.seconds(past[1], "past[1]")
+
+
+def _checked_record(record: object) -> tuple[float, float]:
+    if not isinstance(record, list | tuple) or len(record) != 2:
+        raise InputError("recorded", f"{record!r} is no record; expected [date of the start, seconds of the run]")
+    return parse_units.instant(record[0], "recorded[0]"), parse_units.seconds(record[1], "recorded[1]")

@@ -67,6 +67,7 @@ APPLICATION_KEYS: Final = (
     "requested",
     "weight",
     "past",
+    "recorded",
     "source",
 )
 """Fields of an application in a file, its phases apart."""
@@ -371,7 +372,7 @@ def _without_duplicates(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 
 _DEFAULTS = {"nodes": 1, "release": 0.0, "lead": 0.0}
 _PLATFORM = tuple(name for name in PLATFORM_KEYS if name not in ("bandwidth", "buffer"))
-_MARKS = ("name", "source")
+_MARKS = ("name", "source", "recorded")
 """Fields that tell people what they see, and no program what to do."""
 _APPLICATION = tuple(name for name in APPLICATION_KEYS if name not in (*_MARKS, *_DEFAULTS))
 

@@ -52,7 +52,7 @@ READ_MISSING: Final = 1e-10
 LEAST_LEFT: Final = 1e-9
 """Part of an operation's volume: a live operation that is not released shows a policy at least this much left."""
 FIRST_GUESS_S: Final = 1.0
-"""Seconds that an operation is taken to last alone while nothing is known of any operation."""
+"""s: how long an operation is taken to last alone while nothing is known of any operation."""
 LEAST_VOLUME_BYTES: Final = 1e-9
 """Bytes: an operation of less volume would leave a remainder that a double cannot hold."""
 INVARIANT: Final = 1e-9

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.model import InputError
 from penstock.model.errors import expected
+from penstock.model.files import replacing
 from penstock.numeric.arrays import Floats
 from penstock.papers import beyond
 from penstock.papers.buffers import claims as of_buffers
@@ -29,6 +30,7 @@ from penstock.papers.distributed import experiments as distributed
 from penstock.papers.distributed import figures as distributed_figures
 from penstock.papers.reproducing import (
     CLAIMS,
+    TABLE,
     Claim,
     Drawing,
     Paper,
@@ -41,10 +43,9 @@ from penstock.papers.reproducing import (
 from penstock.papers.revisiting import claims as of_revisiting
 from penstock.papers.revisiting import experiments as revisiting
 from penstock.papers.revisiting import figures as revisiting_figures
-from penstock.papers.verdicts import Verdict
+from penstock.papers.verdicts import Verdict, table
 from penstock.testbed import bed as beds
-from penstock.testbed.live_chains import LiveChains
-from penstock.testbed.live_pairs import LiveDelta
+from penstock.testbed.live_runs import LiveChains, LiveDelta
 from penstock.theory.interference import concurrency, running_jobs
 from penstock.workloads.swf import SwfJobs
 
@@ -375,7 +376,7 @@ def reproduce(
 
     Args:
         paper: A name of `PAPERS`, or "all" for the five papers.
-        out: The folder of the results; with "all", each paper has a folder of its name there.
+        out: The folder of the results; with "all", each paper has a folder of its name there, beside one table of claims.
         items: Items of the paper; all if empty. There must be none with "all".
         scale: smoke, quick or paper.
         options: The further fields of `penstock.papers.reproducing.Reproduction`: policies, dask, progress, data, live, say.
@@ -392,7 +393,11 @@ def reproduce(
     if items:
         raise InputError(f"item {items[0]}", "is an item of one paper; expected none with all")
     names = [name for name in PAPERS if name != BEYOND.name]
-    return {name: Reproduction(PAPERS[name], Path(out) / name, scale, **options).run() for name in names}
+    found = {name: Reproduction(PAPERS[name], Path(out) / name, scale, **options).run() for name in names}
+    with replacing(Path(out) / TABLE) as temporary:
+        claims = ((f"{name}, {scale}", verdict.to_dict()) for name in names for verdict in found[name])
+        temporary.write_text(table(claims), encoding="utf-8")
+    return found
 
 
 def find_paper(name: str) -> Paper:

@@ -24,11 +24,13 @@ from penstock.model.files import replacing
 from penstock.numeric.arrays import Floats
 from penstock.papers import trials
 from penstock.papers.drawing import mark_blank
-from penstock.papers.verdicts import Estimate, Verdict
+from penstock.papers.verdicts import Estimate, Verdict, table
 from penstock.report.figures import Picture, encoded, write_page
 
 CLAIMS: Final = "claims"
 """The item that stands for all claims of a paper."""
+TABLE: Final = "claims.md"
+"""The claims in one table."""
 STATE: Final = "page.json"
 """What the page shows, so that a later run can add to it."""
 T = TypeVar("T")
@@ -343,6 +345,8 @@ class Reproduction:
         ]
         failures = f" {self._failed} runs failed and are left out; results.parquet has their errors." if self._failed else ""
         claims = list(shown["claims"].values())
+        if claims:
+            self.write(TABLE, table((f"{self.paper.name}, {claim['scale']}", claim) for claim in claims).encode())
         write_page(self.out / "index.html", self.paper.title, f"Scale: {self.scale}.{failures}", everything, claims)
 
     def _with_scale(self, figure: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -82,6 +82,24 @@ class Verdict:
             "verdict": self.word,
             "checks": [check.to_dict() for check in self.checks],
         }
+
+
+def table(claims: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """One Markdown table of all claims, with a line for each check in the column of what was measured.
+
+    `claims` are pairs of the paper, with the scale, and a verdict as `Verdict.to_dict` has it.
+
+    Example:
+        >>> check = ClaimCheck("m = 2 gives 4", "4.00 ± 0.01", holds=True)
+        >>> print(table([("dash, quick", Verdict("D1", "§1", "it doubles", (check,)).to_dict())]).splitlines()[-1])
+        | dash, quick | D1, §1 | it doubles | yes: m = 2 gives 4: 4.00 ± 0.01 | holds |
+    """
+    rows = [("paper", "claim", "what the paper says", "expected: measured, ± a standard error", "verdict"), ("---",) * 5]
+    for paper, claim in claims:
+        checks = (ClaimCheck(**check) for check in claim["checks"])
+        measured = "<br>".join(f"{check.word}: {check.expected}: {check.measured}" for check in checks)
+        rows.append((paper, f"{claim['id']}, {claim['place']}", claim["says"], measured, claim["verdict"]))
+    return "".join(f"| {' | '.join(cell.replace('|', '∣') for cell in row)} |\n" for row in rows)
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:

@@ -253,7 +253,7 @@ class PredictedWorldFactory:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """Node-seconds executed and bytes moved since the begin, at these dates; exact there, linear between them."""
+    """Node-seconds executed and bytes moved since the start, at these dates; exact there, linear between them."""
 
     date: Floats
     executed: Floats

@@ -7,7 +7,7 @@ The slowdown with waiting counts from its submission. The bounded slowdown is th
 than 10 s count as 10 s, and is at least 1.
 
 MSER finds the steady state (White 1997; White, Cobb and Spratt 2000). It looks at the part of the nodes in use, in equal
-intervals. At the begin it leaves out so many intervals that the standard error of the mean of the others is smallest, and
+intervals. At the start it leaves out so many intervals that the standard error of the mean of the others is smallest, and
 likewise at the end. It may leave out half of the intervals on each side; where it does so, there is no steady state.
 """
 
@@ -24,12 +24,12 @@ from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
 from penstock.planning.jobs import Progress
+from penstock.planning.node_hours import HOUR, hours_by_owner
 
 SHORTEST_JOB_S: Final = 10.0
 """Seconds: jobs count as no shorter in the bounded slowdown, as is usual (Feitelson et al. 1997)."""
 INTERVALS: Final = 400
 """In which the use of the machine is looked at for a steady state."""
-HOUR: Final = 3600.0
 MEASURES: Final = (
     "jobs",
     "makespan",
@@ -194,7 +194,7 @@ class MachineRun:
     """I/O resources; 1 for a link."""
     jobs_run: RunOfJobs
     progress: Progress
-    """Node-seconds executed, and parts of the bandwidth times seconds used, since the begin."""
+    """Node-seconds executed, and parts of the bandwidth times seconds used, since the start."""
     store_seconds: Floats
     """Of each store: seconds at full rate that it carried."""
     notes: tuple[str, ...]
@@ -348,22 +348,19 @@ class MachineRun:
     def by_user(self, which: str = "users") -> list[dict[str, Any]]:
         """Node-hours, waits and slowdowns of each user, or of each group if `which` is "groups"; most node-hours first."""
         jobs = self.jobs_run
-        keys = np.array([name or "" for name in getattr(jobs, which)], np.object_)
+        uses = {name: getattr(jobs, name).tolist() for name in ("held", "worked", "transferring", "delayed")}
+        found = hours_by_owner([name or None for name in getattr(jobs, which)], jobs.nodes.tolist(), uses)
         rows = []
-        for name in sorted(set(keys.tolist())):
-            mine = keys == name
-            hours = {
-                column: float((jobs.nodes * getattr(jobs, column))[mine].sum()) / HOUR
-                for column in ("held", "worked", "transferring", "delayed")
-            }
+        for name in sorted(found, key=lambda name: name or ""):
+            mine = list(found[name].members)
             rows.append(
                 {
-                    which[:-1]: name or None,
-                    "jobs": int(np.count_nonzero(mine)),
-                    "node_hours": hours["held"],
-                    "computing": hours["worked"],
-                    "transferring": hours["transferring"],
-                    "delayed": hours["delayed"],
+                    which[:-1]: name,
+                    "jobs": len(mine),
+                    "node_hours": found[name].hours["held"],
+                    "computing": found[name].hours["worked"],
+                    "transferring": found[name].hours["transferring"],
+                    "delayed": found[name].hours["delayed"],
                     "mean_wait": float(jobs.wait[mine].mean()),
                     "max_slowdown": float(jobs.slowdown[mine].max()),
                     "mean_slowdown": float(jobs.slowdown[mine].mean()),

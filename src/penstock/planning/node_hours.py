@@ -7,12 +7,18 @@ has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from penstock.engine import Result
+    from penstock.model import Workload
+
+HOUR: Final = 3600.0
+"""Seconds."""
 STUDENT: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Quantiles 0.975 of Student's t for 1, 2, … degrees of freedom; beyond them 1.96 + 2.6 / degrees is within 1 %."""
 
@@ -50,6 +56,74 @@ class Hours:
         """The mean and the ends of the interval for JSON."""
         interval = None if self.half is None else [self.mean - self.half, self.mean + self.half]
         return {"mean": self.mean, "interval": interval}
+
+
+@dataclass(frozen=True)
+class OwnedHours:
+    """The applications of a user or a group, and their node-hours."""
+
+    members: tuple[int, ...]
+    """Their positions."""
+    hours: Mapping[str, float]
+    """Node-hours, by what they were used for."""
+
+
+def hours_by_owner(
+    owners: Sequence[str | None], nodes: Sequence[float], seconds: Mapping[str, Sequence[float]]
+) -> dict[str | None, OwnedHours]:
+    """Sum node-hours by user or group, in the order of their first applications.
+
+    Args:
+        owners: the user or group of each application; None for those that have none, which count together.
+        nodes: its nodes.
+        seconds: for each use, how long it had its nodes for that.
+
+    Example:
+        >>> found = hours_by_owner(["ann", None, "ann"], [2, 1, 4], {"computing": [1800.0, 3600.0, 900.0]})
+        >>> found["ann"].members, found["ann"].hours
+        ((0, 2), {'computing': 2.0})
+    """
+    members: dict[str | None, list[int]] = {}
+    for place, owner in enumerate(owners):
+        members.setdefault(owner, []).append(place)
+    return {
+        owner: OwnedHours(
+            tuple(places),
+            {use: float(sum(nodes[place] * spent[place] for place in places)) / HOUR for use, spent in seconds.items()},
+        )
+        for owner, places in members.items()
+    }
+
+
+def owner_rows(workload: Workload, result: Result, which: str) -> list[dict[str, Any]]:
+    """What a run was for each user, or for each group.
+
+    Args:
+        workload: what ran.
+        result: the run.
+        which: "user" or "group".
+
+    Returns:
+        A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
+        alone on the machine, and lost to I/O. Nothing where the workload names none.
+    """
+    members, results = workload.applications, result.applications
+    owners = [getattr(application, which) for application in members]
+    if not any(owners):
+        return []
+    alone = [one.io_seconds / (one.slowdown or 1.0) for one in results]
+    delayed = [one.io_seconds - seconds for one, seconds in zip(results, alone, strict=True)]
+    seconds = {"computing": [one.worked for one in results], "transferring": alone, "delayed": delayed}
+    found = hours_by_owner(owners, [application.nodes for application in members], seconds)
+    return [
+        {
+            which: name,
+            "applications": len(own.members),
+            "min_yield": min(results[place].yield_ for place in own.members),
+            **own.hours,
+        }
+        for name, own in found.items()
+    ]
 
 
 def hours(value: float) -> str:

@@ -154,6 +154,23 @@ def operate(
     return _Operation(workload, settings or MachineSettings(), trace=trace, check=check, progress=progress).run()
 
 
+def at_full_speed(workload: Workload, scheduler: str) -> Workload:
+    """The jobs of a `workload` released when a `scheduler` would start them if all I/O ran at full speed.
+
+    Raises:
+        InputError: the scheduler is unknown, or the machine has no number of nodes.
+    """
+    platform, members = workload.platform, workload.applications
+    plenty = (1.0 + len(members)) * max([platform.bandwidth, *(one.write_speed(platform) for one in members)])
+    free = replace(
+        platform, bandwidth=plenty, read_bandwidth=None, write_bandwidth=None, resources=None, buffer=None, degradation=None
+    )
+    run = operate(Workload(free, members), MachineSettings(scheduler=scheduler))
+    starts = run.jobs_run.start.tolist()
+    jobs = tuple(replace(one, release=date, submit=None) for one, date in zip(members, starts, strict=True))
+    return replace(workload, applications=jobs)
+
+
 def _machine_nodes(workload: Workload) -> int:
     """The nodes of the machine; refuses a workload that cannot be operated."""
     if workload.window is not None:
@@ -240,7 +257,7 @@ class _Operation:
             load=self._columns.load,
             iteration=(self._columns.alone - leads) / np.maximum(1, self._run.chains.operations),
             occupation=self._columns.load * self._columns.alone,
-            release=np.array([one.release for one in self._given]),
+            release=np.array([one.started for one in self._given]),
         )
         self._report, self._traced = progress, trace
         self._start, self._end = np.full(size, np.nan), np.full(size, np.nan)

@@ -90,7 +90,7 @@ class OverTime:
 
     date: Floats
     utilization: Floats
-    """Node-seconds executed since the begin, as a share of all node-seconds."""
+    """Node-seconds executed since the start, as a share of all node-seconds."""
     window_utilization: Floats
     """The same in the window that ends at the date."""
     window_bandwidth: Floats
@@ -144,7 +144,7 @@ class Schedule:
 
     @property
     def makespan(self) -> float:
-        """C_max since the begin (001 eq. II.4)."""
+        """C_max since the start (001 eq. II.4)."""
         return self.end - self.begin
 
     @property

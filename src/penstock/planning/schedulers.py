@@ -65,7 +65,7 @@ class KnownJobs:
     occupation: Floats
     """Seconds for which all its I/O, alone, would occupy the I/O system."""
     release: Floats
-    """When it started, in a workload that says so; for `recorded`."""
+    """When it was recorded to start, else its release; for `recorded`."""
 
 
 class Moment(NamedTuple):
@@ -371,7 +371,7 @@ SCHEDULERS: Final = {
             "packs that other jobs join if they delay nobody",
             True,
         ),
-        SchedulerKind(RECORDED, lambda _: recorded, "at the recorded starts (release), if the nodes are free"),
+        SchedulerKind(RECORDED, lambda _: recorded, "at the recorded starts, else the releases, if the nodes are free"),
     )
 }
 """The schedulers by name; a new one takes a function and a line here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.numeric.arrays import Floats
+from penstock.policies.order import water_level
 from penstock.policies.policy import Policy
 from penstock.policies.view import View
 
@@ -10,23 +11,13 @@ from penstock.policies.view import View
 def best_effort(view: View, rates: Floats) -> None:
     """Give B / k to each of the k applications of `view`, whatever their nodes, as `rates` in bytes/s.
 
-    What the cap of an application leaves over is shared between the others. The level rises with every set of caps that
-    turns out to be below it. Time n for each set: two or three, n at worst.
+    What the cap of an application leaves over is shared between the others.
     """
-    size = len(rates)
-    level = view.bandwidth / size
-    below = 0
-    while True:
-        left, count = view.bandwidth, 0
-        for i in range(size):
-            if view.cap[i] <= level:
-                left -= view.cap[i]
-                count += 1
-        if count in (below, size):
-            break
-        below = count
-        level = max(level, left / (size - count))
-    for i in range(size):
+    for i in range(len(rates)):
+        view.order[i] = i
+        view.scratch[i] = 1.0
+    level = water_level(view.bandwidth, view.cap, view.scratch, view.order, 0, len(rates), 0.0)
+    for i in range(len(rates)):
         rates[i] = min(view.cap[i], level)
 
 

@@ -37,8 +37,7 @@ import numpy as np
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import routine, step
 from penstock.numeric.tolerances import IMPROVEMENT
-from penstock.policies.interfering import level_of
-from penstock.policies.order import precedes, sort_few
+from penstock.policies.order import precedes, sort_few, water_level
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View, left_when_paused
 
@@ -79,7 +78,7 @@ def coordinating(view: View, rates: Floats) -> None:
         decided += 1
     if shared < total - IMPROVEMENT * abs(total):
         queued = 0
-    level = level_of(view, rates, queued, size, 0.0)
+    level = water_level(view.bandwidth, rates, view.nodes, view.order, queued, size, 0.0)
     for place in range(size):
         i = view.order[place]
         rates[i] = min(rates[i], level * view.nodes[i]) if queued <= place else 0.0
@@ -278,7 +277,7 @@ def _shared(view: View, alone: Floats, largest: bool, first: int, last: int, beg
         view.scratch[view.order[place]] = view.remaining[view.order[place]]
     level = 0.0
     for going in range(first, last):
-        level = level_of(view, alone, going, last, level)
+        level = water_level(view.bandwidth, alone, view.nodes, view.order, going, last, level)
         kept = _kept(view, alone, level, going, last)
         wait, next_place = np.inf, going
         for place in range(going, last):

@@ -22,36 +22,13 @@ from penstock.numeric.compiled import subroutine
 from penstock.policies.due_yield import USUAL_C, due_grade
 from penstock.policies.fcfs import posting
 from penstock.policies.greedy_com import time_alone
-from penstock.policies.order import rounded_yield, sort
+from penstock.policies.order import rounded_yield, sort, water_level
 from penstock.policies.policy import Need, Parameter, Policy
 from penstock.policies.view import View
 
 WITHIN = ("jobs", "sizes", "fcfs", "greedy-yield", "greedy-com", "due-yield", "users")
 """How the applications of one user or group share its part; `users` is for groups only."""
 JOBS, SIZES, FCFS, GREEDY_YIELD, GREEDY_COM, DUE_YIELD, USERS = range(len(WITHIN))
-
-
-@subroutine
-def weighted_level(amount: float, demands: Floats, weights: Floats) -> float:
-    """The level at which the parts min(demand, level · weight) add up to the `amount`.
-
-    If the amount is more than all can use, the level meets every demand. The level rises with each set of demands that it
-    turns out to meet. Time n for each set; there are two or three sets, n at worst.
-    """
-    level = 0.0
-    met = -1
-    while True:
-        left, weight, count = amount, 0.0, 0
-        for i in range(len(demands)):
-            if demands[i] <= level * weights[i]:
-                left -= demands[i]
-                count += 1
-            else:
-                weight += weights[i]
-        if count in (met, len(demands)):
-            return level
-        met = count
-        level = max(level, left / weight)
 
 
 @subroutine
@@ -78,13 +55,11 @@ def _divide(view: View, members: Ints, amount: float, within: int, rates: Floats
             rates[i] = min(view.cap[i], amount)
             amount -= rates[i]
         return
-    caps, weights = np.empty(len(members)), np.empty(len(members))
-    for place, i in enumerate(members):
-        caps[place] = view.cap[i]
-        weights[place] = view.weight[i] * view.nodes[i] if within == SIZES else view.weight[i]
-    level = weighted_level(amount, caps, weights)
-    for place, i in enumerate(members):
-        rates[i] = min(caps[place], level * weights[place])
+    for i in members:
+        view.scratch[i] = view.weight[i] * view.nodes[i] if within == SIZES else view.weight[i]
+    level = water_level(amount, view.cap, view.scratch, members, 0, len(members), 0.0)
+    for i in members:
+        rates[i] = min(view.cap[i], level * view.scratch[i])
 
 
 @subroutine
@@ -110,7 +85,7 @@ def _parts(view: View, members: Ints, begins: Ints, amount: float) -> Floats:
         for i in members[begins[owner] : begins[owner + 1]]:
             demands[owner] += view.cap[i]
             weights[owner] = max(weights[owner], view.weight[i])
-    level = weighted_level(amount, demands, weights)
+    level = water_level(amount, demands, weights, np.arange(size), 0, size, 0.0)
     for owner in range(size):
         demands[owner] = min(demands[owner], level * weights[owner])
     return demands

@@ -1,4 +1,4 @@
-"""Total orders of the active applications, and greedy filling of the link in such an order (000 §4.1).
+"""Total orders of the active applications, and how the link is filled: in such an order (000 §4.1), or by weights.
 
 Applications are ordered by a key, lowest first. Ties go to the earlier posting, then to the lower index. Yields compare in
 steps of 1 / YIELD_GRAIN and times in nanoseconds, so that rounding errors decide nothing and independent implementations
@@ -310,3 +310,35 @@ def _first_work(application: Application) -> float:
     asks = np.flatnonzero(application.phases.asks)
     before = slice(0, int(asks[0]) if len(asks) else len(kinds))
     return float(amounts[before][kinds[before] == WORK].sum())
+
+
+@step
+def water_level(amount: float, caps: Floats, weights: Floats, order: Ints, begin: int, end: int, level: float) -> float:
+    """The level at which the parts min(cap, level · weight) add up to the `amount`: weighted max-min fairness.
+
+    If the amount is more than all can use, the level meets every cap. The level rises with each set of caps that turns out
+    to be met. Time n for each set; there are two or three sets, n at worst.
+
+    Args:
+        amount: What is divided, in bytes/s.
+        caps: The most of each member, in bytes/s.
+        weights: Their weights.
+        order: The members are those from place `begin` to before place `end`.
+        begin: The first place.
+        end: The place after the last one.
+        level: A level that is known to be no higher: 0, or that of the same members and others.
+    """
+    met = -1
+    while True:
+        left, weight, count = amount, 0.0, 0
+        for place in range(begin, end):
+            i = order[place]
+            if caps[i] <= level * weights[i]:
+                left -= caps[i]
+                count += 1
+            else:
+                weight += weights[i]
+        if count == met or count == end - begin:
+            return level
+        met = count
+        level = max(level, left / weight)

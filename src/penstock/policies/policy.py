@@ -20,7 +20,7 @@ from penstock.model import InputError, Workload, parse_units
 from penstock.numeric.arrays import Floats
 from penstock.numeric.compiled import JIT, ByAddress, inlinable, retargeted
 from penstock.policies.order import Planner, ServiceOrder
-from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, RatesFunction, View, asked, keyed
+from penstock.policies.view import KEY_SIGNATURE, RATES_SIGNATURE, KeyFunction, RatesFunction, View, call_key, call_policy
 
 
 def guarded(function: RatesFunction, name: str) -> Any:
@@ -34,7 +34,7 @@ def guarded(function: RatesFunction, name: str) -> Any:
         InputError: in one line, if numba cannot compile it.
     """
     if not JIT:
-        return retargeted(asked, _guard(function))
+        return retargeted(call_policy, _guard(function))
     try:
         # Without counting references a call costs half; what makes arrays needs it.
         return _compiled(function, name, _nrt=False)
@@ -45,7 +45,7 @@ def guarded(function: RatesFunction, name: str) -> Any:
 def _compiled(function: RatesFunction, name: str, **flags: Any) -> ByAddress:
     guarded = inlinable(_guard(inlinable(function, boundscheck=True, **flags)))
     try:
-        return ByAddress(retargeted(asked, guarded), RATES_SIGNATURE, f"the policy {name}", cached=False)
+        return ByAddress(retargeted(call_policy, guarded), RATES_SIGNATURE, f"the policy {name}", cached=False)
     except Exception as error:  # numba has errors of many classes for what it cannot compile
         raise InputError(f"policy {name}", f"it cannot be compiled: {_reason(str(error))}") from None
 
@@ -274,9 +274,9 @@ class Policy:
         if not self.built_in:
             return guarded(self.rates, self.name)
         if not JIT:
-            return retargeted(asked, self.rates)
+            return retargeted(call_policy, self.rates)
         return ByAddress(
-            retargeted(asked, inlinable(self.rates, _nrt=self.makes_arrays)),
+            retargeted(call_policy, inlinable(self.rates, _nrt=self.makes_arrays)),
             RATES_SIGNATURE,
             f"the policy {self.name}",
             cached=True,
@@ -289,13 +289,13 @@ class Policy:
             key = self.order.key
             self._compiled["key"] = (
                 ByAddress(
-                    retargeted(keyed, inlinable(key, _nrt=False)),
+                    retargeted(call_key, inlinable(key, _nrt=False)),
                     KEY_SIGNATURE,
                     f"the policy {self.name}",
                     cached=True,
                 )
                 if JIT
-                else retargeted(keyed, key)
+                else retargeted(call_key, key)
             )
         return self._compiled["key"]
 

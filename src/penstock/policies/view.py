@@ -289,7 +289,7 @@ def _compiled_given_at(floats: Any, stride: Any, begin: Any, size: Any) -> Any:
     return lambda floats, stride, begin, size: _given_at(floats, stride, begin, size)
 
 
-def asked(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> None:
+def call_policy(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, begin: int, size: int) -> None:
     """Call a policy as the engine does; `function` is replaced by the policy's own.
 
     `floats`, `integers`, `moment`, `degradation`, `stride`, `begin` and `size` are those of `view_at`.
@@ -297,7 +297,7 @@ def asked(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int
     function(view_at(floats, integers, moment, degradation, stride, begin, size), given_at(floats, stride, begin, size))
 
 
-def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, place: int) -> float:
+def call_key(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int, place: int) -> float:
     """The key of one `place` as the engine asks for it; `function` is replaced by the policy's own.
 
     `floats`, `integers`, `moment`, `degradation` and `stride` are those of `view_at`.
@@ -306,7 +306,7 @@ def keyed(floats: Any, integers: Any, moment: Any, degradation: Any, stride: int
 
 
 function: Any = None
-"""Placeholder for the policy's own function in `asked` and `keyed`; `penstock.numeric.compiled.retargeted` replaces it."""
+"""Stands for the policy's own function in `call_policy` and `call_key`; `numeric.compiled.retargeted` replaces it."""
 
 
 @step

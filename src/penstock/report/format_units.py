@@ -36,6 +36,11 @@ def rate(bytes_per_s: float) -> str:
     return f"{_scaled(bytes_per_s, _BYTES)}/s"
 
 
+def percent(part: float, digits: int = 0) -> str:
+    """A `part` of a whole as per cent, with so many `digits` behind the point: "12 %"."""
+    return f"{100.0 * part:,.{digits}f} %"
+
+
 def duration(seconds: float, run: float = 0.0) -> str:
     """A time in seconds: "2.1 h"; "0 s" for what is only rounding in a run of `run` seconds."""
     return _scaled(seconds, _SECONDS) if abs(seconds) > max(SAME_TIME_S, NOISE_OF_RUN * run) else "0 s"

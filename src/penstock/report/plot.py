@@ -27,7 +27,7 @@ from penstock.report import format_units
 from penstock.report.binning import Bins, means
 from penstock.report.figures import COLOURS, STYLE, Page, check_suffix, encoded, kind_of, printable, write_picture
 from penstock.report.objectives import BOUNDED, COSTS, OBJECTIVES
-from penstock.testbed.live_pairs import UNCOORDINATED, simulated_as
+from penstock.testbed.live_runs import UNCOORDINATED, simulated_as
 from penstock.theory.interference import STRATEGIES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from penstock.buffers.plan import BufferPlan
     from penstock.engine import Result, Trace
     from penstock.planning.placement.planner import Proposal
-    from penstock.testbed.live_pairs import LiveDelta
+    from penstock.testbed.live_runs import LiveDelta
     from penstock.theory import Bounds
     from penstock.theory.interference import Delta
 

@@ -1,4 +1,5 @@
-"""The built-in application of a live run: it writes one file in rounds, past the page cache, so that the device limits it.
+"""The built-in applications of a live run. One writes a file in rounds, past the page cache, so that the device limits it;
+the other makes the six calls of 003 §III.C and moves nothing.
 
 A live run expects of any application:
 
@@ -11,6 +12,8 @@ A live run expects of any application:
 ``PENSTOCK_SOCKET`` or ``PENSTOCK_DISABLE`` say whether it is coordinated.
 
 Each of its `nodes` is a thread that has one request at a time; a round ends when all threads are done.
+
+``python -m penstock.testbed.writer SOCKET NAME ROUNDS SECONDS`` is the other one, see `six_calls`.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -35,6 +39,8 @@ TASK: Final = "PENSTOCK_TASK"
 READY: Final = "ready"
 PATIENCE: Final = 30.0
 """Seconds to wait for the coordinator, which is known to run."""
+ROUND_BYTES: Final = 1_000_000
+"""What a round of `six_calls` announces."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +161,48 @@ def _in_touch(job: Job) -> Job:
     return job
 
 
+def six_calls(address: Path, name: str, rounds: int, seconds: float) -> dict[str, Any]:
+    """Say ``ready``, wait for a line, and make one operation with the six calls.
+
+    Args:
+        address: The socket of the coordinator.
+        name: The name of the application.
+        rounds: Rounds of the operation.
+        seconds: How long each round accesses the store.
+
+    Returns:
+        As JSON has them: the dates on the monotonic clock of posting and of begin and end of each round, how often Check
+        said no, and whether it was coordinated to the end.
+    """
+    accesses, denied = [], 0
+    with Job(name, address=address, patience=PATIENCE) as job:
+        print(READY, flush=True)  # noqa: T201
+        sys.stdin.readline()
+        posted = time.monotonic()
+        job.prepare(volume=rounds * ROUND_BYTES, rounds=rounds)
+        for _ in range(rounds):
+            job.inform()
+            denied += not job.check()
+            job.wait()
+            begun = time.monotonic()
+            time.sleep(seconds)
+            accesses.append((begun, time.monotonic()))
+            job.release()
+        job.complete()
+        return {"posted": posted, "accesses": accesses, "denied": denied, "coordinated": job.state.coordinated}
+
+
+def _asked() -> dict[str, Any]:
+    """What the command line and the environment ask for, done."""
+    if sys.argv[1:]:
+        socket, name, rounds, seconds = sys.argv[1:]
+        return six_calls(Path(socket), name, int(rounds), float(seconds))
+    return perform(WriterTask(**json.loads(os.environ[TASK])))
+
+
 if __name__ == "__main__":
     try:
-        report = perform(WriterTask(**json.loads(os.environ[TASK])))
+        report = _asked()
     except (OSError, ValueError) as error:
         sys.exit(f"{error}")
     print(json.dumps(report))  # noqa: T201

@@ -137,7 +137,7 @@ class Choice:
     """What is taken from a trace. 0 and "" stand for what its header says, or for all of it."""
 
     since: str = parameter(
-        "begin of the span: a date (2022-03-01, UTC) or a time after the first release (10d)",
+        "start of the span: a date (2022-03-01, UTC) or a time after the first release (10d)",
         "",
         aliases=("from",),
         default_text="the first release",
@@ -160,6 +160,7 @@ class SwfJobs:
         seconds: Run times.
         sizes: Nodes of the jobs.
         submits: When they were submitted, as `releases` count.
+        starts: When they started, likewise; NaN where the wait is not known.
         requested: Wall times requested; 0 or less where they are not known.
         users: Numbers of the users; negative where they are not known.
         groups: Likewise of the groups.
@@ -176,6 +177,7 @@ class SwfJobs:
     seconds: Floats
     sizes: Integers
     submits: Floats
+    starts: Floats
     requested: Floats
     users: Integers
     groups: Integers
@@ -224,6 +226,7 @@ def jobs_of(trace: SwfTrace, choice: Choice, path: str) -> SwfJobs:
         columns[kept, RUN],
         sizes[kept].astype(np.int64),
         columns[kept, SUBMIT] - begin,
+        columns[kept, SUBMIT] - begin + np.where(columns[kept, WAIT] >= 0.0, columns[kept, WAIT], np.nan),
         columns[kept, WALL_TIME],
         columns[kept, USER].astype(np.int64),
         columns[kept, GROUP].astype(np.int64),
@@ -435,6 +438,7 @@ def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iteratio
         jobs.names,
         amounts,
         *(column.tolist() for column in (jobs.sizes, jobs.releases, jobs.submits, jobs.requested, jobs.users, jobs.groups)),
+        zip(jobs.starts.tolist(), jobs.seconds.tolist(), strict=True),
         strict=True,
     )
     return tuple(
@@ -448,6 +452,7 @@ def _applications(jobs: SwfJobs, fractions: Floats, platform: Platform, iteratio
             user=f"user-{user}" if user >= 0 else None,
             group=f"group-{group}" if group >= 0 else None,
             source="drawn",
+            recorded=None if math.isnan(recorded[0]) else recorded,
         )
-        for name, row, size, release, submit, requested, user, group in rows
+        for name, row, size, release, submit, requested, user, group, recorded in rows
     )

@@ -21,7 +21,7 @@ import random
 import sys
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -58,20 +58,39 @@ KINDS = (
 )
 
 
+class Lower(NamedTuple):
+    """A lower grant that a client has not answered."""
+
+    number: int
+    rate: float
+    latest: float
+    """The date by which it must."""
+    first: float
+    """The same, as it was before the client came back from anywhere."""
+
+
 class Known:
     """What one client may be using, by what it was told and what it has said."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.using = 0.0
-        self.unanswered: list[tuple[int, float, float]] = []
-        """Lower grants that it has not answered: number, rate, and the date by which it must."""
+        self.unanswered: list[Lower] = []
+        self.announced = False
+        """It has announced an operation and waits for the answer."""
         self.told = 0
         self.quiet_since = 0.0
         """When it last said that it had moved more, or could begin to."""
 
     def clear(self) -> None:
         self.using, self.unanswered = 0.0, []
+
+    def put_off(self, date: float, a_round: float = 0.0) -> None:
+        """It may not have had what it was told: it has until the date, at most two leases and a round more than at first."""
+        self.unanswered = [
+            lower._replace(latest=max(lower.latest, min(date, lower.first + 2.0 * LEASE + a_round)))
+            for lower in self.unanswered
+        ]
 
 
 class Campaign:
@@ -136,6 +155,8 @@ class Campaign:
             self.counts["refused"] += 1
             client = None
         else:
+            if known is not None:
+                known.announced = known.announced or isinstance(event, InformEvent)
             if known is not None and isinstance(event, YieldEvent):
                 self._answered(known, event.grant)
             elif known is not None and (client.operation is None or client.place == NO_PLACE):
@@ -160,7 +181,7 @@ class Campaign:
         self.known = {number: one for number, one in self.known.items() if number in self.core.registry.clients}
         for one in self.known.values():
             if one.using > 0.0 and not one.client.connected and one.client.place == NO_PLACE:
-                late = any(latest <= self.now for _, _, latest in one.unanswered)
+                late = any(lower.latest <= self.now for lower in one.unanswered)
                 silent = one.client.last_heard + LEASE <= self.now
                 assert late or silent or one.quiet_since + LEASE <= self.now, "it has lost its place too early"
                 one.clear()
@@ -169,27 +190,32 @@ class Campaign:
             one = self.known[grant.client.number]
             assert grant.number == one.told + 1
             one.told = grant.number
+            answers, one.announced = one.announced, False
             if grant.rate < one.using:
-                one.unanswered.append((grant.number, grant.rate, self.now + LEASE + self._round(one, grant.rate)))
+                a_round = self._round(one, grant.rate)
+                latest = self.now + LEASE + a_round
+                if answers:
+                    one.put_off(latest, a_round)
+                one.unanswered.append(Lower(grant.number, grant.rate, latest, latest))
             else:
                 assert not one.unanswered, "more is given to one that has not yielded"
                 one.quiet_since = self.now if one.using <= 0.0 else one.quiet_since
                 one.using = grant.rate
         for one in self.known.values():
-            assert not any(latest <= self.now for _, _, latest in one.unanswered), "it is in the way for too long"
+            assert not any(lower.latest <= self.now for lower in one.unanswered), "it is in the way for too long"
 
     def _round(self, one: Known, rate: float) -> float:
         """Seconds that a client may go on with its round before a pause."""
         if rate > 0.0 or one.client.operation is None:
             return 0.0
-        slowest = min([one.using, *(sent for _, sent, _ in one.unanswered if sent > 0.0)])
+        slowest = min([one.using, *(lower.rate for lower in one.unanswered if lower.rate > 0.0)])
         return min(self.limits.longest_round, one.client.operation.round_bytes / slowest)
 
     def _answered(self, one: Known, number: int) -> None:
-        kept = [rate for grant, rate, _ in one.unanswered if grant <= number]
+        kept = [lower.rate for lower in one.unanswered if lower.number <= number]
         if kept:
             one.using = kept[-1]
-            one.unanswered = [entry for entry in one.unanswered if entry[1] < kept[-1]]
+            one.unanswered = [lower for lower in one.unanswered if lower.rate < kept[-1]]
 
     def _register(self) -> None:
         if len(self.known) >= MOST_CLIENTS:
@@ -226,8 +252,7 @@ class Campaign:
         found = [one for one in self.known.values() if one.unanswered and one.client.connected]
         if found:
             one = self.random.choice(found)
-            number, _, _ = self.random.choice(one.unanswered)
-            self._enter(YieldEvent(one.client, number), one)
+            self._enter(YieldEvent(one.client, self.random.choice(one.unanswered).number), one)
 
     def _release(self) -> None:
         one = self._some()
@@ -267,6 +292,9 @@ class Campaign:
         except Refused:
             self.counts["refused"] += 1
         if client is not None:
+            one.announced = one.announced or isinstance(lie, InformEvent)
+            if isinstance(lie, JoinEvent):
+                one.put_off(self.now + LEASE)
             if isinstance(lie, YieldEvent):
                 self._answered(one, lie.grant)
             elif number and (client.operation is None or client.operation.number != number):
@@ -314,6 +342,7 @@ class Campaign:
         same = operation is not None and self.random.random() < 0.7
         if not same:
             one.clear()
+        one.put_off(self.now + LEASE)
         self._enter(JoinEvent(one.client, operation.number if same and operation is not None else 0), one)
         if same and operation is not None and one.client.operation is operation:
             moved = operation.moved + self.random.choice([0.0, 1.0, 1e9])

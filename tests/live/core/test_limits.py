@@ -220,6 +220,18 @@ def test_nine_identities_of_one_user_take_one_share():
     assert targets("fair-share", 7, 7, 7, 8, caps=[2.0, 2.0, 2.0, 10.0]) == pytest.approx([2.0, 1.75, 0.0, 6.25])
 
 
+def test_the_site_gives_users_weights():
+    """B = 10: under job-fair 3 + 3 + 1 parts; under user-fair 3 + 1, and the jobs of a user share its part."""
+    site = Limits(weights={7: 3.0})
+    assert targets("job-fair", 7, 7, 8, limits=site) == pytest.approx([30.0 / 7.0, 30.0 / 7.0, 10.0 / 7.0])
+    assert targets("size-fair", 7, 8, limits=site) == pytest.approx([7.5, 2.5])
+    assert targets("user-fair", 7, 7, 8, limits=site) == pytest.approx([3.75, 3.75, 2.5])
+    assert targets("group-fair", 7, 8, limits=site) == pytest.approx([7.5, 2.5])
+    assert targets("user-fair", 7, 7, 8, limits=Limits()) == pytest.approx([2.5, 2.5, 5.0])
+    assert targets("fair-share", 7, 8, limits=site) == [5.0, 5.0]
+    assert targets("user-fair", -1, 8, limits=Limits(weights={-1: 3.0, 8: 4.0})) == pytest.approx([2.0, 8.0])
+
+
 @pytest.mark.parametrize("policy", [name for name, policy in REGISTRY.items() if policy.planner is None])
 def test_of_two_users_neither_gains_by_many_applications(policy):
     """Both post at once: however many operations a user has, the other one's first is as well off as against one."""

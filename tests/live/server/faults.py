@@ -37,6 +37,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
@@ -62,17 +63,19 @@ KILL, KILL_COORDINATOR, STALL, STALL_COORDINATOR, CUT, HOLD_UP, STEP = (
 )
 OFTEN = {KILL: 8, KILL_COORDINATOR: 2, STALL: 6, STALL_COORDINATOR: 2, CUT: 12, HOLD_UP: 5, STEP: 5}
 """How often each kind comes, in parts."""
-SETTLING = 60.0
+SETTLING = 240.0
 """Seconds in which everybody is coordinated again after the last fault, and has ended after it is told to; a client that
-gives up a dead connection takes 5, and tries again after 1."""
+gives up a dead connection takes 5, and tries again after 1; the rest is for a machine that others use too."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done: until `faults` faults have happened, some of each kind, and `seconds` have passed. Rates in bytes/s."""
+    """What is done: until `faults` faults have happened, some of each kind, `least` processes have been killed and as many
+    stalled or cut off, and `seconds` have passed. Rates in bytes/s."""
 
     seed: int = 3
     faults: int = 0
+    least: int = 0
     seconds: float = 0.0
     applications: int = 4
     bandwidth: float = 1e6
@@ -216,6 +219,7 @@ class Campaign:
         """Kinds that have not come yet. However few faults are planned, all of these are tried until they are possible."""
         self.draw.shuffle(self._owed)
         self._steps: list[tuple[float, float]] = []
+        self._starting = stack.enter_context(ThreadPoolExecutor(max_workers=1))
         self._clock = (folder / "clock").open("w+b", buffering=0)
         stack.callback(self._clock.close)
         self._step(0.0)
@@ -266,7 +270,7 @@ class Campaign:
         self._await_operations(0.0)
         begun = following = time.monotonic()
         while True:
-            enough = len(self.faults) >= self.plan.faults and not self._owed
+            enough = len(self.faults) >= self.plan.faults and not self._owed and self._has_least()
             over = enough and following >= begun + self.plan.seconds
             if over and not self._later:
                 break
@@ -279,6 +283,11 @@ class Campaign:
                 self._fail()
                 following = time.monotonic() + self.draw.expovariate(1.0 / self.plan.every)
         self._await_operations(time.monotonic())
+
+    def _has_least(self) -> bool:
+        kinds = Counter(fault.kind for fault in self.faults)
+        disturbed = kinds[STALL] + kinds[STALL_COORDINATOR] + kinds[CUT]
+        return min(kinds[KILL] + kinds[KILL_COORDINATOR], disturbed) >= self.plan.least
 
     def finish(self) -> None:
         """Have everybody end; nothing stays granted when the leases of the dead are over."""
@@ -351,10 +360,20 @@ class Campaign:
         self._after(self.draw.choice((0.0, 0.0, 0.3, 1.5)), lambda: self._restart(before, begun))
 
     def _restart(self, before: dict[str, Any], begun: float) -> None:
+        """In a thread of its own: a start takes seconds, and faults of others go on meanwhile."""
         self.ledger.restarted(time.monotonic())
+        self._await_restart(self._starting.submit(self._start_again, before), begun)
+
+    def _start_again(self, before: dict[str, Any]) -> None:
         self.serving.start()
         compare(before, self.serving.state())
         self.compared += 1
+
+    def _await_restart(self, restart: Future[None], begun: float) -> None:
+        if not restart.done():
+            self._after(0.05, lambda: self._await_restart(restart, begun))
+            return
+        restart.result()
         self._busy.discard(-1)
         self._happened(KILL_COORDINATOR, -1, begun)
 
@@ -408,6 +427,9 @@ class Campaign:
 
     def _happened(self, kind: str, whose: int, begun: float) -> None:
         self.faults.append(Fault(kind, whose, begun, time.monotonic()))
+        if len(self.faults) % 250 == 0:
+            counts = Counter(fault.kind for fault in self.faults)
+            sys.stderr.write(f"faults: {', '.join(f'{count} {name}' for name, count in counts.items())}\n")
 
     # What is checked at the end
 
@@ -543,7 +565,8 @@ def run(plan: Plan) -> Outcome:
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m tests.live.server.faults", description="Run the fault campaign.")
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seconds", type=float, default=600.0, help="at least (default: 600)")
+    parser.add_argument("--least", type=int, default=Plan.least, help="at least so many kills, and stalls and cuts")
     parser.add_argument("--seed", type=int, default=Plan.seed)
     parser.add_argument("--every", type=float, default=Plan.every, help="seconds between two faults, on average")
     parser.add_argument("--policy", default=Plan.policy)

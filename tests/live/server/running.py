@@ -7,7 +7,8 @@ import contextlib
 import json
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,16 @@ from penstock.live.server.server import Server
 from penstock.live.server.settings import ServerSettings
 
 MB = 1e6
-ENOUGH = 20.0
+ENOUGH = 60.0
 """Seconds after which something that should happen never will."""
+
+
+def wait_until(condition: Callable[[], Any], what: str) -> None:
+    """Poll until the condition holds."""
+    deadline = time.monotonic() + ENOUGH
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
 
 
 class Running:
@@ -128,6 +137,14 @@ class Raw:
         """Register, and return the answer."""
         self.send("register", **({"version": 1, "job": job} | fields))
         return self.until("registered")
+
+    def granted(self, rate: float) -> dict[str, Any]:
+        """Wait for a grant of that rate in bytes/s; grants before it are kept to."""
+        while True:
+            grant = self.until("grant")
+            self.send("yielded", grant=grant["number"])
+            if abs(grant["rate"] - rate) <= 1e-6 * rate:
+                return grant
 
     def refused(self) -> str:
         """The code of the error that comes next."""

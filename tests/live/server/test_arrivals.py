@@ -7,16 +7,8 @@ import socket
 import threading
 import time
 
-from tests.live.server.running import ENOUGH, MB, Raw, running, with_peers
+from tests.live.server.running import ENOUGH, MB, Raw, running, wait_until, with_peers
 from tests.live.server.serving import Serving
-
-
-def wait_until(condition, what):
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + ENOUGH
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def beats(first, stop):

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,19 +14,11 @@ from penstock.live.client import environment as client_environment
 from penstock.live.server import journal
 from penstock.live.server.server import Server
 from penstock.model import InputError
-from tests.live.server.running import ENOUGH, MB, Raw, Running, running, settings
+from tests.live.server.running import MB, Raw, Running, running, settings, wait_until
 from tests.live.server.serving import ROOT, Serving, environment
 
 WORKLOAD = """{"penstock": 1, "platform": {"bandwidth": 1e8}, "applications": [
   {"name": "planned", "phases": [["work", 1.0], ["io", 1e8]]}]}"""
-
-
-def wait_until(condition, what):
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + ENOUGH
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def serve(folder, *options, **more):

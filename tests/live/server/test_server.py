@@ -16,15 +16,7 @@ from penstock.live.client.errors import AddressError
 from penstock.live.server import journal
 from penstock.live.server.server import Server
 from penstock.model import InputError
-from tests.live.server.running import ENOUGH, MB, Raw, Running, running, settings, with_peers
-
-
-def wait_until(condition, what):
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + ENOUGH
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
+from tests.live.server.running import ENOUGH, MB, Raw, Running, running, settings, wait_until, with_peers
 
 
 def only(state):

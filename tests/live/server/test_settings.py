@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -100,6 +101,39 @@ def test_a_degradation_is_a_part_a_mapping_or_a_file(tmp_path):
     assert load({"degradation": str(file)}, {}, None).degradation == expected
     assert load({"degradation": expected}, {}, None).degradation == expected
     assert load({}, {}, str(config)).degradation == expected
+
+
+def test_weights_are_a_mapping_or_a_file_and_users_are_known_by_name_or_uid(tmp_path):
+    file, config = tmp_path / "weights.json", tmp_path / "penstock.toml"
+    given = '{"root": 2, "1007": 0.5}'
+    file.write_text(given)
+    config.write_text("[weights]\nroot = 2\n1007 = 0.5\n")
+    for found in (load({"weights": given}, {}, None), load({"weights": str(file)}, {}, None), load({}, {}, str(config))):
+        assert found.weights == given
+        assert found.limits.weights == {0: 2.0, 1007: 0.5}
+    again = tmp_path / "again.toml"
+    again.write_text(load({"weights": given}, {}, None).as_toml())
+    assert load({}, {}, str(again)).weights == given
+    assert load({}, {}, None).limits.weights == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ('{"root": 0}', "--weights: root: 0 is no weight; expected a finite number above 0"),
+        ('{"root": "2"}', "--weights: root: '2' is no weight"),
+        ("{root: 2}", "--weights: is not JSON: Expecting property name"),
+        ("/nowhere.json", "--weights: /nowhere.json cannot be read: No such file or directory; expected"),
+    ],
+)
+def test_wrong_weights(given, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        load({"weights": given}, {}, None)
+
+
+def test_a_weight_of_nobody_is_refused():
+    with pytest.raises(InputError, match="weights: 'nobody here' is no user here; expected a name or a uid"):
+        _ = load({"weights": '{"nobody here": 2}'}, {}, None).limits
 
 
 def test_what_is_measured_and_observed_is_printed_and_read_again(tmp_path):

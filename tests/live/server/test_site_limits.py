@@ -17,49 +17,34 @@ from tests.live.server.running import MB, Raw, running
 from tests.live.server.serving import ROOT, Serving, environment
 
 
-def register(peer, job="job", **fields):
-    """Register with version 2; the answer."""
-    peer.send("register", version=2, job=job, **fields)
-    return peer.until("registered")
-
-
-def granted(peer, rate):
-    """Wait for a grant of that rate; grants before it are kept to."""
-    while True:
-        grant = peer.until("grant")
-        peer.send("yielded", grant=grant["number"])
-        if grant["rate"] == pytest.approx(rate):
-            return grant
-
-
 def test_a_byte_now_and_then_does_not_hold_the_link(tmp_path):
     """Under fcfs, of volume 1e21: the others go on when its turn is over, and it has its place."""
     options = ("--bandwidth", "100 MB/s", "--policy", "fcfs", "--longest-turn", "0.5 s", "--longest-round", "1 s")
     with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as hog, Raw(str(it.socket)) as other:
-        answer = register(hog, "hog")
+        answer = hog.register("hog", version=2)
         assert (answer["longest_turn"], answer["longest_round"]) == (0.5, 1.0)
-        register(other, "other")
+        other.register("other", version=2)
         hog.send("inform", operation=1, volume=1e21, rounds=10**9)
-        granted(hog, 100 * MB)
+        hog.granted(100 * MB)
         other.send("inform", operation=1, volume=1e6)
         assert other.until("grant")["rate"] == 0.0
         pause = hog.until("grant")
         assert pause["rate"] == 0.0
         hog.send("report", operation=1, moved=1.0)
         hog.send("yielded", grant=pause["number"])
-        granted(other, 100 * MB)
+        other.granted(100 * MB)
         assert {one["job"]: one["rate"] for one in it.state()["applications"]} == {"hog": 0.0, "other": 100 * MB}
         other.send("release", operation=1)
-        granted(hog, 100 * MB)
+        hog.granted(100 * MB)
 
 
 def test_one_round_of_everything_is_no_reason_not_to_yield(tmp_path):
     options = ("--bandwidth", "100 MB/s", "--policy", "interrupting", "--lease", "5 s", "--longest-round", "0.2 s")
     with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as hog, Raw(str(it.socket)) as other:
-        register(hog, "hog")
-        register(other, "other")
+        hog.register("hog", version=2)
+        other.register("other", version=2)
         hog.send("inform", operation=1, volume=1e21, rounds=1)
-        granted(hog, 100 * MB)
+        hog.granted(100 * MB)
         other.send("inform", operation=1, volume=1e6)
         told = None
         while told is None:  # both beat all the time
@@ -92,7 +77,7 @@ def test_who_reaches_far_less_than_it_is_granted_yields_in_time(tmp_path):
     """One round of 16 MB, which takes 16 s in place of 16 ms: it yields inside it, before its lease of 2 s is over."""
     options = ("--bandwidth", "1 GB/s", "--policy", "interrupting", "--lease", "2 s", "--longest-round", "60 s")
     with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as other:
-        register(other, "other")
+        other.register("other", version=2)
         with Job("slow", address=it.socket) as job:
             file = SlowFile()
             with job.io(16_000_000, rounds=1) as io:
@@ -115,8 +100,8 @@ def test_what_is_recorded_is_what_could_have_happened(tmp_path):
     """Lies of one application: the row of the other one is there, and the liar's is bounded."""
     with Serving(tmp_path, "--bandwidth", "100 MB/s") as it:
         with Raw(str(it.socket)) as liar, Raw(str(it.socket)) as honest:
-            register(liar, "honest (2)", nodes=10**9, elapsed=1e6, progress=0.0)
-            register(honest, "honest", nodes=4)
+            liar.register("honest (2)", version=2, nodes=10**9, elapsed=1e6, progress=0.0)
+            honest.register("honest", version=2, nodes=4)
             liar.send("inform", operation=1, volume=1e21, rounds=10**9)
             liar.until("grant")
             liar.send("release", operation=1, moved=1e21)
@@ -138,7 +123,7 @@ def test_what_is_recorded_is_what_could_have_happened(tmp_path):
 
 def test_what_is_claimed_of_the_time_before_does_not_count(tmp_path):
     with running(tmp_path, max_nodes=64.0) as it, Raw(it.settings.socket) as liar:
-        register(liar, "liar", nodes=10**9, elapsed=1e6, progress=0.0)
+        liar.register("liar", version=2, nodes=10**9, elapsed=1e6, progress=0.0)
         (one,) = it.state()["applications"]
         assert one["nodes"] == 64
         assert one["elapsed"] < 1e5
@@ -147,7 +132,7 @@ def test_what_is_claimed_of_the_time_before_does_not_count(tmp_path):
 
 def test_who_overruns_its_grants_is_warned(tmp_path):
     with running(tmp_path, lease=600.0) as it, Raw(it.settings.socket) as peer, Raw(it.settings.socket) as old:
-        register(peer, "fast")
+        peer.register("fast", version=2)
         peer.send("inform", operation=1, volume=1e15, rounds=10**6)
         peer.until("grant")
         peer.send("report", operation=1, moved=1e14)
@@ -164,17 +149,17 @@ def test_who_overruns_its_grants_is_warned(tmp_path):
 
 def test_applications_of_one_user_count_as_one(tmp_path):
     with running(tmp_path, share_by="user", policy="fair-share") as it, Raw(it.settings.socket) as first:
-        register(first, "first")
+        first.register("first", version=2)
         first.send("inform", operation=1, volume=1e12)
-        granted(first, 100 * MB)
+        first.granted(100 * MB)
         with Raw(it.settings.socket) as second:
-            register(second, "second")
+            second.register("second", version=2)
             second.send("inform", operation=1, volume=1e12)
             assert second.until("grant")["rate"] == 0.0
             told = it.ask("why", "second")
             assert told["reason"] == "'second' waits for other operations of its user, whose applications count as one"
             first.send("release", operation=1)
-            granted(second, 100 * MB)
+            second.granted(100 * MB)
 
 
 def test_a_planned_name_is_for_the_user_of_the_plan(tmp_path):

@@ -23,7 +23,7 @@ from penstock.live.server.admission import (
     STRANGERS,
     Guesses,
 )
-from tests.live.server.running import ENOUGH, Raw, running
+from tests.live.server.running import ENOUGH, Raw, running, wait_until
 from tests.live.server.serving import ROOT, environment
 
 TOKEN = "a secret"
@@ -38,14 +38,6 @@ def tcp(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         where = probe.getsockname()
     return {"listen": f"{where[0]}:{where[1]}", "token_file": str(token)}, where
-
-
-def wait_until(condition, what):
-    """Poll until the condition holds."""
-    deadline = time.monotonic() + ENOUGH
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 class TestConnections:
@@ -91,6 +83,21 @@ class TestConnections:
                     honest.send("beat")
                     assert honest.until("beat")["seq"] == honest.seq
                 assert not any(peer.client is not None for peer in it.server.connections.slowed)
+
+    def test_a_stranger_gains_nothing_by_connecting_again(self, tmp_path, tcp):
+        """Each connection is heard once, and all of a host together as often as its messages allow."""
+        values, where = tcp
+        rate, count = 50, 30
+        with running(tmp_path, message_rate_per_user=rate, **values) as it, contextlib.ExitStack() as stack:
+            begun = time.monotonic()
+            strangers = [stack.enter_context(Raw(where)) for _ in range(count)]
+            for stranger in strangers:
+                stranger.send_bytes(b"".join(b'{"type":"beat","seq":%d}\n' % seq for seq in range(1, 90)))
+            assert [stranger.refused() for stranger in strangers] == ["unexpected"] * count
+            refused = it.state()["refused_messages"]
+            assert count <= refused <= rate * (1.0 + time.monotonic() - begun) + count
+            with Raw(where) as honest:
+                assert honest.register("honest", token=TOKEN)["application"] == 1
 
 
 class TestTokens:

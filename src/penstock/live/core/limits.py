@@ -15,7 +15,8 @@ client keeps to its grants for `Limits.penalty` seconds, and for a lease at leas
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.live.core.clients import NEVER, Client
@@ -56,10 +57,17 @@ class Limits:
     penalty: float = 60.0
     """How long a lower cap or a bar lasts. After so long without an overrun, earlier ones no longer count."""
 
+    weights: Mapping[int, float] = field(default_factory=dict)
+    """Weights of users by uid, for policies that divide by weight; 1 for all others, and for users that are not known."""
+
     @property
     def by_user(self) -> bool:
         """Whether each user counts as one."""
         return self.share_by == BY_USER
+
+    def weight(self, uid: int) -> float:
+        """The weight of the user `uid`; 1 where the user is not known, which a negative uid says."""
+        return self.weights.get(uid, 1.0) if uid >= 0 else 1.0
 
     def watch(self, lease: float) -> float:
         """Seconds of a turn in which an operation must reach `least_reached` of its grants: a lease and a longest round."""

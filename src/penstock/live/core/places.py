@@ -218,7 +218,7 @@ class Places:
             whole=whole if whole is not None and not self._pending.hides else client.done + length_left(client.done),
             rank=rank,
             rounds=operation.rounds,
-            weight=1.0,
+            weight=self._eligible.limits.weight(client.uid),
             user=client.user_number,
             group=number_of_name(client.group, client.number),
             transferring=client.transfer_seconds,

@@ -61,9 +61,13 @@ class Bucket:
 
     def take(self, count: int, now: float) -> float:
         """Take `count` tokens at the date `now`; returns the seconds until the bucket has them, 0 if it has them now."""
-        self._tokens = min(self._rate, self._tokens + (now - self._then) * self._rate) - count
+        self._tokens = self.left(now) - count
         self._then = now
         return max(0.0, -self._tokens / self._rate)
+
+    def left(self, now: float) -> float:
+        """The tokens in the bucket at the date `now`; below 0 when more were taken."""
+        return min(self._rate, self._tokens + (now - self._then) * self._rate)
 
 
 class Guesses:

@@ -10,8 +10,10 @@ peer has sent before it closed the connection is handled, however late it is rea
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
+import sys
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -160,14 +162,27 @@ class Peer:
 
     def _work(self) -> int:
         """Handle the lines that wait; how many were handled."""
-        count = 0
+        count, allowed = 0, self._allowance()
         while self._queue and not self._is_over:
+            if count >= allowed and self.server.connections.is_stranger(self):
+                break
             if not self.local and self.client is None and self._must_wait():
                 break
             self._is_held = False
             count += 1
             self._hear(self._queue.popleft())
         return count
+
+    def _allowance(self) -> int:
+        """How many lines may be handled now: of a stranger as many as its user or host has left, and one in any case.
+
+        Else a stranger could send without a limit by connecting again and again. Who registers with its first line does not
+        wait for strangers of the same host.
+        """
+        connections = self.server.connections
+        if not connections.is_stranger(self):
+            return sys.maxsize
+        return max(1, math.floor(connections.bucket(self).left(self.server.clock.now())) + 1)
 
     def _must_wait(self) -> bool:
         """Whether a message of a stranger must wait, because its host has sent wrong tokens."""

@@ -23,6 +23,7 @@ PREFIX: Final = "PENSTOCK_"
 NO_LIMIT: Final = "none"
 AUTO: Final = math.inf
 """The bandwidth that stands for ``auto``: it is measured."""
+WEIGHTS: Final = '{"ann": 2, "1007": 0.5} by user or uid'
 LOG_FORMATS: Final = ("text", "json")
 ANNOUNCED: Final = "announced"
 PREDICTED: Final = "predicted"
@@ -127,12 +128,30 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _text_of(path: str, place: str) -> str:
+def _text_of(path: str, place: str, expected: str = "a part such as 0.9") -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise InputError(place, f"{path} cannot be read: {what}; expected a part such as 0.9, or a file of JSON") from None
+        raise InputError(place, f"{path} cannot be read: {what}; expected {expected}, or a file of JSON") from None
+
+
+def _weights(value: object, place: str) -> str:
+    """The weights of users as JSON, by name or uid, out of a mapping, its JSON, or a file with it; empty for none."""
+    if isinstance(value, str) and value and not value.lstrip().startswith("{"):
+        value = _text_of(value, place, WEIGHTS)
+    if not value:
+        return ""
+    try:
+        weights = json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise InputError(place, f"is not JSON: {error}; expected {WEIGHTS}") from None
+    if not isinstance(weights, Mapping):
+        raise InputError(place, f"{weights!r} is no mapping; expected {WEIGHTS}")
+    for user, weight in weights.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 < weight < math.inf:
+            raise InputError(f"{place}: {user}", f"{weight!r} is no weight; expected a finite number above 0")
+    return json.dumps(dict(weights))
 
 
 def _information(value: object, place: str) -> str:
@@ -183,6 +202,7 @@ class ServerSettings:
     max_elapsed_claim: float = _setting(0.0, _limit(parse_units.seconds))
     max_nodes: float = _setting(math.inf, _limit(_count))
     share_by: str = _setting(BY_APPLICATION, _shared_by)
+    weights: str = _setting("", _weights)
     planned_user: str = _setting("", _text)
     lowered_after: int = _setting(3, _count_or_0)
     barred_after: int = _setting(6, _count_or_0)
@@ -213,8 +233,9 @@ class ServerSettings:
         """What the site allows, whatever clients say.
 
         Raises:
-            InputError: If `planned_user` is not known.
+            InputError: If `planned_user` or a user with a weight is not known.
         """
+        weights = json.loads(self.weights) if self.weights else {}
         return Limits(
             longest_turn=self.longest_turn,
             longest_round=self.longest_round,
@@ -222,14 +243,15 @@ class ServerSettings:
             max_elapsed_claim=self.max_elapsed_claim,
             max_nodes=self.max_nodes,
             share_by=self.share_by,
-            planned_uid=_uid(self.planned_user) if self.planned_user else None,
+            planned_uid=_uid(self.planned_user, "planned_user") if self.planned_user else None,
+            weights={_uid(user, "weights"): float(weight) for user, weight in weights.items()},
             lowered_after=self.lowered_after,
             barred_after=self.barred_after,
             penalty=self.penalty,
         )
 
 
-def _uid(user: str) -> int:
+def _uid(user: str, place: str) -> int:
     """The uid of a user, given by name or number."""
     import pwd
 
@@ -238,7 +260,7 @@ def _uid(user: str) -> int:
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
-        raise InputError("planned_user", f"{user!r} is no user here; expected a name or a uid") from None
+        raise InputError(place, f"{user!r} is no user here; expected a name or a uid") from None
 
 
 NAMES: Final = tuple(setting.name for setting in fields(ServerSettings) if "read" in setting.metadata)

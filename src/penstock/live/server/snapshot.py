@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 from penstock.engine.chain import mean_iteration
 from penstock.live.core.clients import NO_PLACE, Client
 from penstock.live.core.core import Core
+from penstock.planning.node_hours import hours_by_owner
 
 WORKING: Final = "working"
 TRANSFERRING: Final = "transferring"
 WAITING: Final = "waiting"
 AWAY: Final = "away"
-SECONDS_PER_HOUR: Final = 3600.0
 STATES: Final = (WORKING, TRANSFERRING, WAITING, AWAY)
 
 
@@ -114,30 +114,29 @@ class Snapshot:
 
     def by_user(self) -> list[dict[str, Any]]:
         """The lowest yield and the node-hours of each user; nothing where users are not shown."""
-        own: dict[str, list[dict[str, Any]]] = {}
-        for one in self.applications:
-            if "user" in one:
-                own.setdefault(one["user"] or str(one["uid"]), []).append(one)
-        return [{"user": name, **_of_user(theirs)} for name, theirs in own.items()]
-
-
-def _of_user(own: list[dict[str, Any]]) -> dict[str, Any]:
-    """The lowest yield of a user's applications; node-hours of work, of ended I/O as it would be alone, and lost to it."""
-    computing = transferring = delayed = 0.0
-    for one in own:
-        hours, seconds = one["nodes"] / SECONDS_PER_HOUR, one["io_seconds"]
-        under_way = one["pending"]["seconds"] if one["pending"] else 0.0
-        alone = min(seconds, one["transferred"] / one["bandwidth"])
-        computing += hours * max(0.0, one["elapsed"] - seconds - under_way)
-        transferring += hours * alone
-        delayed += hours * (seconds - alone)
-    return {
-        "applications": len(own),
-        "min_yield": min(one["yield"] for one in own),
-        "computing": computing,
-        "transferring": transferring,
-        "delayed": delayed,
-    }
+        shown = [one for one in self.applications if "user" in one]
+        under_way = [one["pending"]["seconds"] if one["pending"] else 0.0 for one in shown]
+        alone = [min(one["io_seconds"], one["transferred"] / one["bandwidth"]) for one in shown]
+        found = hours_by_owner(
+            [one["user"] or str(one["uid"]) for one in shown],
+            [one["nodes"] for one in shown],
+            {
+                "computing": [
+                    max(0.0, one["elapsed"] - one["io_seconds"] - now) for one, now in zip(shown, under_way, strict=True)
+                ],
+                "transferring": alone,  # of ended operations
+                "delayed": [one["io_seconds"] - seconds for one, seconds in zip(shown, alone, strict=True)],
+            },
+        )
+        return [
+            {
+                "user": name,
+                "applications": len(own.members),
+                "min_yield": min(shown[place]["yield"] for place in own.members),
+                **own.hours,
+            }
+            for name, own in found.items()
+        ]
 
 
 def take_snapshot(core: Core, traffic: Traffic) -> Snapshot:

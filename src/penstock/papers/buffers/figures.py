@@ -84,7 +84,7 @@ def figure_table_2(rows: BufferRows) -> Figure:
         panel.bar(places, [one.value for one in found], yerr=[one.error for one in found], color="#56b4e9", capsize=3)
         panel.plot(places, TABLE_2[load], "kx", label="printed in the paper")
         panel.set_xticks(places, [f"{mtbf:g} y" for mtbf in MTBF])
-        panel.set(title=f"load {load:.0%}", ylim=(0.9, None))
+        panel.set(title=f"load {load:.0%}", ylim=(1.0, None))
     axes[0].set_ylabel("static over dynamic size")
     common_legend(figure)
     return figure
@@ -227,6 +227,8 @@ def figure_8(rows: BufferRows, *, capped: bool = False) -> Figure:
                     )
             panel.axvline(1.0, color="black", linewidth=0.6, linestyle="--")
             panel.set(title=f"load {load:.0%}", xlabel="size over S_OPT", ylabel=measure.replace("_", " "))
+    if capped:
+        figure.suptitle("speeds capped at B")
     common_legend(figure, "MTBF")
     return figure
 

@@ -1,7 +1,7 @@
 """What 003 needs live applications for: the six calls (C7), and the pairs of its figures on a test bed.
 
 C7 is about two applications that were started independently of each other; each is a process that runs
-`penstock.papers.calciom.caller`.
+`penstock.testbed.writer.six_calls`.
 
 The pairs are scaled to what the test bed carries. Figures 2 and 7 (a) are two equal applications; 9 (a) a small one that
 arrives during a large one; 10 and 11 four files and one, interrupted between files. The paper's machines moved tens of
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,8 +30,9 @@ from penstock.papers.verdicts import ClaimCheck, Verdict
 from penstock.report.figures import STYLE
 from penstock.report.plot import draw_delta, mark_live
 from penstock.testbed.bed import Bed
-from penstock.testbed.live_pairs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as
-from penstock.testbed.processes import serving
+from penstock.testbed.live_runs import LIVE_STRATEGIES, LiveDelta, fitting, live_delta, simulated_as
+from penstock.testbed.processes import WRITER, serving
+from penstock.testbed.writer import READY
 from penstock.theory.interference import Pair, Writer, delta_graph
 
 ROUNDS, SECONDS = 6, 0.15
@@ -111,12 +111,12 @@ def _meet(policy: str) -> tuple[Calls, Calls]:
 @contextmanager
 def _caller(where: Path, name: str) -> Iterator[subprocess.Popen[str]]:
     """An application that is ready to begin, and ends with the block."""
-    command = [sys.executable, "-m", "penstock.papers.calciom.caller", str(where), name, str(ROUNDS), str(SECONDS)]
+    command = [*WRITER, str(where), name, str(ROUNDS), str(SECONDS)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as caller:  # noqa: S603
         try:
             assert caller.stdout is not None
-            if caller.stdout.readline() != "ready\n":
+            if caller.stdout.readline() != f"{READY}\n":
                 raise NotStartedError(f"the application {name} did not start")
             yield caller
         finally:

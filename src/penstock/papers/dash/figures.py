@@ -168,13 +168,12 @@ def figure_iii_5(results: Results) -> Figure:
     Args:
         results: the runs of chains, by campaign.
     """
-    figure, (panel,) = panels(1, 1)
-    for policy in results.compared(EIGHT):
+
+    def largest(policy: str) -> tuple[Floats, Floats]:
         batches, values = stretches(results, policy)
-        panel.plot(batches, values.max(axis=1), marker=".", color=colour_of(policy, COLOURS), label=policy)
-    panel.set(xlabel="iteration batches", ylabel="max stretch", xscale="log")
-    common_legend(figure)
-    return figure
+        return batches, values.max(axis=1)
+
+    return _by_batches(results, largest, "max stretch")
 
 
 def figure_iii_6(results: Results) -> Figure:
@@ -183,14 +182,22 @@ def figure_iii_6(results: Results) -> Figure:
     Args:
         results: the runs of chains, by campaign.
     """
-    figure, (panel,) = panels(1, 1)
-    for policy in results.compared(EIGHT):
+
+    def over_fifo(policy: str) -> tuple[Floats, Floats]:
         ours, fifo = results.where(policy).beside(results.where("fifo"))
         batches = np.array([parameters["batches"] for parameters in ours.parameters])
         order = np.argsort(batches)
-        ratio = ours.column("makespan") / fifo.column("makespan")
-        panel.plot(batches[order], ratio[order], marker=".", color=colour_of(policy, COLOURS), label=policy)
-    panel.set(xlabel="iteration batches", ylabel="makespan / fifo", xscale="log")
+        return batches[order], (ours.column("makespan") / fifo.column("makespan"))[order]
+
+    return _by_batches(results, over_fifo, "makespan / fifo")
+
+
+def _by_batches(results: Results, line: Callable[[str], tuple[Floats, Floats]], label: str) -> Figure:
+    """A `line` for each order by the number of iteration batches."""
+    figure, (panel,) = panels(1, 1)
+    for policy in results.compared(EIGHT):
+        panel.plot(*line(policy), marker=".", color=colour_of(policy, COLOURS), label=policy)
+    panel.set(xlabel="iteration batches", ylabel=label, xscale="log")
     common_legend(figure)
     return figure
 

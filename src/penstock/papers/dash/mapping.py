@@ -3,10 +3,11 @@
 **Noise filtering** (§IV.C.1). The thesis excludes batches with pathologically high I/O, and does not say where these begin.
 Here a batch is excluded if its I/O load α is over `TOO_LOADED` times the median of its family at the same wanted load.
 
-**Steady state** (§IV.C.2). The thesis speaks of the utilization between the begin and the end of a schedule, and of
+**Steady state** (§IV.C.2). The thesis speaks of the utilization between the start and the end of a schedule, and of
 schedules without a steady state. Here the makespan is cut into tenths. The steady state is the longest run of tenths whose
 utilizations are within `BAND` of each other; a schedule has one if the run takes half of the makespan or more. The
-utilization in the steady state is the mean of that run.
+utilization in the steady state is the mean of that run. `MachineRun.steady` is no substitute: MSER finds the span with the
+best mean of any schedule, also of one without a plateau.
 
 **The printed f** (§IV.B.3.d). On Mira the thesis draws the part of the time f around the wanted load, which makes α up to
 f / (1 − f). Chapter IV's figures have loads from 0.2 to 0.8, so our batches are drawn with the f that makes α the wanted

@@ -20,7 +20,7 @@ from penstock.papers.dash.experiments import EIGHT
 from penstock.papers.drawing import common_legend, panels, short_name
 from penstock.papers.verdicts import ClaimCheck, Verdict
 from penstock.testbed.bed import Bed
-from penstock.testbed.live_chains import LiveChain, LiveChains, in_pages, live_chains, seconds_of, simulated_chains
+from penstock.testbed.live_runs import LiveChain, LiveChains, in_pages, live_chains, seconds_of, simulated_chains
 from penstock.workloads.bicolored import TABLE
 
 SECOND: Final = 1.0 / 16.0

@@ -62,6 +62,7 @@ def _by_class(curves: Sequence[Curve], label: str, resource: str) -> Figure:
             panel.text(0.5, 0.5, "none", ha="center", transform=panel.transAxes)
         panel.set(xlabel=resource, title=f"{kind}: {len(chosen)} of {len(curves)}", ylim=(0.0, 1.05))
         panel.set_xlim(0.0, max(curve.counts[-1] for curve in curves) + 1.0)
+        panel.set_xticks(curves[0].counts)
     axes[0].set_ylabel("bandwidth over the largest")
     figure.suptitle(label)
     return figure

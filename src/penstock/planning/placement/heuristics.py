@@ -193,6 +193,13 @@ def matching_heuristics(allocation: str | None, placement: str | None) -> tuple[
     return tuple(Heuristic(one, other) for one in allocations for other in placements)
 
 
+def stream_heuristics() -> tuple[Heuristic, ...]:
+    """The heuristics for jobs that come and go: all without random steps, and the purely random one."""
+    rules = [rule for rule in PLACEMENT_RULES if rule != "random"]
+    pairs = [Heuristic(one, rule) for one in ALLOCATIONS if one != "random" for rule in rules]
+    return (Heuristic("random", "random"), *pairs, Heuristic(MCKP))
+
+
 def counts_of(placement: Placement) -> Ints:
     """Number of resources that each application uses in the `placement`."""
     return np.array([len(used) for used in placement])

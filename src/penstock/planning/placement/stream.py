@@ -26,8 +26,8 @@ import numpy as np
 
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats, Ints
-from penstock.planning.machine_run import HOUR, MachineRun
-from penstock.planning.node_hours import Hours, recommendation
+from penstock.planning.machine_run import MachineRun
+from penstock.planning.node_hours import HOUR, Hours, recommendation
 from penstock.planning.operation import MachineSettings, curve_on, operate
 from penstock.planning.placement.allocation import Characteristics, Information, best_choice, find_allocation
 from penstock.planning.placement.heuristics import BASELINE, MCKP, MCKP_SHARED, Heuristic
@@ -299,7 +299,7 @@ def stream_counts(workload: Workload, known: Characteristics, heuristic: Heurist
     together = heuristic.allocation in ("tcpu", MCKP, MCKP_SHARED)
     if not together:
         return find_allocation(heuristic.allocation).counts(known, np.random.default_rng(seed))
-    start = np.array([one.release for one in workload.applications])
+    start = np.array([one.started for one in workload.applications])
     least = known.work + np.array([one.lead for one in workload.applications]) + known.io_seconds.min(axis=1)
     order = np.argsort(start, kind="stable")
     counts = np.ones(len(known), np.int64)

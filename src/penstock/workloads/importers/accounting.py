@@ -156,6 +156,7 @@ def _kept(run: Entry, number: int, reading: Reading, several_clusters: bool) -> 
             program=run.name,
             submit=run.submit,
             requested=run.requested,
+            ended=not _under_way(run),
             volumes={} if run.usage is None else {"Slurm": run.usage},
         )
 
@@ -173,9 +174,8 @@ def _tasks(run: Entry) -> list[str]:
 
 def _times(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:
     """Why a run is left out, or when it starts and ends."""
-    waits = run.state in _WAITING or (run.start is None and run.end is None and not run.state)
-    if waits or run.state in _RUNNING or (run.end is None and run.start is not None and not run.elapsed):
-        reason, times = _unfinished(run, reading, waits)
+    if _under_way(run):
+        reason, times = _unfinished(run, reading, _waits(run))
     else:
         reason, times = _finished(run, reading)
     if not reason and run.nodes is None:
@@ -183,6 +183,15 @@ def _times(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:
     if not reason and not times[1] > times[0]:
         reason = "left out, ran for 0 s"
     return reason, times
+
+
+def _waits(run: Entry) -> bool:
+    return run.state in _WAITING or (run.start is None and run.end is None and not run.state)
+
+
+def _under_way(run: Entry) -> bool:
+    """Whether the job waits or runs, so that its end is not known."""
+    return _waits(run) or run.state in _RUNNING or (run.end is None and run.start is not None and not run.elapsed)
 
 
 def _finished(run: Entry, reading: Reading) -> tuple[str, tuple[float, float]]:

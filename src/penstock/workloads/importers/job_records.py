@@ -114,6 +114,7 @@ class JobRecord:
         program: what it ran.
         submit: when it was submitted, in Unix seconds.
         requested: wall time that was asked for, in seconds.
+        ended: whether the job has ended, so that its start and end are its own.
         phases: its I/O.
         source: what the phases come from: ``dxt``, ``heatmap``, ``counters``, ``accounting``, ``model``, ``drawn`` or
             ``none``.
@@ -138,6 +139,7 @@ class JobRecord:
     program: str | None = None
     submit: float | None = None
     requested: float | None = None
+    ended: bool = True
     phases: IoPhases = NO_PHASES
     source: str = "none"
     source_bytes: tuple[float, float] = (0.0, 0.0)
@@ -230,6 +232,7 @@ def application_of(
         submit=None if record.submit is None else record.submit - origin,
         requested=record.requested or None,
         source=record.source,
+        recorded=(record.start - origin, record.end - record.start) if record.ended else None,
     )
 
 

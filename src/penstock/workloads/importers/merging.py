@@ -156,7 +156,7 @@ def synthesised(bins: Floats, width: float, period: Period) -> IoIntervals:
     used = np.flatnonzero(bins)
     edges = np.arange((begin / parts - 1.0) * size, used[-1] + 1 + size, size)
     whole = (edges[:-1] + length / 2.0 > used[0]) & (edges[:-1] + length / 2.0 < used[-1] + 1)
-    inner = edges[:-1][whole][1:]  # a period that is cut at the begin or the end goes to its neighbour
+    inner = edges[:-1][whole][1:]  # a period that is cut at the start or the end goes to its neighbour
     cuts = np.concatenate(([0.0], inner, [float(len(bins))]))
     moved = np.round(np.interp(cuts, np.arange(len(bins) + 1), np.concatenate(([0.0], np.cumsum(bins)))))
     starts = np.maximum(edges[:-1][whole], used[0])

@@ -1,0 +1,426 @@
+"""The operator's four questions, each answered by runs of the whole machine beside the run as it is today.
+
+Which policy should share the bandwidth? How many I/O nodes or OSTs, and for whom? Does a burst buffer pay, and how large?
+Which jobs should not run together? An answer is a gain in node-hours beside today, a sentence, what it assumes, and tables
+with the numbers. It recommends a change if the gain is at least `WORTH` of the node-hours that jobs have, and its whole
+interval is above 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from penstock.advise.gains import Clusters, Gain, best_of
+from penstock.advise.seen import held
+from penstock.buffers.lower_bounds import largest_backlog
+from penstock.buffers.timeline import full_speed_timeline
+from penstock.engine import Buffering
+from penstock.model import InputError, Workload
+from penstock.numeric.arrays import Floats
+from penstock.planning.machine_run import HOUR, MachineRun
+from penstock.planning.node_hours import hours
+from penstock.planning.operation import MachineSettings, at_full_speed, operate
+from penstock.planning.placement.heuristics import stream_heuristics
+from penstock.planning.placement.stream import StreamPlan, StreamProposal, plan_stream
+from penstock.planning.together import JobsTogether, PairLoss, jobs_together
+from penstock.policies import Policy
+from penstock.policies.policy import STATIC
+from penstock.report.format_units import duration, percent, volume
+
+WORTH: Final = 0.001
+"""Part of the node-hours of jobs that a change must save to be recommended."""
+POLICIES: Final = ("best-effort", "due-yield", "closing-yield", "greedy-yield", "set-10", "interrupting", "fcfs")
+"""Policies that are tried beside today's."""
+BUFFER_PARTS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+"""Sizes that are tried: parts of the size with which no job waits for another one's writes."""
+ENOUGH: Final = 0.9
+"""The smallest buffer with this part of the largest gain is the one to buy."""
+MOST_TOGETHER: Final = 10
+STARTS: Final = 5
+"""Jobs that are looked at in pairs, and random starts of each pair."""
+NODE_BUCKETS: Final = (1, 2, 5, 17, 65, 257, 1025)
+"""Smallest numbers of nodes of the classes in which allocations are shown."""
+CHANGE, STAY, OPEN = "change", "stay", "open"
+
+Table = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Today:
+    """The machine as it is today, and its run."""
+
+    workload: Workload
+    scheduler: str
+    policy: Policy
+    run: MachineRun
+    clusters: Clusters
+    seed: int = 0
+
+    @property
+    def worth(self) -> float:
+        """Node-hours that a change must save."""
+        return WORTH * held(self.run)
+
+    def lost(self, run: MachineRun) -> Floats:
+        """Node-hours that each job loses to the I/O of others in a run."""
+        return run.jobs_run.nodes * run.jobs_run.delayed / HOUR
+
+    def gain(self, run: MachineRun) -> Gain:
+        """What a run of the same jobs saves beside today's."""
+        return self.clusters.gain(self.lost(self.run) - self.lost(run))
+
+    def row(self, run: MachineRun) -> dict[str, Any]:
+        """What a run loses and saves, and how the jobs fare."""
+        gain = self.gain(run)
+        return {
+            "delayed": run.delayed,
+            "gain": gain.mean,
+            "gain_interval": None if gain.interval is None else list(gain.interval),
+            "mean_wait": run.mean_wait,
+            "mean_slowdown": run.mean_slowdown,
+            "max_slowdown": run.max_slowdown,
+        }
+
+    def settings(self, **changed: Any) -> MachineSettings:
+        """The settings of today's run, with some of them changed."""
+        return MachineSettings(**{"scheduler": self.scheduler, "policy": self.policy, "seed": self.seed, **changed})
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorAnswer:
+    """The answer to one question.
+
+    Attributes:
+        key: policy, resources, buffer or apart.
+        question: in words.
+        verdict: `CHANGE`, `STAY`, or `OPEN` where the question cannot be answered.
+        short: the answer in a few words.
+        sentence: the answer in one or two sentences.
+        gain: node-hours beside today; None where the question cannot be answered.
+        assumes: what has to hold.
+        tables: the numbers, by name.
+        command: the command that gives the same numbers.
+    """
+
+    key: str
+    question: str
+    verdict: str
+    short: str
+    sentence: str
+    gain: Gain | None = None
+    assumes: tuple[str, ...] = ()
+    tables: dict[str, Table] = field(default_factory=dict)
+    command: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer for JSON."""
+        return {
+            "key": self.key,
+            "question": self.question,
+            "verdict": self.verdict,
+            "short": self.short,
+            "sentence": self.sentence,
+            "gain": None if self.gain is None else self.gain.to_dict(),
+            "assumes": list(self.assumes),
+            "tables": self.tables,
+            "command": self.command,
+        }
+
+
+Told = Callable[[str], Callable[[float], None]]
+"""Is told the name of the next step; what it returns is told the part of the step that is done."""
+
+
+def _pays(gain: Gain, today: Today) -> bool:
+    return gain.sure and gain.mean >= today.worth
+
+
+def _starts(today: Today) -> str:
+    if today.scheduler == "recorded":
+        return "jobs start as they were recorded"
+    return f"the batch scheduler works as {today.scheduler} does"
+
+
+# --- which policy --------------------------------------------------------------------------------------------------------
+
+WHICH_POLICY: Final = "Which policy should share the bandwidth?"
+
+
+def which_policy(today: Today, policies: Sequence[Policy], told: Told) -> OperatorAnswer:
+    """Run the same jobs under each of the `policies`.
+
+    Args:
+        today: the machine and its run.
+        policies: those that are tried; static orders are left out, as jobs come and go.
+        told: is told which one is under way.
+    """
+    tried = [one for one in policies if one.family != STATIC and one.name != today.policy.name]
+    runs = [operate(today.workload, today.settings(policy=one), progress=told(one.name)) for one in tried]
+    table = [{"policy": today.policy.name, "today": True, **today.row(today.run)}]
+    table += [{"policy": run.policy, "today": False, **today.row(run)} for run in runs]
+    table.sort(key=lambda row: row["delayed"])
+    gains = [today.gain(run) for run in runs]
+    best = best_of(gains)
+    command = f"penstock machine FILE --scheduler {today.scheduler} --policy NAME"
+    assumes = (
+        _starts(today),
+        "all jobs announce their I/O and keep to what the policy grants",
+        f"the best of {len(runs)} policies was chosen on the same jobs that it is measured on",
+    )
+    common: dict[str, Any] = {"assumes": assumes, "tables": {"policies": table}, "command": command}
+    if best is None or not _pays(gains[best], today):
+        gain = gains[best] if best is not None and gains[best].mean > 0.0 else Gain(0.0)
+        sentence = (
+            f"Stay with {today.policy.name}: it loses {hours(today.run.delayed)} node-hours, and no policy that was tried "
+            f"saves a sure {percent(WORTH, 1)} of the node-hours of jobs."
+        )
+        return OperatorAnswer("policy", WHICH_POLICY, STAY, f"stay with {today.policy.name}", sentence, gain, **common)
+    run = runs[best]
+    sentence = (
+        f"{run.policy} loses {hours(run.delayed)} node-hours where {today.policy.name} loses {hours(today.run.delayed)}. "
+        f"The job that is slowed down most takes {run.max_slowdown:.2f} times its time alone instead of "
+        f"{today.run.max_slowdown:.2f}."
+    )
+    return OperatorAnswer("policy", WHICH_POLICY, CHANGE, f"use {run.policy}", sentence, gains[best], **common)
+
+
+# --- how many resources --------------------------------------------------------------------------------------------------
+
+HOW_MANY: Final = "How many I/O nodes or OSTs, and for whom?"
+
+
+def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
+    """Run the same jobs with each heuristic that says how many I/O resources a job gets, and which.
+
+    Args:
+        today: the machine and its run.
+        told: is told how far it is.
+    """
+    if today.workload.platform.resources is None:
+        sentence = (
+            "The workload describes the I/O system as one link. This can be answered with the number of I/O nodes or OSTs "
+            "(--resources N), at best with each job's bandwidth by their number (curve)."
+        )
+        return OperatorAnswer("resources", HOW_MANY, OPEN, "not known", sentence)
+    plan = plan_stream(
+        today.workload,
+        stream_heuristics(),
+        policy=today.policy,
+        scheduler=today.scheduler,
+        seed=today.seed,
+        progress=told("I/O nodes and OSTs"),
+    )
+    chosen, base = plan.chosen, plan.baseline or plan.chosen
+    gain = today.clusters.gain(_lost_by_job(base) - _lost_by_job(chosen))
+    table = [_heuristic_row(one, chosen) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
+    curves = (
+        "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of the bandwidth"
+    )
+    common: dict[str, Any] = {
+        "gain": gain,
+        "assumes": (_starts(today), "jobs keep their I/O resources to their ends", curves),
+        "tables": {"heuristics": table, "for_whom": _for_whom(plan)},
+        "command": f"penstock place FILE --policy {today.policy.name} --scheduler {today.scheduler}",
+    }
+    if not _pays(gain, today):
+        sentence = (
+            f"In proportion to their nodes and in turn ({base.name}), jobs lose {base.lost.text} node-hours to I/O; "
+            f"{chosen.name} loses {chosen.lost.text}."
+        )
+        return OperatorAnswer("resources", HOW_MANY, STAY, "in proportion to nodes", sentence, **common)
+    sentence = (
+        f"Placing jobs by {chosen.name} loses {chosen.lost.text} node-hours to I/O where {base.name} loses {base.lost.text}."
+    )
+    return OperatorAnswer("resources", HOW_MANY, CHANGE, chosen.name, sentence, **common)
+
+
+def _lost_by_job(one: StreamProposal) -> Floats:
+    return np.array([row["lost_node_hours"] for row in one.rows()])
+
+
+def _heuristic_row(one: StreamProposal, chosen: StreamProposal) -> dict[str, Any]:
+    document = one.to_dict()
+    return {
+        "heuristic": one.name,
+        "chosen": one is chosen,
+        "lost": one.lost.mean,
+        "lost_interval": document["lost_node_hours"]["interval"],
+        "mean_slowdown": one.mean_slowdown,
+        "max_slowdown": one.max_slowdown,
+        "most_load": one.most_load,
+    }
+
+
+def _for_whom(plan: StreamPlan) -> Table:
+    """How many resources jobs of each size get: today's baseline and the chosen heuristic."""
+    nodes = plan.chosen.run.jobs_run.nodes
+    base = (plan.baseline or plan.chosen).counts
+    bucket = np.searchsorted(NODE_BUCKETS, nodes, "right") - 1
+    rows = []
+    for number in np.unique(bucket).tolist():
+        mine = bucket == number
+        last = f"–{NODE_BUCKETS[number + 1] - 1:,}" if number + 1 < len(NODE_BUCKETS) else " or more"
+        first = NODE_BUCKETS[number]
+        rows.append(
+            {
+                "nodes": f"{first:,}" if last == f"–{first:,}" else f"{first:,}{last}",
+                "jobs": int(mine.sum()),
+                "by_nodes": float(base[mine].mean()),
+                "chosen": float(plan.chosen.counts[mine].mean()),
+                "chosen_least": int(plan.chosen.counts[mine].min()),
+                "chosen_most": int(plan.chosen.counts[mine].max()),
+            }
+        )
+    return rows
+
+
+# --- a burst buffer ------------------------------------------------------------------------------------------------------
+
+WHICH_BUFFER: Final = "Does a burst buffer pay, and how large?"
+
+
+def which_buffer(today: Today, told: Told) -> OperatorAnswer:
+    """Run the same jobs with buffers of several sizes, each one pool.
+
+    The largest is as large as what would pile up if all jobs wrote at full speed from the same starts: more than that gains
+    nothing. Reads count as writes there.
+
+    Args:
+        today: the machine and its run.
+        told: is told which size is under way.
+    """
+    now = today.workload.platform.buffer
+    own = now.size if now is not None else None
+    link = replace(today.workload, platform=replace(today.workload.platform, resources=None, buffer=None))
+    largest = largest_backlog(full_speed_timeline(at_full_speed(link, today.scheduler))).size
+    sizes = sorted({*(part * largest for part in BUFFER_PARTS if largest > 0.0), *((own,) if own else ())})
+    none = [operate(today.workload, today.settings(buffer=False), progress=told("no buffer"))] if own else []
+    runs = [
+        operate(today.workload, today.settings(buffer=Buffering(pool=size)), progress=told(f"buffer of {volume(size)}"))
+        for size in sizes
+    ]
+    gains = [today.gain(run) for run in runs]
+    table = [
+        {"size": size, "seconds_of_link": size / today.workload.platform.bandwidth, "today": size == own, **today.row(run)}
+        for size, run in zip([0.0] * (len(none) or 1) + sizes, [*(none or [today.run]), *runs], strict=True)
+    ]
+    assumes = (
+        _starts(today),
+        "all I/O of all jobs can go by way of the buffer, which is filled at the speed of the jobs",
+        "the buffer is one pool for all jobs",
+    )
+    common: dict[str, Any] = {
+        "assumes": assumes,
+        "tables": {"buffers": table},
+        "command": f"penstock machine FILE --scheduler {today.scheduler} --policy {today.policy.name} --buffer SIZE",
+    }
+    best = best_of(gains)
+    if best is None or not _pays(gains[best], today):
+        gain = gains[best] if best is not None and gains[best].mean > 0.0 else Gain(0.0)
+        most = f"even {_size(sizes[best], today)} saves {hours(gain.mean)} node-hours" if sizes and best is not None else ""
+        why = most or "jobs never ask for more than the I/O system carries"
+        sentence = f"A {'larger ' if own else ''}burst buffer does not pay: {why}."
+        return OperatorAnswer("buffer", WHICH_BUFFER, STAY, "does not pay", sentence, gain, **common)
+    enough = next(k for k, gain in enumerate(gains) if gain.mean >= ENOUGH * gains[best].mean)
+    size, gain = sizes[enough], gains[enough]
+    half = max((k for k in range(len(sizes)) if sizes[k] <= 0.5 * size), default=None)
+    also = f" {_size(sizes[half], today)} save {hours(gains[half].mean)} node-hours." if half is not None else ""
+    sentence = (
+        f"A buffer of {_size(size, today)} saves {percent(gain.mean / today.run.delayed)} of what jobs lose to the I/O of "
+        f"others. More than {_size(largest, today)} never pile up.{also}"
+    )
+    return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
+
+
+def _size(size: float, today: Today) -> str:
+    """A size in bytes; where a bandwidth of 1 says that bytes are none, what the I/O system carries in some time."""
+    bandwidth = today.workload.platform.bandwidth
+    return volume(size) if bandwidth != 1.0 else f"{duration(size)} of full bandwidth"
+
+
+# --- which jobs together -------------------------------------------------------------------------------------------------
+
+WHO_APART: Final = "Which jobs should not run together?"
+
+
+def which_apart(today: Today, told: Told) -> OperatorAnswer:
+    """Find the pair of jobs that ran together and lose most beside each other, and what each job costs all.
+
+    Args:
+        today: the machine and its run.
+        told: is told how far it is.
+    """
+    busy = int(np.count_nonzero(today.run.jobs_run.volume > 0.0))
+    if busy < 2:
+        sentence = f"{'One job does' if busy else 'No job does'} I/O, so no two can meet."
+        return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, Gain(0.0))
+    found = jobs_together(
+        today.workload,
+        today.policy,
+        most=min(MOST_TOGETHER, len(today.workload.applications)),
+        starts=STARTS,
+        scheduler=today.scheduler,
+        seed=today.seed,
+        progress=told("jobs together"),
+    )
+    pairs = sorted((_pair_row(one, found, today) for one in found.pairs), key=lambda row: (-row["cost"], -row["lost"]))
+    costs: Table = [{"job": found.names[job], "cost": cost} for job, cost in found.left_out]
+    common: dict[str, Any] = {
+        "assumes": (
+            "two jobs lose as much in the time for which they ran together as in the same time alone on the machine, where "
+            "the second starts anywhere in an iteration of the first",
+            f"of all jobs, the {len(costs)} that occupy the I/O system most are looked at, on one link",
+        ),
+        "tables": {"pairs": pairs, "costs": costs},
+        "command": f"penstock pack FILE --together {len(costs)}",
+    }
+    worst = pairs[0]
+    if not worst["cost"] > 0.0:
+        sentence = f"Of the {len(costs)} jobs with most I/O, no two ran together and delayed each other."
+        return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, Gain(0.0), **common)
+    gain = Gain(worst["cost"], worst["cost_interval"], f"{STARTS} random starts of the second job")
+    both = f"{worst['first']} and {worst['second']}"
+    dear = max(costs, key=lambda row: row["cost"])
+    also = f"The job that costs all most is {dear['job']}: {hours(dear['cost'])} node-hours, its own loss included."
+    lost = f"ran together for {duration(worst['together'])} and lost about {hours(gain.mean)} node-hours by that"
+    if not _pays(gain, today):
+        sentence = f"No pair is worth a rule. The worst, {both}, {lost}. {also}"
+        return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, gain, **common)
+    return OperatorAnswer("apart", WHO_APART, CHANGE, both, f"{both} {lost}. {also}", gain, **common)
+
+
+def _overlap(pair: PairLoss, today: Today) -> float:
+    """Seconds for which both jobs ran."""
+    start, end = today.run.jobs_run.start, today.run.jobs_run.end
+    both = [pair.first, pair.second]
+    return max(0.0, float(end[both].min() - start[both].max()))
+
+
+def _pair_row(pair: PairLoss, found: JobsTogether, today: Today) -> dict[str, Any]:
+    """What two jobs lose where they are together to the end of one, and in the part of it for which they ran together."""
+    jobs, both = today.run.jobs_run, [pair.first, pair.second]
+    shortest, together = float(jobs.held[both].min()), _overlap(pair, today)
+    part = together / shortest if shortest > 0.0 else 0.0
+    interval = pair.lost.to_dict()["interval"]
+    return {
+        "first": found.names[pair.first],
+        "second": found.names[pair.second],
+        "users": [jobs.users[pair.first], jobs.users[pair.second]],
+        "lost": pair.lost.mean,
+        "lost_interval": interval,
+        "together": together,
+        "cost": part * pair.lost.mean,
+        "cost_interval": None if interval is None else [part * end for end in interval],
+    }
+
+
+def answered(ask: Callable[[], OperatorAnswer], key: str, question: str) -> OperatorAnswer:
+    """The answer, or why there is none: a workload may have what the commands of a question refuse."""
+    try:
+        return ask()
+    except InputError as error:
+        return OperatorAnswer(key, question, OPEN, "not known", f"This cannot be answered: {error}.")
