@@ -54,7 +54,7 @@ class ImportResult(Tables):
     def summary(self) -> Iterator[str]:
         """Lines for a user: what was read, what was left out and why, and how the bytes compare with the counters."""
         counted = list(self.counts.items())
-        yield ", ".join(f"{count:,} {what}" for what, count in counted[:2])
+        yield ", ".join(_of(count, what) for what, count in counted[:2])
         yield from (f"  {what}: {count:,}" for what, count in counted[2:])
         for file, error in self.failures[:3]:
             yield f"  left out: {file}: {error}"
@@ -85,6 +85,12 @@ class ImportResult(Tables):
 
     def _rows(self) -> list[Row]:
         return [_row(record) for record in self.jobs]
+
+
+def _of(count: int, what: str) -> str:
+    """How many of `what`, such as "2 jobs kept" or "1 job kept"."""
+    noun, _, rest = what.partition(" ")
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun} {rest}".rstrip()
 
 
 def _sum(volumes: Iterable[tuple[float, float]]) -> tuple[float, float]:

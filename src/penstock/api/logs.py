@@ -80,8 +80,9 @@ class MachineChoice:
         workload = workload_of(records, base, bandwidths, release)
         notes = []
         if base is None:
-            most = rate(workload.platform.bandwidth)
-            notes.append(f"platform: {most} is the most that the jobs reached together, a lower bound; --bandwidth sets it")
+            moved = any(len(record.phases) for record in records)
+            most = f"{rate(workload.platform.bandwidth)} is the most that the jobs reached together, a lower bound"
+            notes.append(f"platform: {most if moved else 'no job has I/O that shows its bandwidth'}; --bandwidth sets it")
         if known := self._known():
             workload = Workload(replace(workload.platform, **known), workload.applications, workload.window)
         return workload, notes

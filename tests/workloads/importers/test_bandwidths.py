@@ -238,7 +238,7 @@ def test_the_command_and_what_reads_its_file(tmp_path: Path, capsys: Capture) ->
     out = tmp_path / "machine.json"
     assert main(["import", "ior", file(tmp_path, TEXT), "-o", str(out)]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["1 files, 4 measurements", "  sizes of runs: 1", "platform: 3.15 GB/s, 786 MB/s a node"]
+    assert lines == ["1 file, 4 measurements", "  sizes of runs: 1", "platform: 3.15 GB/s, 786 MB/s a node"]
     assert penstock.read(out) == penstock.import_ior(tmp_path / "measured").workload
     assert main(["compare", str(out), "--policy", "fcfs"]) == 0
     capsys.readouterr()

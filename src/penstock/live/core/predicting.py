@@ -96,7 +96,9 @@ class Predictor:
 
     def ended(self, client: Client, posted: float, now: float, volume: float) -> None:
         """Remember an operation of the `client`: `volume` bytes, from the date `posted` to `now`."""
-        latest = self._latest.setdefault(client.number, array("d"))
+        latest = self._latest.get(client.number)
+        if latest is None:
+            latest = self._latest[client.number] = array("d")
         latest.extend((posted, now, volume))
         if len(latest) > 3 * PHASES_KEPT:
             del latest[:3]

@@ -337,7 +337,7 @@ class _Log:
         if module not in self.modules:
             others = ", ".join(name for name, use in uses.items() if use.volumes)
             self.notes.append(f"it holds no {module}" + (f", but {others}" if others else ""))
-        return _together(parts), source, total, counted
+        return IoPhases.joined(parts), source, total, counted
 
     def _operations(self, module: str, traced: str) -> tuple[_Found | None, str]:
         """Operations of the layer from single operations, or else from the heatmap."""
@@ -515,11 +515,3 @@ def _added(total: Floats, bins: NDArray[np.int64]) -> Floats:
     """The sum of bins, of which some records have one more than others."""
     size = max(len(total), len(bins))
     return np.pad(total, (0, size - len(total))) + np.pad(bins, (0, size - len(bins)))
-
-
-def _together(parts: list[IoPhases]) -> IoPhases:
-    """The phases of all parts; phases of STDIO are not merged with others."""
-    columns = [[getattr(part, name) for part in parts] for name in ("starts", "ends", "volumes", "writes", "busy")]
-    if not parts:
-        return IoPhases.of([])
-    return IoPhases(*(np.concatenate(column) for column in columns))

@@ -227,16 +227,11 @@ def _divided(log: JobRecord, runs: Sequence[JobRecord], offset: float) -> Iterat
 
 def _joined(record: JobRecord, held: Sequence[tuple[JobRecord, IoPhases]]) -> JobRecord:
     """The job with the phases of its logs. What ends after the job is moved towards its start as far as possible."""
-    phases = IoPhases(
-        *(
-            np.concatenate([getattr(part, name) for _, part in held])
-            for name in ("starts", "ends", "volumes", "writes", "busy")
-        )
-    )
+    phases = IoPhases.joined(part for _, part in held)
     if len(phases):
         late = phases.ends.max() - (record.end - record.start)
         earlier = min(max(late, 0.0), float(phases.starts.min()))
-        phases = IoPhases(phases.starts - earlier, phases.ends - earlier, phases.volumes, phases.writes, phases.seconds)
+        phases = phases.moved(-earlier)
     logs = [log for log, _ in held]
     first = max(logs, key=lambda log: sum(log.source_bytes))
     one = len(logs) == 1 and len(phases) == len(first.phases)  # else counters of the whole cannot be told apart

@@ -58,14 +58,13 @@ class IoPhases:
         spans = self.ends - self.starts
         if np.any(spans < 0.0) or np.any(self.volumes < 0.0) or not np.all(np.isfinite(spans + self.volumes)):
             raise InputError("phases", "a phase ends before it starts, or has no bytes; expected start, end and bytes")
-        busy = spans if self.busy is None else np.asarray(self.busy, np.float64)[order]
-        object.__setattr__(self, "busy", np.minimum(busy, spans))
+        if self.busy is not None:
+            object.__setattr__(self, "busy", np.minimum(np.asarray(self.busy, np.float64)[order], spans))
 
     @property
     def seconds(self) -> NDArray[np.float64]:
         """Seconds of each phase in which an operation was under way."""
-        assert self.busy is not None
-        return self.busy
+        return self.ends - self.starts if self.busy is None else self.busy
 
     @classmethod
     def of(cls, phases: Iterable[tuple[float, float, float, str]]) -> IoPhases:
@@ -81,6 +80,17 @@ class IoPhases:
         rows = list(phases)
         starts, ends, volumes = (np.array([row[column] for row in rows], np.float64) for column in range(3))
         return cls(starts, ends, volumes, np.array([row[3] == WRITE_DIRECTION for row in rows], np.bool_))
+
+    @classmethod
+    def joined(cls, parts: Iterable[IoPhases]) -> IoPhases:
+        """The phases of all `parts`, none of them merged."""
+        held = [*parts] or [NO_PHASES]
+        columns = ("starts", "ends", "volumes", "writes", "seconds")
+        return cls(*(np.concatenate([getattr(part, name) for part in held]) for name in columns))
+
+    def moved(self, seconds: float) -> IoPhases:
+        """The phases so many `seconds` later."""
+        return IoPhases(self.starts + seconds, self.ends + seconds, self.volumes, self.writes, self.seconds)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -323,12 +333,6 @@ def by_job(records: Iterable[JobRecord]) -> list[JobRecord]:
 def _as_one(parts: Sequence[JobRecord]) -> JobRecord:
     """One record of all parts, which are in the order of their starts."""
     first = parts[0]
-    columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ("starts", "ends", "volumes", "writes", "busy")}
-    for part in parts:
-        shift = part.start - first.start
-        for name, column in columns.items():
-            values = getattr(part.phases, name)
-            column.append(values + shift if name in ("starts", "ends") else values)
     volumes: dict[str, tuple[float, float]] = {}
     for part in parts:
         for layer, (read, written) in part.volumes.items():
@@ -340,7 +344,7 @@ def _as_one(parts: Sequence[JobRecord]) -> JobRecord:
         nodes=max((part.nodes for part in parts if part.nodes is not None), default=None),
         ranks=max((part.ranks for part in parts if part.ranks is not None), default=None),
         program=" + ".join(dict.fromkeys(part.program for part in parts if part.program)) or None,
-        phases=IoPhases(*(np.concatenate(column) for column in columns.values())),  # type: ignore[arg-type]
+        phases=IoPhases.joined(part.phases.moved(part.start - first.start) for part in parts),
         source=max(parts, key=lambda part: sum(part.source_bytes)).source,
         source_bytes=(sum(part.source_bytes[0] for part in parts), sum(part.source_bytes[1] for part in parts)),
         volumes=volumes,
