@@ -101,7 +101,7 @@ class SimulationResult(Result, Tables):
             A row for each, in the order of the workload: its lowest yield, and its node-hours of work, of I/O as it would be
             alone on the machine, and lost to I/O. Nothing where the workload names none.
         """
-        return owner_rows(self.workload, self, which)
+        return list(owner_rows(self.workload, self, which))
 
     def tables(self) -> dict[str, list[Row]]:
         """The applications, and the run as a whole."""
