@@ -149,8 +149,8 @@ COMMANDS = {
 }
 CHECKED = ("platform.nodes", "platform.buffer.resources")
 """What these say is whether the file can be right, which every command looks at."""
-SHOWN = (("buffer", "applications[].nodes"),)
-"""What a table shows, and the JSON does not."""
+SHOWN = (("buffer", "applications[].nodes"), ("groups", "applications[].requested"))
+"""What a table shows and the JSON does not; and what counts where jobs wait for nodes, and here all fit."""
 
 
 def test_the_table_has_every_field_of_the_format() -> None:
