@@ -24,6 +24,7 @@ from benchmarks import (
     importing,
     machine,
     native,
+    native_rates,
     pack,
     placement,
     policy_costs,
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Callable[[Report, Options], Results]] = {
     "coordinator": lambda report, options: coordinator.run(report, quick=options.quick),
     "importing": lambda report, options: importing.run(report, quick=options.quick),
     "native": lambda report, options: native.run(report, quick=options.quick),
+    "native-rates": lambda report, options: native_rates.run(report, quick=options.quick),
     "commands": lambda report, options: commands.run(report, quick=options.quick),
     "compile": lambda report, options: first_compile.run(report, quick=options.quick, against=options.against),
 }

@@ -95,6 +95,17 @@ static void streams_read(void) {
     fclose(stream);
 }
 
+/* Forms that print to a descriptor (3 + 6 bytes), and that scan standard input (all 9 bytes). */
+static void formats(void) {
+    char word[16], rest[16];
+    int file = make();
+    volatile int number = 12345;
+    check(dprintf(file, "%s", "ab\n") == 3, "dprintf");
+    check(dprintf(file, "%d\n", number) == 6, "dprintf");
+    check(lseek(file, 0, SEEK_SET) == 0 && dup2(file, 0) == 0, "standard input");
+    check(scanf("%15s %15s", word, rest) == 2 && strcmp(word, "ab") == 0 && strcmp(rest, "12345") == 0, "scanf");
+}
+
 static void *write_part(void *at) {
     int file = open(path, O_WRONLY);
     size_t from = (size_t)at;
@@ -267,7 +278,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {{"fortified", fortified},   {"streams_closed", streams_closed}, {"streams_at_exit", streams_at_exit},
-           {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},
+           {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},         {"formats", formats},
            {"children", children},     {"vfork", after_vfork},   {"killed", killed},   {"duplicates", duplicates},
            {"vectors", vectors},       {"asynchronous", asynchronous}, {"mapped", mapped},
            {"closes_all", closes_all}, {"signals", signals},     {"errors", errors},   {"missing", missing}};
