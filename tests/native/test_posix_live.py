@@ -223,11 +223,12 @@ def test_a_program_killed_in_its_turn_harms_nobody() -> None:
 
 
 OWN = """
-import os, sys
+import os
 from penstock.client import Job
 os.write(3, b"before")
-with Job("own") as job, job.io(volume=10, rounds=2) as io:
-    io.write(3, b"0123456789")
+with Job("own") as job:
+    with job.io(volume=10, rounds=2) as io:
+        io.write(3, b"0123456789")
     if os.fork() == 0:
         os.write(3, b"child")
         os._exit(0)
