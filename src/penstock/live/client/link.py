@@ -320,7 +320,7 @@ class Link:
 
 
 def _stand_aside(on: bool) -> None:
-    """Have libpenstock-posix, where it is preloaded, only count what this process moves: bytes must not wait for two turns."""
+    """Have libpenstock-posix, if it is preloaded, only count bytes of this process: they must not wait for two turns."""
     if "libpenstock-posix" not in os.environ.get("LD_PRELOAD", ""):
         return
     import ctypes
