@@ -55,6 +55,8 @@ def test_every_symbol_is_there() -> None:
         ("duplicates", 0, 5000),
         ("vectors", 2 * SIZE, 3 * SIZE),
         ("asynchronous", 0, SIZE),
+        ("copies", 4 * SIZE + 2 * 4096, 3 * SIZE + 4096),
+        ("opened", 0, 600),
         ("closes_all", 0, SIZE),
         ("errors", 10_000, 60_000),
     ],

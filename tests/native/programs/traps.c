@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -195,6 +196,38 @@ static void asynchronous(void) {
     check(aio_return(&two) == SIZE / 2, "aio_return");
 }
 
+static int beside(const char *ending) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s.%s", path, ending);
+    return open(name, O_RDWR | O_CREAT, 0600);
+}
+
+/* Copies inside the kernel: SIZE bytes twice from file to file, and a page through a pipe. */
+static void copies(void) {
+    int file = make(), out = beside("out"), ends[2];
+    char back[SIZE];
+    off_t at = 0, from = 0, to = SIZE, begin = 0;
+    check(write(file, data, SIZE) == SIZE, "write");
+    check(sendfile(out, file, &at, SIZE) == SIZE, "sendfile");
+    check(copy_file_range(file, &from, out, &to, SIZE, 0) == SIZE, "copy_file_range");
+    check(pipe(ends) == 0 && splice(file, &begin, ends[1], NULL, 4096, 0) == 4096, "splice to a pipe");
+    check(lseek(out, 2 * SIZE, SEEK_SET) == 2 * SIZE && splice(ends[0], NULL, out, NULL, 4096, 0) == 4096, "splice");
+    for (int i = 0; i < 2; i++)
+        check(pread(out, back, SIZE, i * SIZE) == SIZE && memcmp(data, back, SIZE) == 0, "pread");
+    check(pread(out, back, SIZE, 2 * SIZE) == 4096 && memcmp(data, back, 4096) == 0, "pread");
+}
+
+/* Other ways to open a file: 100 bytes each. */
+static void opened(void) {
+    char names[4][4096];
+    for (int i = 0; i < 4; i++)
+        snprintf(names[i], sizeof names[i], "%s.XXXXXX%s", path, i < 2 ? "" : ".end");
+    int files[] = {mkstemp(names[0]), mkostemp(names[1], O_CLOEXEC), mkstemps(names[2], 4), mkostemps(names[3], 4, O_CLOEXEC),
+                   creat(path, 0600), openat(AT_FDCWD, path, O_WRONLY)};
+    for (int i = 0; i < 6; i++)
+        check(write(files[i], data, 100) == 100, "write");
+}
+
 static void mapped(void) {
     int file = make();
     check(ftruncate(file, SIZE) == 0, "ftruncate");
@@ -281,6 +314,7 @@ static const struct {
            {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},         {"formats", formats},
            {"children", children},     {"vfork", after_vfork},   {"killed", killed},   {"duplicates", duplicates},
            {"vectors", vectors},       {"asynchronous", asynchronous}, {"mapped", mapped},
+           {"copies", copies},         {"opened", opened},
            {"closes_all", closes_all}, {"signals", signals},     {"errors", errors},   {"missing", missing}};
 
 int main(int count, char **arguments) {
