@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.report import NotHereError, Report, Results, verdict
-from benchmarks.timing import take_all_cores
+from benchmarks.timing import stay_on_one_core, take_all_cores
 from penstock.model import InputError
 from penstock.native.libraries import POSIX, find
 from penstock.testbed import bed as beds
@@ -55,6 +55,7 @@ def run(report: Report, *, quick: bool) -> Results:
         except InputError as missing:
             raise NotHereError(str(missing)) from None
         stack.callback(beds.down, bed.directory)
+        stack.callback(stay_on_one_core)
         for program in [one for one in PROGRAMS if shutil.which(one)]:
             for policy in POLICIES:
                 with serving(policy, BANDWIDTH) as socket:
