@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.report import NotHereError, Report, Results, verdict
-from benchmarks.timing import fastest
+from benchmarks.timing import fastest, take_all_cores
 from penstock.native.libraries import POSIX, find, mpi_libraries
 
 GIGABYTE = "1 GB in 1 MiB writes, %"
@@ -92,7 +92,7 @@ def _measure(folder: Path, shimmed: Mapping[str, str], quick: bool) -> Results:
 
 
 def _measure_mpi(folder: Path, shimmed: Mapping[str, str], quick: bool) -> Results:
-    """Collective writes of two ranks to a file that is not watched and, in 16 rounds, to one that is: in pairs, in one job."""
+    """Collective writes of two ranks to a file that is not watched and, in 16 rounds, to one that is, in pairs."""
     family = next((name for name in mpi_libraries() if all(map(shutil.which, LAUNCHERS.get(name, ("?",))))), None)
     if family is None:
         return {}
@@ -106,7 +106,7 @@ def _measure_mpi(folder: Path, shimmed: Mapping[str, str], quick: bool) -> Resul
     files = [str(folder / "mount" / "shared"), str(folder / "shared")]
     command = [launcher, "-n", "2", str(program), *files, str(size), "5" if quick else "25"]
     environment = {**shimmed, **AS_ROOT, **told}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, preexec_fn=take_all_cores)
     with_rounds, without, added, used, used_without, added_used = map(float, done.stdout.split())
     return {
         COLLECTIVE: {"without": without, "with": with_rounds, "added": added},
@@ -125,7 +125,9 @@ def _start(environment: Mapping[str, str]) -> float:
 def _coordinator(folder: Path) -> Iterator[Path]:
     socket = folder / "socket"
     command = [sys.executable, "-m", "penstock", "serve", "--socket", str(socket), "--journal", str(folder / "journal")]
-    server = subprocess.Popen([*command, "--bandwidth", UNLIMITED], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [*command, "--bandwidth", UNLIMITED], stderr=subprocess.PIPE, text=True, preexec_fn=take_all_cores
+    )
     try:
         assert server.stderr is not None
         while "sharing" not in server.stderr.readline():

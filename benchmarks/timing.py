@@ -25,6 +25,12 @@ def stay_on_one_core() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def take_all_cores() -> None:
+    """Let this process and those it starts run on all cores again: for programs whose processes wait for each other."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def fastest(contestants: Mapping[Name, Callable[[], float]], rounds: int) -> dict[Name, float]:
     """The least seconds of each contestant, which measures itself, over `rounds` turns taken alternately."""
     turns = [{name: contestant() for name, contestant in contestants.items()} for _ in range(rounds)]

@@ -36,6 +36,7 @@ static struct {
     _Atomic double retry; /* when to look for a coordinator again */
     _Atomic bool holding; /* an operation is announced */
     _Atomic int busy;     /* calls that have begun and not ended */
+    _Atomic int aside;    /* jobs of the program's own */
     _Atomic uint64_t learned; /* bytes of the phase before; 0: none yet */
     _Atomic uint64_t others;  /* bytes of this phase that other processes moved in this one's turn */
     _Atomic uint64_t waited;  /* nanoseconds in this phase */
@@ -157,9 +158,22 @@ static void start_watching(void) {
 /* The child of a vfork may not start threads, and what it does ends soon. */
 static bool is_stranger(void) { return getpid() != flow.pid; }
 
+bool ps_stands_aside(void) { return atomic_load_explicit(&flow.aside, memory_order_relaxed) > 0; }
+
+void ps_stand_aside(int on) {
+    int before = atomic_load(&flow.aside);
+    if (on != 0) {
+        atomic_fetch_add(&flow.aside, 1);
+        ps_withdraw(false); /* the program's own operation would wait for ours */
+        return;
+    }
+    while (before > 0 && !atomic_compare_exchange_weak(&flow.aside, &before, before - 1))
+        continue;
+}
+
 static void look_for_coordinator(double now) {
     atomic_store(&flow.retry, now + RETRY_SECONDS);
-    if (!ps_settings.observe && !flow.ended && !is_stranger() && ps_job() == NULL && ps_join())
+    if (!ps_settings.observe && !ps_stands_aside() && !flow.ended && !is_stranger() && ps_job() == NULL && ps_join())
         start_watching();
 }
 
@@ -348,9 +362,14 @@ void ps_begin_rounds(void) {
 
 void ps_end_rounds(void) { atomic_fetch_sub_explicit(&flow.busy, 1, memory_order_relaxed); }
 
+/* The job whose turn a call must wait for, or NULL. */
+static penstock_job *job_to_ask(void) {
+    return atomic_load_explicit(&flow.ended, memory_order_relaxed) || ps_stands_aside() ? NULL : ps_job();
+}
+
 size_t ps_take(size_t size) {
-    penstock_job *job = ps_job();
-    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+    penstock_job *job = job_to_ask();
+    if (job == NULL || !ps_job_trylock(job))
         return size;
     size = take_turn(job, size, begun, NULL);
     ps_job_unlock(job);
@@ -358,8 +377,8 @@ size_t ps_take(size_t size) {
 }
 
 double ps_turn(const struct ps_rounds *rounds) {
-    penstock_job *job = ps_job();
-    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+    penstock_job *job = job_to_ask();
+    if (job == NULL || !ps_job_trylock(job))
         return INFINITY;
     wait_for_turn(job, rounds->left, ps_clock(), rounds);
     double rate = job->link->gate.pacer.rate;
@@ -368,9 +387,9 @@ double ps_turn(const struct ps_rounds *rounds) {
 }
 
 bool ps_take_round(uint64_t size, const struct ps_rounds *rounds) {
-    penstock_job *job = ps_job();
+    penstock_job *job = job_to_ask();
     struct ps_rounds left = *rounds;
-    if (job == NULL || atomic_load_explicit(&flow.ended, memory_order_relaxed) || !ps_job_trylock(job))
+    if (job == NULL || !ps_job_trylock(job))
         return false;
     for (uint64_t taken = 0; taken < size; left.left = rounds->left - taken)
         taken += take_turn(job, size - taken, ps_clock(), &left);
@@ -471,7 +490,7 @@ static void forked(void) {
     flow.pid = getpid();
     flow.watched = flow.coordinated = false;
     flow.open = flow.holding = false;
-    flow.busy = 0;
+    flow.busy = flow.aside = 0;
     flow.waited = 0;
     ps_job_forked();
     ps_record_forked();

@@ -67,6 +67,10 @@ void ps_touch(void);
 /* Give the turn up, or leave, without waiting: the program may be gone after this. */
 void ps_withdraw(bool leaving);
 
+/* 1: the program speaks to the coordinator itself, by libpenstock or in Python; its bytes are only counted, until 0. */
+void ps_stand_aside(int on);
+bool ps_stands_aside(void);
+
 /* A process touches a watched file: its record begins, even if no byte of it is seen. */
 void ps_appear(void);
 

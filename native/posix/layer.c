@@ -46,11 +46,13 @@ static void is_rank(int64_t nodes, bool first) {
     }
 }
 
-static bool speaks(void) { return ps_job() != NULL; }
+static bool speaks(void) { return ps_job() != NULL && !ps_stands_aside(); }
 
 static uint64_t round_bytes(void) {
     return ps_settings.rounds > 0 ? (ps_settings.volume + ps_settings.rounds - 1) / ps_settings.rounds : 0;
 }
+
+__attribute__((visibility("default"))) void penstock_posix_stand_aside(int on) { ps_stand_aside(on); }
 
 __attribute__((visibility("default"))) const struct ps_layer *penstock_posix_layer(unsigned version) {
     static const struct ps_layer layer = {

@@ -42,6 +42,9 @@ struct ps_layer {
     void (*say)(const char *text);
 };
 
+/* libpenstock and the client in Python call this for a program that has a job of its own (1), until that ends (0). */
+void penstock_posix_stand_aside(int on);
+
 /* NULL if nothing is watched in this process, or if this is another version. */
 const struct ps_layer *penstock_posix_layer(unsigned version);
 

@@ -131,7 +131,8 @@ PRINT(__vfprintf_chk, (FILE * stream, int flag, const char *format, va_list list
 PRINT(vprintf, (const char *format, va_list list), stdout, (format, list))
 PRINT(__vprintf_chk, (int flag, const char *format, va_list list), stdout, (flag, format, list))
 
-#define PRINT_LIST(name, parameters, by, arguments)                                                                    \
+/* Defines a call with a list of arguments by the one that takes a va_list. */
+#define FORMAT(name, parameters, by, arguments)                                                                        \
     DEFINE(int, name, parameters) {                                                                                    \
         va_list list;                                                                                                  \
         va_start(list, format);                                                                                        \
@@ -140,11 +141,11 @@ PRINT(__vprintf_chk, (int flag, const char *format, va_list list), stdout, (flag
         return result;                                                                                                 \
     }
 
-PRINT_LIST(fprintf, (FILE * stream, const char *format, ...), vfprintf, (stream, format, list))
-PRINT_LIST(__fprintf_chk, (FILE * stream, int flag, const char *format, ...), __vfprintf_chk,
+FORMAT(fprintf, (FILE * stream, const char *format, ...), vfprintf, (stream, format, list))
+FORMAT(__fprintf_chk, (FILE * stream, int flag, const char *format, ...), __vfprintf_chk,
            (stream, flag, format, list))
-PRINT_LIST(printf, (const char *format, ...), vprintf, (format, list))
-PRINT_LIST(__printf_chk, (int flag, const char *format, ...), __vprintf_chk, (flag, format, list))
+FORMAT(printf, (const char *format, ...), vprintf, (format, list))
+FORMAT(__printf_chk, (int flag, const char *format, ...), __vprintf_chk, (flag, format, list))
 
 /* ---- Flushing ---- */
 
@@ -414,17 +415,15 @@ GET(size_t, __fread_chk, (void *data, size_t room, size_t size, size_t count, FI
     size * count <= ahead(stream), (data, room, size, count, stream))
 GET(size_t, __fread_unlocked_chk, (void *data, size_t room, size_t size, size_t count, FILE *stream), stream,
     size * count <= ahead(stream), (data, room, size, count, stream))
-GET(int, vfscanf, (FILE * stream, const char *format, va_list list), stream, false, (stream, format, list))
-GET(int, __isoc99_vfscanf, (FILE * stream, const char *format, va_list list), stream, false, (stream, format, list))
 
-#define SCAN(name, by)                                                                                                 \
-    DEFINE(int, name, (FILE * stream, const char *format, ...)) {                                                      \
-        va_list list;                                                                                                  \
-        va_start(list, format);                                                                                        \
-        int result = shim_##by(stream, format, list);                                                                  \
-        va_end(list);                                                                                                  \
-        return result;                                                                                                 \
-    }
+/* Defines the forms of scanning of one standard of C. */
+#define SCAN(standard)                                                                                                 \
+    GET(int, standard##vfscanf, (FILE * stream, const char *format, va_list list), stream, false,                      \
+        (stream, format, list))                                                                                        \
+    GET(int, standard##vscanf, (const char *format, va_list list), stdin, false, (format, list))                       \
+    FORMAT(standard##fscanf, (FILE * stream, const char *format, ...), standard##vfscanf, (stream, format, list))      \
+    FORMAT(standard##scanf, (const char *format, ...), standard##vscanf, (format, list))
 
-SCAN(fscanf, vfscanf)
-SCAN(__isoc99_fscanf, __isoc99_vfscanf)
+SCAN()
+SCAN(__isoc99_)
+SCAN(__isoc23_)

@@ -1,6 +1,7 @@
 /* Calls that read and write. A call is cut into slices only if the rate demands it. */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -120,3 +121,45 @@ VECTOR(preadv2, PS_READ, (PARTS, off_t at, int flags), at, flags, FIVE)
 VECTOR(preadv64v2, PS_READ, (PARTS, off_t at, int flags), at, flags, FIVE)
 VECTOR(pwritev2, PS_WRITE, (PARTS, off_t at, int flags), at, flags, FIVE)
 VECTOR(pwritev64v2, PS_WRITE, (PARTS, off_t at, int flags), at, flags, FIVE)
+
+/* ---- Printing to a descriptor: how much shows afterwards, before it is taken for a line ---- */
+
+enum { LINE = 128 };
+
+#define PRINT(name, parameters, arguments)                                                                             \
+    SHIM(int, name, parameters) {                                                                                      \
+        int before = errno;                                                                                            \
+        if (!ps_watched(file))                                                                                         \
+            return real_##name() arguments;                                                                            \
+        bool entered = ps_enter();                                                                                     \
+        size_t taken = entered ? ps_take_all(LINE) : 0;                                                                \
+        errno = before;                                                                                                \
+        int moved = real_##name() arguments, error = errno;                                                            \
+        if (entered) {                                                                                                 \
+            ps_moved(PS_WRITE, taken, moved > 0 ? (size_t)moved : 0);                                                  \
+            ps_leave(PS_WRITE);                                                                                        \
+        } else {                                                                                                       \
+            ps_count(PS_WRITE, moved > 0 ? (uint64_t)moved : 0, 1);                                                    \
+        }                                                                                                              \
+        errno = error;                                                                                                 \
+        return moved;                                                                                                  \
+    }
+
+PRINT(vdprintf, (int file, const char *format, va_list list), (file, format, list))
+PRINT(__vdprintf_chk, (int file, int flag, const char *format, va_list list), (file, flag, format, list))
+
+DEFINE(int, dprintf, (int file, const char *format, ...)) {
+    va_list list;
+    va_start(list, format);
+    int moved = shim_vdprintf(file, format, list);
+    va_end(list);
+    return moved;
+}
+
+DEFINE(int, __dprintf_chk, (int file, int flag, const char *format, ...)) {
+    va_list list;
+    va_start(list, format);
+    int moved = shim___vdprintf_chk(file, flag, format, list);
+    va_end(list);
+    return moved;
+}

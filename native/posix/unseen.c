@@ -1,16 +1,24 @@
 #include "unseen.h"
 
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "descriptors.h"
 #include "flow.h"
 #include "record.h"
 #include "settings.h"
 #include "shim.h"
+#include "text.h"
 
 static _Atomic(const char *) hides; /* a way of this process that we do not see; NULL: none */
 
@@ -98,4 +106,88 @@ SHIM(int, io_setup, (int events, void *context)) {
 SHIM(int, io_queue_init, (int events, void *context)) {
     note_submission();
     return real_io_queue_init()(events, context);
+}
+
+/* ---- Programs ----
+ * All of this may run in the child of a vfork: it changes nothing but the stack. */
+
+enum { HEAD = 4096 };
+
+REAL(ssize_t, pread, (int file, void *data, size_t size, off_t at))
+REAL(ssize_t, write, (int file, const void *data, size_t size))
+
+/* A static program asks for no loader; one of Go calls the kernel itself. */
+static bool is_closed(const char *head, size_t size) {
+    static const char go[] = "Go build ID";
+    Elf64_Ehdr all;
+    Elf64_Phdr part;
+    if (size < sizeof all || memcmp(head, ELFMAG, SELFMAG) != 0)
+        return false;
+    memcpy(&all, head, sizeof all);
+    for (size_t i = 0; i < all.e_phnum && all.e_phoff <= size && all.e_phoff + (i + 1) * sizeof part <= size; i++) {
+        memcpy(&part, head + all.e_phoff + i * sizeof part, sizeof part);
+        if (part.p_type == PT_INTERP)
+            return memmem(head, size, go, sizeof go - 1) != NULL;
+    }
+    return true;
+}
+
+static bool is_unseen(const char *path) {
+    char head[HEAD];
+    struct stat status;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    bool known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    ssize_t size = known ? real_pread()(file, head, sizeof head, 0) : -1;
+    close(file);
+    bool other_user = known && (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+                                ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()));
+    return other_user || (size > 0 && is_closed(head, (size_t)size));
+}
+
+/* The first program of this name on PATH. */
+static bool find_program(const char *name, char *path, size_t size) {
+    const char *folders = getenv("PATH");
+    while (folders != NULL && *folders != '\0') {
+        size_t length = strcspn(folders, ":");
+        struct ps_text text = ps_text(path, size);
+        ps_put_bytes(&text, folders, length);
+        ps_put(&text, length > 0 ? "/" : "./");
+        ps_put(&text, name);
+        if (!text.full && access(path, X_OK) == 0)
+            return true;
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+static void note_program(const char *path) {
+    char place[PATH_MAX], line[PATH_MAX + 1], folder[PATH_MAX];
+    struct ps_text text = ps_text(place, sizeof place), named = ps_text(line, sizeof line);
+    ps_put(&text, ps_settings.record);
+    ps_put(&text, "/unseen");
+    if (*path != '/' && getcwd(folder, sizeof folder) != NULL) {
+        ps_put(&named, folder);
+        ps_put(&named, "/");
+    }
+    ps_put(&named, path);
+    ps_put(&named, "\n");
+    int file = text.full || named.full ? -1 : open(place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    if (file < 0)
+        return;
+    (void)!real_write()(file, line, named.length);
+    close(file);
+}
+
+void ps_unseen_program(const char *path, bool by_name) {
+    char found[PATH_MAX];
+    int before = errno;
+    if (!ps_settings.active || ps_settings.record[0] == '\0' || path == NULL)
+        return;
+    if (by_name && strchr(path, '/') == NULL)
+        path = find_program(path, found, sizeof found) ? found : NULL;
+    if (path != NULL && is_unseen(path))
+        note_program(path);
+    errno = before;
 }

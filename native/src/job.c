@@ -1,8 +1,10 @@
 #include "job.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "text.h"
 
@@ -135,6 +137,15 @@ static int set_up(struct setup *setup, const penstock_options *options) {
     return code != 0 ? code : find_coordinator(setup, options);
 }
 
+/* Bytes must not wait for two turns, where libpenstock-posix is preloaded. */
+static void stand_aside(int on) {
+    void (*tell)(int);
+    void *found = dlsym(RTLD_DEFAULT, "penstock_posix_stand_aside");
+    memcpy(&tell, &found, sizeof found);
+    if (tell != NULL)
+        tell(on);
+}
+
 static penstock_job *make(const struct setup *setup, const penstock_options *options) {
     penstock_job *job = calloc(1, sizeof *job);
     if (job == NULL)
@@ -150,6 +161,8 @@ static penstock_job *make(const struct setup *setup, const penstock_options *opt
     job->link->voice.notice = options->notice;
     job->link->voice.context = options->context;
     job->link->session.notices = setup->notices;
+    job->aside = getpid();
+    stand_aside(1);
     ps_link_start(job->link);
     ps_link_speak(job->link);
     return job;
@@ -181,6 +194,8 @@ int penstock_close(penstock_job *job) {
         return 0;
     double seconds = job->patience < 1.0 ? job->patience : 1.0;
     ps_link_leave(job->link, seconds > SHORTLY ? seconds : SHORTLY);
+    if (job->aside == getpid())
+        stand_aside(0); /* in a forked child it does not stand aside */
     free(job);
     return 0;
 }

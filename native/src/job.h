@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "levels.h"
 #include "link.h"
@@ -24,6 +25,7 @@ struct penstock_job {
     struct ps_levels levels; /* of prepare */
     int announced;           /* how deep they were when inform announced the operation; -1: it did not */
     bool stepping;           /* a step is informed of and not released */
+    pid_t aside;             /* the process in which a preloaded library stands aside for this job; 0: none */
 };
 
 void ps_job_lock(penstock_job *job);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from penstock.native.launch import Options, default_mounts, environment, mpi_fam
 from penstock.native.libraries import LIBRARY_PATH, MPI, POSIX, find, require
 from tests.native.building import need
 from tests.native.mpi_jobs import Mpi
+from tests.native.shimming import library
 
 
 @pytest.fixture
@@ -121,6 +123,33 @@ class TestExitCodes:
         file.touch()
         with pytest.raises(InputError, match="cannot be run; expected a program that may be executed"):
             run([str(file)], {})
+
+
+STARTED = {
+    "by its path": "{static}; {static}",
+    "by its name": "export PATH={folder}:$PATH; static && env static",
+    "by a relative path": "cd {folder} && ./static",
+    "by posix_spawn": '{python} -c \'import os; os.waitpid(os.posix_spawnp("{static}", ["static"], os.environ), 0)\'',
+    "after a vfork": "{python} -c 'import subprocess; subprocess.run([\"{static}\"])'",
+}
+
+
+@pytest.mark.parametrize("how", STARTED)
+def test_a_static_program_that_a_script_starts(how: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It is named once, in the summary; programs that are seen are not."""
+    need("gcc", "bash", "env")
+    library()
+    source, static = tmp_path / "static.c", tmp_path / "static"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", "-static", "-o", static, source], check=True)
+    script = STARTED[how].format(static=static, folder=tmp_path, python=sys.executable)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LIBRARY_PATH, str(library().parent))
+        assert main(["run", "--mount", str(tmp_path / "mount"), "--", "bash", "-c", f"true; {script}; true"]) == 0
+    assert capfd.readouterr().err == (
+        "penstock run: no program read or wrote a watched file\n"
+        f"penstock run: not seen: {static} is linked statically, so nothing can be preloaded into it\n"
+    )
 
 
 class TestTheCommand:

@@ -13,7 +13,7 @@ import pytest
 from tests.live.mpi.running import missing
 from tests.live.server.running import Raw
 from tests.native.mpi_jobs import ANYWHERE, BOTH, MPICH, Mpi, family, moved, of_ranks
-from tests.native.shimming import SOON, Obedient, Site, library
+from tests.native.shimming import SOON, Obedient, Seen, Site, library
 from tests.native.test_posix_live import BANDWIDTH, HASTY, PATIENT, applications, served, served_apart, wait_for
 
 each_mpi = pytest.mark.parametrize("mpi", BOTH, ids=family)
@@ -182,22 +182,41 @@ def test_killed_ranks_harm_nobody() -> None:
                 pass
 
 
-def test_mpi4py() -> None:
-    """The wheels' MPICH and mpi4py, which loads its MPI out of sight of others and makes calls with large counts."""
+def run_mpi4py(site: Site, source: str) -> Seen:
+    """Run a program on two ranks of the wheels' MPICH, with the libraries preloaded."""
     reason = missing()
     if reason is not None:
         if "PENSTOCK_REQUIRE_ALL" in os.environ:
             pytest.fail(reason)
         pytest.skip(reason)
+    command = (str(Path(sys.executable).with_name("mpiexec")), "-n", "2", sys.executable, "-c", source)
+    return site.run(*command, **ANYWHERE, LD_PRELOAD=f"{MPICH.shim()}:{library()}")
+
+
+def test_mpi4py() -> None:
+    """mpi4py loads its MPI out of sight of others and makes calls with large counts."""
     source = (
         "from mpi4py import MPI; import numpy as np; c = MPI.COMM_WORLD; r = c.Get_rank(); "
         "f = MPI.File.Open(c, 'file', MPI.MODE_CREATE | MPI.MODE_RDWR); a = np.arange(25_000) + r; b = np.zeros_like(a); "
         "f.Write_at_all(r * a.nbytes, a); f.Read_at_all(r * a.nbytes, b); f.Close(); assert (a == b).all()"
     )
     with served("fcfs", **ROUNDS) as (coordinator, site):
-        command = (str(Path(sys.executable).with_name("mpiexec")), "-n", "2", sys.executable, "-c", source)
-        more = ANYWHERE | {"LD_PRELOAD": f"{MPICH.shim()}:{library()}"}
-        seen = site.run(*command, **more)
+        seen = run_mpi4py(site, source)
         assert (seen.code, seen.bytes) == (0, (400_000, 400_000)), seen
         assert sorted(record.coordinated for record in seen.records if record.written) == [False, True]
+        assert coordinator.server.core.overruns == 0
+
+
+def test_a_program_that_uses_penstock_mpi() -> None:
+    """Its own rounds count, together and alone; the libraries only count bytes. Else it would wait for itself."""
+    source = (
+        "from mpi4py import MPI; from penstock.mpi import File; import numpy as np; c = MPI.COMM_WORLD; r = c.Get_rank(); "
+        "f = File.Open(c, 'file', MPI.MODE_CREATE | MPI.MODE_RDWR); a = np.arange(25_000) + r; b = np.zeros_like(a); "
+        "f.Write_at_all(r * a.nbytes, a); f.Write_at((2 + r) * a.nbytes, a); f.Read_at((2 + r) * a.nbytes, b); f.Close(); "
+        "assert (a == b).all()"
+    )
+    with served("fcfs", **ROUNDS) as (coordinator, site):
+        seen = run_mpi4py(site, source)
+        assert (seen.code, seen.bytes) == (0, (400_000, 800_000)), seen
+        assert not any(record.coordinated for record in seen.records)
         assert coordinator.server.core.overruns == 0

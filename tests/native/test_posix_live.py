@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running, running
+from tests.native.building import NATIVE, built
 from tests.native.shimming import CASES, SOON, Seen, Site, compiled, prepare, run_case
 
 POLICIES = ("fcfs", "fair-share")
@@ -218,6 +220,42 @@ def test_a_program_killed_in_its_turn_harms_nobody() -> None:
         assert site.finish(process).code == -signal.SIGKILL
         seen = finish(site, writer(site, "next"), "next")
         assert seen.records[0].coordinated
+
+
+OWN = """
+import os
+from penstock.client import Job
+os.write(3, b"before")
+with Job("own") as job:
+    with job.io(volume=10, rounds=2) as io:
+        io.write(3, b"0123456789")
+    if os.fork() == 0:
+        os.write(3, b"child")
+        os._exit(0)
+    os.wait()
+os.write(3, b"after")
+"""
+
+
+def test_a_program_in_python_that_has_a_job() -> None:
+    """Its own job has the turn, for which the library must not wait; before and after, and in a child, the library has."""
+    with served("fcfs") as (coordinator, site):
+        seen = site.run("bash", "-c", f"exec {sys.executable} -c '{OWN}' 3> file", PENSTOCK_NAME="shim")
+        assert (seen.code, seen.bytes) == (0, (0, 26)), seen
+        assert (site.mount / "file").read_bytes() == b"before0123456789childafter"
+        assert all(record.coordinated for record in seen.records)
+        assert coordinator.server.core.overruns == 0
+
+
+def test_a_program_in_c_that_has_a_job(tmp_path: Path) -> None:
+    """The example of libpenstock: its two operations are those of its own job, and no other job comes."""
+    program = tmp_path / "checkpoint"
+    flags = [f"-I{NATIVE}/include", f"-L{built()}", "-lpenstock", f"-Wl,-rpath,{built()}"]
+    subprocess.run(["cc", NATIVE / "examples/cmake/checkpoint.c", "-o", program, *flags], check=True)
+    with served("fcfs") as (_, site):
+        seen = site.run(program, site.mount / "out", PENSTOCK_NAME="shim")
+        assert (seen.code, seen.bytes, seen.errors) == (0, (0, 16_000_000), "")
+        assert [record.coordinated for record in seen.records] == [False]
 
 
 def test_a_turn_that_is_not_used_is_given_up() -> None:

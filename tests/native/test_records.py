@@ -44,7 +44,8 @@ def test_counters_and_phases(tmp_path: Path) -> None:
     told = summary([first, second])
     assert (told["processes"], told["coordinated"], told["read"], told["written"]) == (2, 1, 5, 300)
     assert told["unseen"] == {"mapped": 1, "io_uring": 2, "libaio": 3}
-    assert [one["program"] for one in told["programs"]] == ["dd", "cp"]
+    rows = [(one["program"], one["phases"], one["begin"], one["end"]) for one in told["programs"]]
+    assert rows == [("dd", 2, 101.0, 106.0), ("cp", 1, 102.5, 103.0)]
 
 
 def test_what_is_no_record_is_left_out(tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ def run(options: argparse.Namespace) -> int:
         variables = launch.environment(told, Path(folder), command=program)
         with _hub(told, variables.get("PENSTOCK_JOB_SOCKET"), program[0]) as hub:
             code = launch.run(program, variables)
-        records = read_records(Path(folder))
+        records, unseen = read_records(Path(folder)), launch.unseen_programs(Path(folder))
     document = summary(records)
+    document["unseen"]["programs"] = unseen
     if hub is not None:  # processes see the hub only
         document["coordinated"] *= hub.coordinated
         document["outages"] += hub.outages
@@ -143,8 +144,9 @@ def _sentences(document: dict[str, Any]) -> list[str]:
     """The summary in words."""
     from penstock.report.format_units import duration, volume
 
+    programs = [f"not seen: {reason}" for reason in document["unseen"]["programs"]]
     if not document["processes"]:
-        return ["no program read or wrote a watched file"]
+        return ["no program read or wrote a watched file", *programs]
     lines = [
         f"{volume(document['written'])} written and {volume(document['read'])} read in {document['phases']} phases "
         f"by {document['processes']} processes, {duration(document['waited'])} waited"
@@ -154,7 +156,7 @@ def _sentences(document: dict[str, Any]) -> list[str]:
     elif document["outages"]:
         lines.append(f"went on without the coordinator {document['outages']} times")
     words = {"mapped": "files mapped for writing", "io_uring": "uses of io_uring", "libaio": "uses of libaio"}
-    unseen = [f"{count} {words[kind]}" for kind, count in document["unseen"].items() if count]
+    unseen = [f"{document['unseen'][kind]} {named}" for kind, named in words.items() if document["unseen"][kind]]
     if unseen:
         lines.append(f"not seen: {', '.join(unseen)}")
-    return lines
+    return lines + programs

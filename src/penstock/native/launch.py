@@ -58,6 +58,19 @@ def unseen_because(command: str) -> str | None:
     return None
 
 
+def unseen_programs(folder: Path) -> list[str]:
+    """Why each program is not seen that a process of a run started, and into which nothing could be preloaded.
+
+    Args:
+        folder: The folder of the records.
+    """
+    noted = folder / "unseen"
+    if not noted.is_file():
+        return []
+    paths = dict.fromkeys(noted.read_text(encoding="utf-8", errors="replace").splitlines())
+    return [reason for reason in map(unseen_because, paths) if reason is not None]
+
+
 def _privileged(path: Path) -> bool:
     try:
         found = path.stat()

@@ -208,7 +208,10 @@ def largest_rate(records: Iterable[ProcessRecord], *, together: bool = False) ->
 
 
 def summary(records: list[ProcessRecord]) -> dict[str, Any]:
-    """Totals over all `records`, and one entry for each process that moved bytes, as ``penstock run --json`` prints them."""
+    """Totals over all `records`, and one entry for each process that moved bytes, as ``penstock run --json`` prints them.
+
+    `begin` and `end` of an entry are the dates of its first byte asked for and of its last one moved, in seconds since 1970.
+    """
     return {
         "processes": len(records),
         "coordinated": sum(record.coordinated for record in records),
@@ -231,6 +234,8 @@ def summary(records: list[ProcessRecord]) -> dict[str, Any]:
                 "written": record.written,
                 "phases": len(record.phases),
                 "waited": record.waited,
+                "begin": record.phases[0].begin if record.phases else None,
+                "end": record.phases[-1].end if record.phases else None,
             }
             for record in records
             if record.read or record.written

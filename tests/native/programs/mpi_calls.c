@@ -28,14 +28,15 @@ static void note(const char *call, int code, MPI_Status *status, MPI_Datatype ty
                            elements, bytes, (long long)at);
 }
 
-#define PLAIN(call, ...)                                                                                               \
+/* How a call is made: PLAIN, STARTED or SPLIT(call, its buffer, what follows the file). */
+#define PLAIN(call, buffer, ...)                                                                                       \
     do {                                                                                                               \
         memset(&status, 0, sizeof status);                                                                             \
         int code = MPI_File_##call(file, __VA_ARGS__, &status);                                                        \
         note(#call, code, &status, type);                                                                              \
     } while (0)
 
-#define STARTED(call, ...)                                                                                             \
+#define STARTED(call, buffer, ...)                                                                                     \
     do {                                                                                                               \
         MPI_Request request = MPI_REQUEST_NULL;                                                                        \
         memset(&status, 0, sizeof status);                                                                             \
@@ -44,12 +45,12 @@ static void note(const char *call, int code, MPI_Status *status, MPI_Datatype ty
         note(#call, code, &status, type);                                                                              \
     } while (0)
 
-#define SPLIT(call, data, ...)                                                                                         \
+#define SPLIT(call, buffer, ...)                                                                                       \
     do {                                                                                                               \
         memset(&status, 0, sizeof status);                                                                             \
         int code = MPI_File_##call##_begin(file, __VA_ARGS__);                                                         \
         if (code == MPI_SUCCESS)                                                                                       \
-            code = MPI_File_##call##_end(file, data, &status);                                                         \
+            code = MPI_File_##call##_end(file, buffer, &status);                                                        \
         note(#call, code, &status, type);                                                                              \
     } while (0)
 
@@ -75,96 +76,52 @@ static void check(const char *call, const int *got, const int *wanted, int count
     }
 }
 
+/* Writes and reads at a place, and at the file pointer. */
+#define PAIRS(how, seed, write_at, read_at, write, read)                                                               \
+    MPI_Datatype type = MPI_INT;                                                                                       \
+    MPI_Status status;                                                                                                 \
+    int count = mine(elements);                                                                                        \
+    MPI_Offset at = place(elements), second = place(elements);                                                         \
+    fill(data, count, seed);                                                                                           \
+    how(write_at, data, at, data, count, MPI_INT);                                                                     \
+    how(read_at, back, at, back, count, MPI_INT);                                                                      \
+    check(#read_at, back, data, count);                                                                                \
+    MPI_File_seek(file, second, MPI_SEEK_SET);                                                                         \
+    how(write, data, data, count, MPI_INT);                                                                            \
+    MPI_File_seek(file, second, MPI_SEEK_SET);                                                                         \
+    how(read, back, back, count, MPI_INT);                                                                             \
+    check(#read, back, data, count)
+
 static void blocking(int *data, int *back, int elements) {
-    MPI_Datatype type = MPI_INT;
-    MPI_Status status;
-    int count = mine(elements);
-    MPI_Offset at = place(elements), second = place(elements);
-    fill(data, count, 1);
-    PLAIN(write_at_all, at, data, count, MPI_INT);
-    PLAIN(read_at_all, at, back, count, MPI_INT);
-    check("read_at_all", back, data, count);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    PLAIN(write_all, data, count, MPI_INT);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    PLAIN(read_all, back, count, MPI_INT);
-    check("read_all", back, data, count);
+    PAIRS(PLAIN, 1, write_at_all, read_at_all, write_all, read_all);
     /* beyond the end of the file: fewer elements, and none */
     MPI_File_sync(file);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Offset length;
     MPI_File_get_size(file, &length);
     MPI_Barrier(MPI_COMM_WORLD);
-    PLAIN(read_at_all, length / 4 - 10 * (rank + 1), back, elements, MPI_INT);
-    PLAIN(read_at_all, length / 4 + 1, back, elements, MPI_INT);
+    PLAIN(read_at_all, back, length / 4 - 10 * (rank + 1), back, elements, MPI_INT);
+    PLAIN(read_at_all, back, length / 4 + 1, back, elements, MPI_INT);
     MPI_Barrier(MPI_COMM_WORLD); /* a rank that goes on writes behind this end */
-    PLAIN(write_at_all, at, data, 0, MPI_INT);
+    PLAIN(write_at_all, data, at, data, 0, MPI_INT);
 }
 
 static void alone(int *data, int *back, int elements) {
-    MPI_Datatype type = MPI_INT;
-    MPI_Status status;
-    int count = mine(elements);
-    MPI_Offset at = place(elements), second = place(elements);
-    fill(data, count, 2);
-    PLAIN(write_at, at, data, count, MPI_INT);
-    PLAIN(read_at, at, back, count, MPI_INT);
-    check("read_at", back, data, count);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    PLAIN(write, data, count, MPI_INT);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    PLAIN(read, back, count, MPI_INT);
-    check("read", back, data, count);
-    PLAIN(read_at, (MPI_Offset)1 << 40, back, 10, MPI_INT);
+    PAIRS(PLAIN, 2, write_at, read_at, write, read);
+    PLAIN(read_at, back, (MPI_Offset)1 << 40, back, 10, MPI_INT);
     note("ignored", MPI_File_write_at(file, at, data, 0, MPI_INT, MPI_STATUS_IGNORE), NULL, MPI_INT);
 }
 
 static void split(int *data, int *back, int elements) {
-    MPI_Datatype type = MPI_INT;
-    MPI_Status status;
-    int count = mine(elements);
-    MPI_Offset at = place(elements), second = place(elements);
-    fill(data, count, 3);
-    SPLIT(write_at_all, data, at, data, count, MPI_INT);
-    SPLIT(read_at_all, back, at, back, count, MPI_INT);
-    check("read_at_all_begin", back, data, count);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    SPLIT(write_all, data, data, count, MPI_INT);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    SPLIT(read_all, back, back, count, MPI_INT);
-    check("read_all_begin", back, data, count);
+    PAIRS(SPLIT, 3, write_at_all, read_at_all, write_all, read_all);
 }
 
 static void started(int *data, int *back, int elements) {
-    MPI_Datatype type = MPI_INT;
-    MPI_Status status;
-    int count = mine(elements);
-    MPI_Offset at = place(elements), second = place(elements);
-    fill(data, count, 4);
-    STARTED(iwrite_at, at, data, count, MPI_INT);
-    STARTED(iread_at, at, back, count, MPI_INT);
-    check("iread_at", back, data, count);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    STARTED(iwrite, data, count, MPI_INT);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    STARTED(iread, back, count, MPI_INT);
-    check("iread", back, data, count);
+    PAIRS(STARTED, 4, iwrite_at, iread_at, iwrite, iread);
 }
 
 static void started_together(int *data, int *back, int elements) {
-    MPI_Datatype type = MPI_INT;
-    MPI_Status status;
-    int count = mine(elements);
-    MPI_Offset at = place(elements), second = place(elements);
-    fill(data, count, 5);
-    STARTED(iwrite_at_all, at, data, count, MPI_INT);
-    STARTED(iread_at_all, at, back, count, MPI_INT);
-    check("iread_at_all", back, data, count);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    STARTED(iwrite_all, data, count, MPI_INT);
-    MPI_File_seek(file, second, MPI_SEEK_SET);
-    STARTED(iread_all, back, count, MPI_INT);
-    check("iread_all", back, data, count);
+    PAIRS(STARTED, 5, iwrite_at_all, iread_at_all, iwrite_all, iread_all);
 }
 
 /* A rank that is late must not be waited for where the program does not wait: rank 0 starts, and only then has the others
@@ -183,7 +140,7 @@ static void apart(int *data, int *back, int elements) {
     MPI_Wait(&request, &status);
     note("apart_write", code, &status, MPI_INT);
     MPI_Datatype type = MPI_INT;
-    PLAIN(read_at, at, back, count, MPI_INT);
+    PLAIN(read_at, back, at, back, count, MPI_INT);
     check("apart", back, data, count);
 }
 
@@ -194,25 +151,25 @@ static void shared(int *data, int *back, int elements) {
     int count = mine(elements);
     fill(data, count, 7);
     MPI_File_seek_shared(file, header, MPI_SEEK_SET);
-    PLAIN(write_ordered, data, count, MPI_INT);
+    PLAIN(write_ordered, data, data, count, MPI_INT);
     SPLIT(write_ordered, data, data, count, MPI_INT);
     for (int turn = 0; turn < size; turn++) {
         if (turn == rank) {
-            PLAIN(write_shared, data, count, MPI_INT);
-            STARTED(iwrite_shared, data, count, MPI_INT);
+            PLAIN(write_shared, data, data, count, MPI_INT);
+            STARTED(iwrite_shared, data, data, count, MPI_INT);
         }
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_File_seek_shared(file, header, MPI_SEEK_SET);
-    PLAIN(read_ordered, back, count, MPI_INT);
+    PLAIN(read_ordered, back, back, count, MPI_INT);
     check("read_ordered", back, data, count);
     SPLIT(read_ordered, back, back, count, MPI_INT);
     check("read_ordered_begin", back, data, count);
     for (int turn = 0; turn < size; turn++) {
         if (turn == rank) {
-            PLAIN(read_shared, back, count, MPI_INT);
+            PLAIN(read_shared, back, back, count, MPI_INT);
             check("read_shared", back, data, count);
-            STARTED(iread_shared, back, count, MPI_INT);
+            STARTED(iread_shared, back, back, count, MPI_INT);
             check("iread_shared", back, data, count);
         }
         MPI_Barrier(MPI_COMM_WORLD);
@@ -234,16 +191,16 @@ static void views(int *data, int *back, int elements) {
     MPI_Type_free(&type);
     MPI_Type_free(&every);
     type = MPI_DOUBLE;
-    PLAIN(write_all, numbers, count, MPI_DOUBLE);
-    PLAIN(read_at_all, 0, again, count, MPI_DOUBLE);
+    PLAIN(write_all, numbers, numbers, count, MPI_DOUBLE);
+    PLAIN(read_at_all, again, 0, again, count, MPI_DOUBLE);
     check("views", (int *)again, (int *)numbers, 2 * count);
-    PLAIN(write_at, count, numbers, count, MPI_DOUBLE);
+    PLAIN(write_at, numbers, count, numbers, count, MPI_DOUBLE);
     MPI_Type_vector(blocks / 2, 3, 6, MPI_DOUBLE, &holes);
     MPI_Type_commit(&holes);
     type = holes;
-    PLAIN(write_at_all, 2 * (MPI_Offset)count, numbers, 1, holes);
+    PLAIN(write_at_all, numbers, 2 * (MPI_Offset)count, numbers, 1, holes);
     memset(again, 0, (size_t)count * sizeof *again);
-    PLAIN(read_at_all, 2 * (MPI_Offset)count, again, 1, holes);
+    PLAIN(read_at_all, again, 2 * (MPI_Offset)count, again, 1, holes);
     check("holes", (int *)again, (int *)numbers, 6);
     MPI_Type_free(&holes);
     MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
@@ -270,11 +227,11 @@ static void large(int *data, int *back, int elements) {
     MPI_Count count = mine(elements);
     MPI_Offset at = place(elements);
     fill(data, (int)count, 8);
-    PLAIN(write_at_all_c, at, data, count, MPI_INT);
-    PLAIN(read_at_c, at, back, count, MPI_INT);
+    PLAIN(write_at_all_c, data, at, data, count, MPI_INT);
+    PLAIN(read_at_c, back, at, back, count, MPI_INT);
     check("read_at_c", back, data, (int)count);
-    STARTED(iwrite_at_c, at, data, count, MPI_INT);
-    STARTED(iread_at_all_c, at, back, count, MPI_INT);
+    STARTED(iwrite_at_c, data, at, data, count, MPI_INT);
+    STARTED(iread_at_all_c, back, at, back, count, MPI_INT);
     check("iread_at_all_c", back, data, (int)count);
 }
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -93,6 +94,17 @@ static void streams_read(void) {
     while (getc_unlocked(stream) != EOF)
         continue;
     fclose(stream);
+}
+
+/* Forms that print to a descriptor (3 + 6 bytes), and that scan standard input (all 9 bytes). */
+static void formats(void) {
+    char word[16], rest[16];
+    int file = make();
+    volatile int number = 12345;
+    check(dprintf(file, "%s", "ab\n") == 3, "dprintf");
+    check(dprintf(file, "%d\n", number) == 6, "dprintf");
+    check(lseek(file, 0, SEEK_SET) == 0 && dup2(file, 0) == 0, "standard input");
+    check(scanf("%15s %15s", word, rest) == 2 && strcmp(word, "ab") == 0 && strcmp(rest, "12345") == 0, "scanf");
 }
 
 static void *write_part(void *at) {
@@ -184,6 +196,38 @@ static void asynchronous(void) {
     check(aio_return(&two) == SIZE / 2, "aio_return");
 }
 
+static int beside(const char *ending) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s.%s", path, ending);
+    return open(name, O_RDWR | O_CREAT, 0600);
+}
+
+/* Copies inside the kernel: SIZE bytes twice from file to file, and a page through a pipe. */
+static void copies(void) {
+    int file = make(), out = beside("out"), ends[2];
+    char back[SIZE];
+    off_t at = 0, from = 0, to = SIZE, begin = 0;
+    check(write(file, data, SIZE) == SIZE, "write");
+    check(sendfile(out, file, &at, SIZE) == SIZE, "sendfile");
+    check(copy_file_range(file, &from, out, &to, SIZE, 0) == SIZE, "copy_file_range");
+    check(pipe(ends) == 0 && splice(file, &begin, ends[1], NULL, 4096, 0) == 4096, "splice to a pipe");
+    check(lseek(out, 2 * SIZE, SEEK_SET) == 2 * SIZE && splice(ends[0], NULL, out, NULL, 4096, 0) == 4096, "splice");
+    for (int i = 0; i < 2; i++)
+        check(pread(out, back, SIZE, i * SIZE) == SIZE && memcmp(data, back, SIZE) == 0, "pread");
+    check(pread(out, back, SIZE, 2 * SIZE) == 4096 && memcmp(data, back, 4096) == 0, "pread");
+}
+
+/* Other ways to open a file: 100 bytes each. */
+static void opened(void) {
+    char names[4][4096];
+    for (int i = 0; i < 4; i++)
+        snprintf(names[i], sizeof names[i], "%s.XXXXXX%s", path, i < 2 ? "" : ".end");
+    int files[] = {mkstemp(names[0]), mkostemp(names[1], O_CLOEXEC), mkstemps(names[2], 4), mkostemps(names[3], 4, O_CLOEXEC),
+                   creat(path, 0600), openat(AT_FDCWD, path, O_WRONLY)};
+    for (int i = 0; i < 6; i++)
+        check(write(files[i], data, 100) == 100, "write");
+}
+
 static void mapped(void) {
     int file = make();
     check(ftruncate(file, SIZE) == 0, "ftruncate");
@@ -267,9 +311,10 @@ static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {{"fortified", fortified},   {"streams_closed", streams_closed}, {"streams_at_exit", streams_at_exit},
-           {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},
+           {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},         {"formats", formats},
            {"children", children},     {"vfork", after_vfork},   {"killed", killed},   {"duplicates", duplicates},
            {"vectors", vectors},       {"asynchronous", asynchronous}, {"mapped", mapped},
+           {"copies", copies},         {"opened", opened},
            {"closes_all", closes_all}, {"signals", signals},     {"errors", errors},   {"missing", missing}};
 
 int main(int count, char **arguments) {

@@ -84,6 +84,8 @@ class Link:
         self._sleeps_until = math.inf
         """When the thread wakes up by itself."""
         self._thread = threading.Thread(target=self._run, name="penstock", daemon=True)
+        self._aside = 0
+        """The process in which a preloaded library stands aside for this link; 0: none."""
 
     def start(self) -> None:
         """Start the thread, which connects."""
@@ -91,6 +93,8 @@ class Link:
         for end in self._sockets:
             end.setblocking(False)
         _links.add(self)
+        self._aside = os.getpid()
+        _stand_aside(True)
         self._thread.start()
 
     def send(self) -> None:
@@ -147,6 +151,9 @@ class Link:
             self.session.leave()
             self._deadline = min(self._deadline, self.clock() + seconds)
         self.send()
+        if self._aside == os.getpid():  # in a forked child it does not stand aside
+            _stand_aside(False)
+        self._aside = 0
 
     @property
     def finished(self) -> bool:
@@ -310,6 +317,17 @@ class Link:
             if now >= until:
                 return
             self._listen(None, False, self._sleeps_until - now)
+
+
+def _stand_aside(on: bool) -> None:
+    """Have libpenstock-posix, if it is preloaded, only count bytes of this process: they must not wait for two turns."""
+    if "libpenstock-posix" not in os.environ.get("LD_PRELOAD", ""):
+        return
+    import ctypes
+
+    tell = getattr(ctypes.CDLL(None), "penstock_posix_stand_aside", None)
+    if tell is not None:
+        tell(int(on))
 
 
 def _usable(texts: tuple[str, ...]) -> list[Address]:
