@@ -304,7 +304,7 @@ class Campaign:
     def _time(self) -> None:
         """Time passes; the core is called at each date that it asks for.
 
-        What it decides may make something due at the same date, such as the end of an operation that has nothing left to move.
+        What it decides may make something due at the same date: an operation that has nothing left to move, for instance.
         """
         end = self.now + self.random.choice([1e-6, 0.01, 0.2, 1.0, 1.0, 3.0, 11.0 if self.random.random() < 0.2 else 0.5])
         due_again = 0
