@@ -381,11 +381,14 @@ def http_strangers(folder: Path) -> str:
 
 
 def claimed_past(folder: Path) -> str:
-    """Under greedy-yield, elapsed = 1e6 with progress 0: who has waited longer goes first all the same."""
+    """Under greedy-yield, elapsed = 1e6 with progress 0: who has waited longer goes first all the same.
+
+    The liar registers before the honest one and posts after it, so its true yield is higher however long anything takes.
+    """
     with site(folder, "--policy", "greedy-yield", "--lease", "1 h", peers=3) as (it, first, honest, liar):
         first.register("first", version=2)
-        honest.register("honest", version=2)
         liar.register("liar", version=2, elapsed=1e6, progress=0.0)
+        honest.register("honest", version=2)
         first.send("inform", operation=1, volume=1e12, rounds=10)
         first.granted(B)
         honest.send("inform", operation=1, volume=1e9)
