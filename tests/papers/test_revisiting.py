@@ -49,8 +49,9 @@ def test_windows_beyond_the_papers_pressures_do_not_decide() -> None:
     results = Results.of(table(rows + [row | far for row in rows if row["window"] == 0]))
     found, expected = apex_claims(results), apex_claims(apex_results())
     assert [one.id for one, other in zip(found, expected, strict=True) if one != other] == ["R8"]
-    (beyond,) = [check for check in found[0].checks if check not in expected[0].checks]
-    assert beyond.expected.startswith("the pressures of single windows go up to 1.4")
+    changed = [check.expected for check in found[0].checks if check not in expected[0].checks]
+    assert all(words.startswith(("mean pressure on", "the pressures of single windows")) for words in changed)
+    assert changed[-1].startswith("the pressures of single windows go up to 1.4")
 
 
 def test_one_schedule_decides_nothing_that_needs_an_error() -> None:
