@@ -67,14 +67,20 @@ def test_all_items_are_made(made) -> None:
     assert [verdict.id for verdict in verdicts] == ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "many"]
     assert all(verdict.holds for verdict in verdicts[:5])
     # 1 − (0.5·0.95 + 0.5·0.95²) is far from one half.
-    assert verdicts[5].word == "fails"
-    assert [check.holds for check in verdicts[5].checks] == [None, False]
-    assert verdicts[5].checks[1].measured == "7.4%; 1.5 jobs at once"
+    assert verdicts[5].word == "not measured"
+    assert verdicts[5].checks[0].measured.endswith(" 7.4% with 1.5 jobs at once")
 
 
 def test_c1_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "expected_interference", lambda pair, dt: Times(1.0, 1.0))
     assert claims.c1(TINY, GRAPHS).word == "in part"
+
+
+@pytest.mark.parametrize("dt", [-1e-14, 0.0, 1e-14, 1e-6])
+def test_dates_apart_by_rounding_are_one(dt: float) -> None:
+    simulated = delta_graph(files(), [dt], ["interrupting"]).times["interrupting"][0]
+    assert claims._in_turn(files(), dt, interrupting=True) == pytest.approx(tuple(simulated))
+    assert (simulated[0] == pytest.approx(files().alone().a)) == (dt < 1e-9), "A, which is listed first, counts as first"
 
 
 def test_c2_needs_what_a_process_can_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from penstock.papers.dash import claims, mapping, validation
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
 from penstock.papers.reproducing import Reproduction
 from penstock.papers.trials import key_of
+from penstock.papers.verdicts import Estimate
 from penstock.planning.batch import schedule
 from penstock.planning.strategy import BatchStrategy
 from penstock.workloads.batches import Packs, uniform
@@ -76,10 +77,25 @@ def test_claims_can_fail(made, monkeypatch):
     monkeypatch.setattr(claims, "stretches", lambda _, policy: values[policy])
     monkeypatch.setattr(claims, "_last_makespan", lambda *_: 1.0)
     assert not claims.d8(None).holds
-    monkeypatch.setattr(claims, "ratios", lambda *_: (np.array([1.0, 1.0]), np.array([1.0, 1.0])))
+    monkeypatch.setattr(claims, "geometric", lambda *_: Estimate(1.0, 0.01))
     assert not claims.d10({}).holds
     assert folder.exists()
     assert verdicts
+
+
+def test_means_over_loads_do_not_depend_on_how_many_there_are():
+    """0.5 to 10: the mean of α² is 35.08, and the middle of the range counts twice as much as its ends."""
+
+    def mean(loads: np.ndarray) -> Estimate:
+        batches = [((("load", float(load)),), seed) for load in loads for seed in (0, 1)]
+        return claims.over_loads(batches, np.array([load**2 + seed for load in loads for seed in (0, 1)]))
+
+    coarse, fine = mean(np.linspace(0.5, 10.0, 8)), mean(np.linspace(0.5, 10.0, 39))
+    assert fine.value == pytest.approx((10.0**3 - 0.5**3) / (3.0 * 9.5) + 0.5, rel=1e-3)
+    assert coarse.value == pytest.approx(fine.value, rel=0.01)
+    assert coarse.error == pytest.approx(0.5), "seeds are apart by 1"
+    assert mean(np.array([2.0])).value == 4.5
+    assert claims.geometric([((("load", 1.0),), 0), ((("load", 2.0),), 0)], np.array([1.0, 4.0])).value == pytest.approx(2.0)
 
 
 def row(utilization: list[float], io_load: float = 0.4, stretch: float = 1.0) -> dict[str, object]:

@@ -17,7 +17,7 @@ from penstock.papers.revisiting import claims, experiments, figures
 from penstock.papers.revisiting.experiments import POLICIES, SCALES, RevisitingScale
 from penstock.papers.verdicts import Verdict
 from penstock.report.figures import encoded
-from tests.papers.rows import Outcome, apex_results, other_results, pressure_results, start_results
+from tests.papers.rows import Outcome, apex_results, apex_rows, other_results, pressure_results, start_results, table
 
 PNG = b"\x89PNG"
 
@@ -41,6 +41,17 @@ def test_claims_hold_where_the_rows_bear_them_out() -> None:
     assert [
         (verdict.id, [check for check in verdict.checks if not check.holds]) for verdict in verdicts if not verdict.holds
     ] == []
+
+
+def test_windows_beyond_the_papers_pressures_do_not_decide() -> None:
+    rows = list(apex_rows(2))
+    far = {"window": 99, "pressure": 2.0, "min_yield": 0.1, "efficiency": 0.1, "utilization": 0.1}
+    results = Results.of(table(rows + [row | far for row in rows if row["window"] == 0]))
+    found, expected = apex_claims(results), apex_claims(apex_results())
+    assert [one.id for one, other in zip(found, expected, strict=True) if one != other] == ["R8"]
+    changed = [check.expected for check in found[0].checks if check not in expected[0].checks]
+    assert all(words.startswith(("mean pressure on", "the pressures of single windows")) for words in changed)
+    assert changed[-1].startswith("the pressures of single windows go up to 1.4")
 
 
 def test_one_schedule_decides_nothing_that_needs_an_error() -> None:

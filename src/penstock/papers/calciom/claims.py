@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from penstock.numeric.arrays import Floats
-from penstock.numeric.tolerances import CLAIM_CLOSE, CLAIM_SAME
+from penstock.numeric.tolerances import CLAIM_CLOSE, CLAIM_SAME, SAME_TIME_S
 from penstock.papers.calciom.experiments import (
     FILES,
     KINDS,
@@ -48,8 +48,13 @@ def _worst(times: Floats, expected: Sequence[Times]) -> float:
 
 
 def _in_turn(pair: Pair, dt: float, *, interrupting: bool) -> Times:
-    """I/O times, by hand, where one is served after the other: whoever comes second waits, or is served at once."""
+    """I/O times, by hand, where one is served after the other: whoever comes second waits, or is served at once.
+
+    Dates apart by rounding are one, at which A counts as first.
+    """
     a, b = pair.alone()
+    if abs(dt) < SAME_TIME_S:
+        dt = 0.0
     if dt < 0.0:
         second, first = _in_turn(pair.mirrored, -dt, interrupting=interrupting)
         return Times(first, second)

@@ -7,8 +7,9 @@ first-fit, on one and several I/O nodes. D12 is about partitions of the bandwidt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +44,8 @@ from penstock.theory.chains import hierarchical_round_robin, list_schedule, sche
 
 KEYS: Final = ("fifo", "johnson", "most-remain")
 Jobs = list[list[tuple[float, float]]]
+Batch = tuple[Any, int]
+"""The parameters and the seed of a batch."""
 SMALL_WEIGHT: Final = 1.0
 LARGE_WEIGHT: Final = 3.0
 """What counts as a small and a large I/O weight; the text shows its curves only."""
@@ -419,25 +422,47 @@ def _last_move(values: Floats) -> float:
     return abs(float(values[-1] / values[-2] - 1.0))
 
 
-def geometric(values: Floats) -> Estimate:
-    """The geometric mean of positive `values`, with its standard error."""
-    mean = Estimate.of(np.log(values))
+def over_loads(batches: Iterable[Batch], values: Floats) -> Estimate:
+    """The mean of `values` over α_gen, one for each of the `batches`, with its error over seeds.
+
+    The mean over α_gen is by trapezia, so that it does not depend on how many values a scale has. Batches of one seed are
+    not independent of each other.
+    """
+    points = sorted(
+        (seed, dict(parameters)["load"], value) for (parameters, seed), value in zip(batches, values, strict=True)
+    )
+    means = []
+    for _, group in itertools.groupby(points, key=lambda point: point[0]):
+        _, loads, found = zip(*group, strict=True)
+        means.append(float(np.trapezoid(found, loads)) / (loads[-1] - loads[0]) if len(loads) > 1 else found[0])
+    return Estimate.of(means)
+
+
+def geometric(batches: Iterable[Batch], values: Floats) -> Estimate:
+    """The geometric mean of positive `values` over α_gen, one for each of the `batches`, with its standard error."""
+    mean = over_loads(batches, np.log(values))
     return Estimate(float(np.exp(mean.value)), float(np.exp(mean.value)) * mean.error)
 
 
 def d9(rows: Rows) -> Verdict:
     """D9 (Figures III.8 to III.12), from the `rows` of the experiment "packs".
 
-    The values of α_gen are spread alike at every scale, so the means do not depend on it.
+    Means are over α_gen from 0.5 to 10, see `over_loads`.
     """
-    cost, middle = (geometric(ratios(rows, name, "makespan")[1]) for name in ("S = 1", "S = I/O load"))
-    stretch, between = (geometric(ratios(rows, name, "pack_stretch")[1]) for name in ("S = 1", "S = I/O load"))
-    other = geometric(ratios(rows, "S = 1, longest-remaining", "makespan")[1] / ratios(rows, "S = 1", "makespan")[1])
+    batches = list(chosen(rows, ONE))
+
+    def ratio(measure: str, over: str = "S = 1") -> Estimate:
+        return geometric(batches, ratios(rows, over, measure)[1])
+
+    cost, middle = ratio("makespan"), ratio("makespan", "S = I/O load")
+    stretch, between = ratio("pack_stretch"), ratio("pack_stretch", "S = I/O load")
+    longest = ratios(rows, "S = 1, longest-remaining", "makespan")[1] / ratios(rows, "S = 1", "makespan")[1]
+    other = geometric(batches, longest)
     precise, wild = (
         np.array([row["makespan"] / row["predicted_makespan"] for row in chosen(rows, strategy).values()])
         for strategy in (ONE, FIRST_FIT)
     )
-    near = Estimate.of(precise)
+    near = over_loads(batches, precise)
     moved, idle = _moved(rows, "delayed", -1.0), _moved(rows, "idle", 1.0)
     loads, packs = ratios(rows, "S = 1", "packs_run")
     growth = float(np.corrcoef(loads, packs)[0, 1]) if len(loads) > 2 else np.nan
@@ -480,12 +505,15 @@ def d9(rows: Rows) -> Verdict:
 def _moved(rows: Rows, part: str, sign: float) -> Estimate:
     """By how much of first-fit's node time a part of it grows (sign 1) or falls (−1) with S = 1, batch by batch."""
     ours, base = chosen(rows, ONE), chosen(rows, FIRST_FIT)
-    return Estimate.of([sign * (row[part] - base[batch][part]) / base[batch]["capacity"] for batch, row in ours.items()])
+    grown = [sign * (row[part] - base[batch][part]) / base[batch]["capacity"] for batch, row in ours.items()]
+    return over_loads(ours, np.array(grown))
 
 
 def d10(rows: Rows) -> Verdict:
     """D10 (Figure III.13), from the `rows` of the experiment "io-nodes"."""
-    means = {count: geometric(ratios(rows, "S = 1", "makespan", count)[1]) for count in PRINTED}
+    means = {
+        count: geometric(chosen(rows, ONE, io_nodes=count), ratios(rows, "S = 1", "makespan", count)[1]) for count in PRINTED
+    }
     figures = listed([f"{count} I/O nodes" for count in means], list(means.values()), ".3f")
     falls = (means[1].minus(means[3]).above(), means[3].minus(means[5]).above(), means[3].below(1.0))
     return Verdict(

@@ -34,6 +34,8 @@ from penstock.papers.revisiting.figures import ratios, sorted_yields
 from penstock.papers.verdicts import ClaimCheck, Estimate, Verdict, listed, together
 
 HIGHEST = PRESSURES[-1]
+LARGEST: Final = 1.4
+"""The largest pressure of an APEX window of the paper (§6.3.1). Ours go on to 2.5; the claims are judged up to here."""
 WINNERS = ("look-ahead-greedy-yield", "periodic-greedy-yield", "best-next-event")
 
 
@@ -45,6 +47,11 @@ def lead_of(results: Results, policy: str, rival: str, column: str, *, least: fl
     ours, theirs = results.where(policy).beside(results.where(rival))
     apart = ours.column(column) - theirs.column(column)
     return ours.estimate(apart if least is None else np.where(ours.column("pressure") > least, apart, np.nan))
+
+
+def in_range(results: Results) -> Results:
+    """The APEX windows (`results`) with a pressure that the paper has."""
+    return results.chosen(results.column("pressure") <= LARGEST)
 
 
 def at(results: Results, pressure: float) -> Results:
@@ -280,11 +287,12 @@ def _slopes(results: Results) -> Estimate:
 def r8(results: Results) -> Verdict:
     """R8 (§6.3.1, §6.3.2, Figure 5); `results` are those of the campaign "apex"."""
     fair = [results.where("fair-share", workload=workload) for workload in WORKLOADS]
+    alike = [in_range(rows) for rows in fair]
     cielo = [rows.where(machine="cielo").estimate("pressure") for rows in fair]
     largest = [rows.where(machine=MACHINES[-1]).estimate("pressure") for rows in fair]
     every = np.concatenate([rows.column("pressure") for rows in fair])
-    above = 100.0 * float(np.mean(every > 1.4))
-    slopes = [_slopes(rows) for rows in fair]
+    above = 100.0 * float(np.mean(every > LARGEST))
+    slopes = [_slopes(rows) for rows in alike]
     return Verdict(
         "R8",
         "§6.3.1, §6.3.2, Figure 5",
@@ -307,16 +315,16 @@ def r8(results: Results) -> Verdict:
                 above <= 1.0,
             ),
             ClaimCheck(
-                "min-yield against pressure has a negative slope",
+                f"min-yield against pressure has a negative slope, up to W = {LARGEST}",
                 listed(WORKLOADS, slopes, "+.3f"),
                 together(slope.below() for slope in slopes),
             ),
             ClaimCheck(
                 "and a steeper one for TRILAB", listed(WORKLOADS, slopes, "+.3f"), slopes[1].minus(slopes[0]).below()
             ),
-            _mild(fair[0]),
-            _untouched(fair[0]),
-            *_on_trilab(fair),
+            _mild(alike[0]),
+            _untouched(alike[0]),
+            *_on_trilab(alike),
         ),
     )
 
@@ -359,6 +367,7 @@ def _on_trilab(fair: Sequence[Results]) -> Iterator[ClaimCheck]:
 
 def r9(results: Results, others: Results) -> Verdict:
     """R9 (Figures 6 and 7); `results` are those of the campaign "apex", `others` those of "starts"."""
+    results, others = in_range(results), in_range(others)
     checks: list[ClaimCheck] = []
     for start, rows in (("lead", results), *((start, others.where(start=start)) for start in STARTS)):
         checks += [_like_fcfs(rows, workload, start) for workload in WORKLOADS]
@@ -373,7 +382,7 @@ def r9(results: Results, others: Results) -> Verdict:
         checks.append(ClaimCheck(expected, listed(WINNERS, growth, "+.3f"), together(one.above() for one in growth)))
     return Verdict(
         "R9",
-        "§6.3.3, §6.3.4, Figures 6 and 7",
+        f"§6.3.3, §6.3.4, Figures 6 and 7; windows with W up to {LARGEST}",
         "ratio to fair-share: greedy-com about 0.9–1.1 on NERSC; look-ahead, periodic and best-next-event almost always ≥ 1 "
         "and growing with W; set-10 equals fcfs on both workloads",
         tuple(checks),
@@ -410,6 +419,7 @@ def _winners(rows: Results, workload: str, start: str) -> ClaimCheck:
 
 def r10(results: Results) -> Verdict:
     """R10 (Figures 8 and 9); `results` are those of the campaign "apex"."""
+    results = in_range(results)
     checks = []
     rivals = [policy for policy in POLICIES if policy != "greedy-com"]
     for workload in WORKLOADS:
@@ -436,7 +446,7 @@ def r10(results: Results) -> Verdict:
     )
     return Verdict(
         "R10",
-        "§6.3.5, §6.3.6, Figures 8 and 9",
+        f"§6.3.5, §6.3.6, Figures 8 and 9; windows with W up to {LARGEST}",
         "greedy-com has the best efficiency and utilization on APEX; in TRILAB at high W: greedy-com first, then "
         "{fair-share, look-ahead, best-next-event}, then {set-10, fcfs, greedy-yield, periodic}",
         tuple(checks),
@@ -487,6 +497,7 @@ GREEDY: Final = ("greedy-yield", "greedy-com", "look-ahead-greedy-yield")
 
 def r13(results: Results) -> Verdict:
     """R13 (§6.3.3, §6.3.4): further statements on min-yield; `results` are those of the campaign "apex"."""
+    results = in_range(results)
     checks = []
     for policy in ("fcfs", "set-10", "greedy-yield"):
         pressures, values = ratios(results, policy, "trilab")
@@ -518,7 +529,7 @@ def r13(results: Results) -> Verdict:
         "on TRILAB fcfs, set-10 and greedy-yield gain at saturation and greedy-com drops; on NERSC they lose in some "
         "windows and greedy-com in half of them; best-next-event risks 5 % at most, periodic almost nothing"
     )
-    return Verdict("R13", "§6.3.3, §6.3.4", says, tuple(checks))
+    return Verdict("R13", f"§6.3.3, §6.3.4; windows with W up to {LARGEST}", says, tuple(checks))
 
 
 def _on_risks(results: Results) -> Iterator[ClaimCheck]:
@@ -539,6 +550,7 @@ def _on_risks(results: Results) -> Iterator[ClaimCheck]:
 
 def r14(apex: Results, synthetic: Results) -> Verdict:
     """R14 (§7): the recommendation; `apex` and `synthetic` are the results of the campaigns "apex" and "pressure"."""
+    apex = in_range(apex)
     checks = []
     for policy in ("look-ahead-greedy-yield", "periodic-greedy-yield"):
         for workload in WORKLOADS:
@@ -577,7 +589,7 @@ def r14(apex: Results, synthetic: Results) -> Verdict:
         "look-ahead is recommended: excellent min-yield, better efficiency and utilization than fair-share on NERSC and "
         "comparable ones elsewhere; or periodic, which is worse than fair-share in both on TRILAB"
     )
-    return Verdict("R14", "§6.3.8, §7", says, tuple(checks))
+    return Verdict("R14", f"§6.3.8, §7; APEX windows with W up to {LARGEST}", says, tuple(checks))
 
 
 def r12(measured: Mapping[RatioEntry, Sequence[float]], sizes: Sequence[int]) -> Verdict:
