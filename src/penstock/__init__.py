@@ -47,7 +47,6 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "penstock.api.accounts": ("import_slurm", "import_swf"),
-    "penstock.api.advising": ("advise",),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
@@ -67,8 +66,8 @@ _HOMES = {
     "penstock.theory": ("Bounds",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("campaign", "plot")
-"""Modules that are found without being imported; `penstock.campaign` can also be called."""
+_MODULES = ("advise", "campaign", "plot")
+"""Modules that are found without being imported; `penstock.advise` and `penstock.campaign` can also be called."""
 
 __all__ = [
     "Application",

@@ -73,12 +73,12 @@ def test_folders_that_say_nothing(tmp_path: Path, files: dict[str, str], message
 def test_files_of_different_machines(tmp_path: Path) -> None:
     penstock.write(colliding(), tmp_path / "a.json")
     penstock.write(colliding(count=3), tmp_path / "b.json")
-    with pytest.raises(InputError, match="another platform than a.json"):
+    with pytest.raises(InputError, match=r"another platform than a\.json"):
         penstock.advise(tmp_path)
 
 
 def test_a_workload_without_nodes() -> None:
     jobs = penstock.Workload(penstock.Platform(1.0), colliding().applications)
-    with pytest.raises(InputError, match="platform.nodes: is not given"):
+    with pytest.raises(InputError, match=r"platform\.nodes: is not given"):
         penstock.advise(jobs)
     assert penstock.advise(jobs, nodes=2).found.backtest.status == "near"

@@ -25,10 +25,11 @@ from penstock.planning.machine_run import HOUR, MachineRun
 from penstock.planning.node_hours import hours
 from penstock.planning.operation import MachineSettings, at_full_speed, operate
 from penstock.planning.placement.heuristics import stream_heuristics
-from penstock.planning.placement.stream import StreamPlan, StreamProposal, plan_stream
+from penstock.planning.placement.stream import RULES, StreamProposal, lost_to_io, plan_stream
 from penstock.planning.together import JobsTogether, PairLoss, jobs_together
 from penstock.policies import Policy
 from penstock.policies.policy import STATIC
+from penstock.policies.registry import find
 from penstock.report.format_units import duration, percent, volume
 
 WORTH: Final = 0.001
@@ -51,14 +52,23 @@ Table = list[dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Today:
-    """The machine as it is today, and its run."""
+    """The machine as it is today: its jobs, how it is operated, and its run."""
 
     workload: Workload
-    scheduler: str
-    policy: Policy
+    operated: MachineSettings
     run: MachineRun
     clusters: Clusters
-    seed: int = 0
+
+    @property
+    def scheduler(self) -> str:
+        """What starts the jobs."""
+        return self.run.scheduler
+
+    @property
+    def policy(self) -> Policy:
+        """What shares the bandwidth."""
+        policy = self.operated.policy
+        return find(policy) if isinstance(policy, str) else policy
 
     @property
     def worth(self) -> float:
@@ -87,7 +97,7 @@ class Today:
 
     def settings(self, **changed: Any) -> MachineSettings:
         """The settings of today's run, with some of them changed."""
-        return MachineSettings(**{"scheduler": self.scheduler, "policy": self.policy, "seed": self.seed, **changed})
+        return replace(self.operated, **changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,68 +221,57 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
         stream_heuristics(),
         policy=today.policy,
         scheduler=today.scheduler,
-        seed=today.seed,
+        seed=today.operated.seed,
         progress=told("I/O nodes and OSTs"),
     )
-    chosen, base = plan.chosen, plan.baseline or plan.chosen
-    gain = today.clusters.gain(_lost_by_job(base) - _lost_by_job(chosen))
-    table = [_heuristic_row(one, chosen) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
-    curves = (
-        "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of the bandwidth"
-    )
+    chosen = plan.chosen
+    now, then = (lost_to_io(run, chosen.best_seconds) for run in (today.run, chosen.run))
+    gain = today.clusters.gain(now - then)
+    table = [_heuristic_row(one, chosen, today) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
+    curves = "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of B"
     common: dict[str, Any] = {
         "gain": gain,
         "assumes": (_starts(today), "jobs keep their I/O resources to their ends", curves),
-        "tables": {"heuristics": table, "for_whom": _for_whom(plan)},
+        "tables": {"heuristics": table, "for_whom": _for_whom(chosen, today)},
         "command": f"penstock place FILE --policy {today.policy.name} --scheduler {today.scheduler}",
     }
+    usual = f"{today.operated.allocation}, {today.operated.placement}"
+    lost = f"{hours(float(then.sum()))} node-hours to I/O where those of today ({usual}) lose {hours(float(now.sum()))}"
+    sentence = f"The numbers and places of {chosen.name} lose {lost}."
     if not _pays(gain, today):
-        sentence = (
-            f"In proportion to their nodes and in turn ({base.name}), jobs lose {base.lost.text} node-hours to I/O; "
-            f"{chosen.name} loses {chosen.lost.text}."
-        )
-        return OperatorAnswer("resources", HOW_MANY, STAY, "in proportion to nodes", sentence, **common)
-    sentence = (
-        f"Placing jobs by {chosen.name} loses {chosen.lost.text} node-hours to I/O where {base.name} loses {base.lost.text}."
-    )
+        return OperatorAnswer("resources", HOW_MANY, STAY, "as today", sentence, **common)
     return OperatorAnswer("resources", HOW_MANY, CHANGE, chosen.name, sentence, **common)
 
 
-def _lost_by_job(one: StreamProposal) -> Floats:
-    return np.array([row["lost_node_hours"] for row in one.rows()])
-
-
-def _heuristic_row(one: StreamProposal, chosen: StreamProposal) -> dict[str, Any]:
-    document = one.to_dict()
+def _heuristic_row(one: StreamProposal, chosen: StreamProposal, today: Today) -> dict[str, Any]:
+    usual = (today.operated.allocation, today.operated.placement)
     return {
         "heuristic": one.name,
         "chosen": one is chosen,
+        "today": (one.heuristic.allocation, RULES[one.heuristic.placement]) == usual,
         "lost": one.lost.mean,
-        "lost_interval": document["lost_node_hours"]["interval"],
+        "lost_interval": one.lost.to_dict()["interval"],
         "mean_slowdown": one.mean_slowdown,
         "max_slowdown": one.max_slowdown,
         "most_load": one.most_load,
     }
 
 
-def _for_whom(plan: StreamPlan) -> Table:
-    """How many resources jobs of each size get: today's baseline and the chosen heuristic."""
-    nodes = plan.chosen.run.jobs_run.nodes
-    base = (plan.baseline or plan.chosen).counts
+def _for_whom(chosen: StreamProposal, today: Today) -> Table:
+    """How many resources jobs of each size get: today, and by the chosen heuristic."""
+    nodes, now = chosen.run.jobs_run.nodes, np.array([len(used) for used in today.run.jobs_run.resources or ()])
     bucket = np.searchsorted(NODE_BUCKETS, nodes, "right") - 1
     rows = []
     for number in np.unique(bucket).tolist():
         mine = bucket == number
-        last = f"–{NODE_BUCKETS[number + 1] - 1:,}" if number + 1 < len(NODE_BUCKETS) else " or more"
-        first = NODE_BUCKETS[number]
         rows.append(
             {
-                "nodes": f"{first:,}" if last == f"–{first:,}" else f"{first:,}{last}",
+                "nodes": f"{nodes[mine].min():,} to {nodes[mine].max():,}",
                 "jobs": int(mine.sum()),
-                "by_nodes": float(base[mine].mean()),
-                "chosen": float(plan.chosen.counts[mine].mean()),
-                "chosen_least": int(plan.chosen.counts[mine].min()),
-                "chosen_most": int(plan.chosen.counts[mine].max()),
+                "now": float(now[mine].mean()),
+                "chosen": float(chosen.counts[mine].mean()),
+                "chosen_least": int(chosen.counts[mine].min()),
+                "chosen_most": int(chosen.counts[mine].max()),
             }
         )
     return rows
@@ -364,7 +363,7 @@ def which_apart(today: Today, told: Told) -> OperatorAnswer:
         most=min(MOST_TOGETHER, len(today.workload.applications)),
         starts=STARTS,
         scheduler=today.scheduler,
-        seed=today.seed,
+        seed=today.operated.seed,
         progress=told("jobs together"),
     )
     pairs = sorted((_pair_row(one, found, today) for one in found.pairs), key=lambda row: (-row["cost"], -row["lost"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -37,7 +37,7 @@ from penstock.model import InputError, Workload
 from penstock.model.application import MODELLED
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.node_hours import hours
-from penstock.planning.operation import DEFAULT_SCHEDULER, DEFAULT_SHARING, MachineSettings, operate
+from penstock.planning.operation import DEFAULT_ALLOCATION, DEFAULT_SCHEDULER, DEFAULT_SHARING, MachineSettings, operate
 from penstock.planning.schedulers import RECORDED
 from penstock.policies import Policy
 from penstock.policies.registry import find
@@ -68,6 +68,8 @@ class AdviceSettings:
         policy: what shares the bandwidth today.
         scheduler: starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded start,
             else ``easy``.
+        allocation: how many I/O resources a job gets today, as for `penstock.machine`.
+        placement: which ones.
         policies: what is tried beside the policy of today; by default `penstock.advise.answers.POLICIES`.
         trust: the factor within which the backtest must be, 1 or more.
         seed: for what is random.
@@ -78,6 +80,8 @@ class AdviceSettings:
 
     policy: Policy | None = None
     scheduler: str | None = None
+    allocation: str | int = DEFAULT_ALLOCATION
+    placement: str = "least-loaded"
     policies: Sequence[Policy] | None = None
     trust: float = TRUST
     seed: int = 0
@@ -86,10 +90,12 @@ class AdviceSettings:
         if not self.trust >= 1.0:
             raise InputError("trust", f"{self.trust:g} is no factor; expected 1 or more")
 
-    @property
-    def today(self) -> Policy:
-        """The policy of today."""
-        return self.policy or find(DEFAULT_SHARING)
+    def operated(self, workload: Workload) -> MachineSettings:
+        """How the machine of a `workload` is operated today; the scheduler is not decided here."""
+        policy = self.policy or find(DEFAULT_SHARING)
+        given = {"allocation": self.allocation, "placement": self.placement}
+        chosen = given if workload.platform.resources is not None else {}
+        return MachineSettings(policy=policy, seed=self.seed, **chosen)
 
     @property
     def tried(self) -> list[Policy]:
@@ -320,9 +326,10 @@ def find_out(
     steps = 4 + len(tried) + len(BUFFER_PARTS) + 2
     with watch(steps) as watcher:
         told = _Steps(watcher)
-        tested, replayed = backtest(workload, settings.today, factor=settings.trust, progress=told("backtest"))
+        operated = settings.operated(workload)
+        tested, replayed = backtest(workload, operated, factor=settings.trust, progress=told("backtest"))
         scheduler = settings.scheduler or (RECORDED if len(tested.recorded) == tested.jobs else DEFAULT_SCHEDULER)
-        today = _today(workload, scheduler, settings, replayed, told)
+        today = _today(workload, replace(operated, scheduler=scheduler), replayed, told)
         answers: tuple[OperatorAnswer, ...] = ()
         if tested.status != FAR:
             answers = (
@@ -335,9 +342,9 @@ def find_out(
     return Findings(title, today, tested, answers, tuple(notes), time.perf_counter() - begun)
 
 
-def _today(workload: Workload, scheduler: str, settings: AdviceSettings, replayed: MachineRun | None, told: _Steps) -> Today:
+def _today(workload: Workload, operated: MachineSettings, replayed: MachineRun | None, told: _Steps) -> Today:
     """The machine as it is; the run of the backtest, where that is the same."""
     run = replayed
-    if run is None or scheduler != RECORDED:
-        run = operate(workload, MachineSettings(scheduler, settings.today, seed=settings.seed), progress=told("today"))
-    return Today(workload, scheduler, settings.today, run, Clusters.of(run.jobs_run, settings.seed), settings.seed)
+    if run is None or operated.scheduler != RECORDED:
+        run = operate(workload, operated, progress=told("today"))
+    return Today(workload, operated, run, Clusters.of(run.jobs_run, operated.seed))

@@ -364,12 +364,12 @@ _ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[Column, ...]]]] = {
         ),
     ),
     "for_whom": (
-        "I/O resources by the size of jobs: in proportion to nodes, and as recommended",
+        "I/O resources by the size of jobs: today, and with the best heuristic",
         (
             _plain("nodes", "nodes of the job"),
             _count("jobs", "jobs"),
-            _ratio("by_nodes", "in proportion, mean"),
-            Column("recommended, mean", lambda row: f"{row['chosen']:.2f}", lambda row: row["chosen"]),
+            _ratio("now", "today, mean"),
+            Column("best, mean", lambda row: f"{row['chosen']:.2f}", lambda row: row["chosen"]),
             _count("chosen_least", "least"),
             _count("chosen_most", "most"),
         ),
