@@ -93,9 +93,10 @@ class AdviceSettings:
     def operated(self, workload: Workload) -> MachineSettings:
         """How the machine of a `workload` is operated today; the scheduler is not decided here."""
         policy = self.policy or find(DEFAULT_SHARING)
-        given = {"allocation": self.allocation, "placement": self.placement}
-        chosen = given if workload.platform.resources is not None else {}
-        return MachineSettings(policy=policy, seed=self.seed, **chosen)
+        plain = MachineSettings(policy=policy, seed=self.seed)
+        if workload.platform.resources is None:
+            return plain
+        return replace(plain, allocation=self.allocation, placement=self.placement)
 
     @property
     def tried(self) -> list[Policy]:

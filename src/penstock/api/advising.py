@@ -210,9 +210,9 @@ def _folder(folder: Path) -> tuple[Opened, tuple[str, ...]]:
                 found[_kind(Path(place) / name)].append(Path(place) / name)
     lists = [path for kind in (_trace, _accounting) for path in found[kind]]
     if len(lists) > 1:
-        names = ", ".join(path.name for path in lists[:3])
+        some = ", ".join(path.name for path in lists[:3])
         raise InputError(
-            str(folder), f"holds {len(lists)} job lists ({names}); expected one accounting file or trace at most"
+            str(folder), f"holds {len(lists)} job lists ({some}); expected one accounting file or trace at most"
         )
     if not lists and not found[_log]:
         return _merged(folder, found[_workload])

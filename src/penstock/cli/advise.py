@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.html, (".html",))
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
     result = advise(options.file, **given, watch=watch)
-    note_unused("machine", Case(result.workload, result.policies))
+    note_unused("advise", Case(result.workload, result.policies))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
     else:

@@ -224,7 +224,7 @@ def unused(command: str, case: Case) -> list[str]:
     from penstock.model.files import fields
 
     def rule(name: str) -> Rule:
-        if command == "machine" or case.stream:
+        if command in ("machine", "advise") or case.stream:
             return (_BY_STREAM if case.stream else _BY_MACHINE).get(name, _yes)
         return _FIELDS[name][_COMMANDS[command]]
 
