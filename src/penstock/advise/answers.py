@@ -24,7 +24,8 @@ from penstock.numeric.arrays import Floats
 from penstock.planning.machine_run import HOUR, MachineRun
 from penstock.planning.node_hours import hours
 from penstock.planning.operation import MachineSettings, at_full_speed, operate
-from penstock.planning.placement.heuristics import stream_heuristics
+from penstock.planning.placement.allocation import Information
+from penstock.planning.placement.heuristics import MCKP, Heuristic, stream_heuristics
 from penstock.planning.placement.stream import RULES, StreamProposal, lost_to_io, plan_stream
 from penstock.planning.together import JobsTogether, PairLoss, jobs_together
 from penstock.policies import Policy
@@ -218,7 +219,8 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
         return OperatorAnswer("resources", HOW_MANY, OPEN, "not known", sentence)
     plan = plan_stream(
         today.workload,
-        stream_heuristics(),
+        _tried(today.workload),
+        level=Information.CURVES,
         policy=today.policy,
         scheduler=today.scheduler,
         seed=today.operated.seed,
@@ -226,14 +228,15 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
     )
     chosen = plan.chosen
     now, then = (lost_to_io(run, chosen.best_seconds) for run in (today.run, chosen.run))
-    gain = today.clusters.gain(now - then)
+    saved = today.clusters.gain(now - then)
+    gain = saved if saved.mean > 0.0 else Gain(0.0)
     table = [_heuristic_row(one, chosen, today) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
     curves = "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of B"
     common: dict[str, Any] = {
         "gain": gain,
         "assumes": (_starts(today), "jobs keep their I/O resources to their ends", curves),
         "tables": {"heuristics": table, "for_whom": _for_whom(chosen, today)},
-        "command": f"penstock place FILE --policy {today.policy.name} --scheduler {today.scheduler}",
+        "command": f"penstock place FILE --knows curves --policy {today.policy.name} --scheduler {today.scheduler}",
     }
     usual = f"{today.operated.allocation}, {today.operated.placement}"
     lost = f"{hours(float(then.sum()))} node-hours to I/O where those of today ({usual}) lose {hours(float(now.sum()))}"
@@ -241,6 +244,16 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
     if not _pays(gain, today):
         return OperatorAnswer("resources", HOW_MANY, STAY, "as today", sentence, **common)
     return OperatorAnswer("resources", HOW_MANY, CHANGE, chosen.name, sentence, **common)
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def _tried(workload: Workload) -> list[Heuristic]:
+    """The heuristics that are tried; mckp, which takes long, only where the curves are the jobs' own."""
+    curves = all(one.curve is not None for one in workload.applications)
+    return [one for one in stream_heuristics() if curves or one.allocation != MCKP]
 
 
 def _heuristic_row(one: StreamProposal, chosen: StreamProposal, today: Today) -> dict[str, Any]:
@@ -266,7 +279,7 @@ def _for_whom(chosen: StreamProposal, today: Today) -> Table:
         mine = bucket == number
         rows.append(
             {
-                "nodes": f"{nodes[mine].min():,} to {nodes[mine].max():,}",
+                "nodes": _span(int(nodes[mine].min()), int(nodes[mine].max())),
                 "jobs": int(mine.sum()),
                 "now": float(now[mine].mean()),
                 "chosen": float(chosen.counts[mine].mean()),

@@ -75,6 +75,8 @@ def _gain(answer: OperatorAnswer) -> str:
     gain = answer.gain
     if gain is None:
         return "<small>data are missing</small>"
+    if answer.verdict == STAY and not gain.mean > 0.0:
+        return "<small>nothing to gain</small>"
     if answer.verdict == STAY:
         return f"<small>at most {hours(max(0.0, gain.mean))} node-hours</small>"
     interval = f"<small>95 %: {hours(gain.interval[0])} to {hours(gain.interval[1])}</small>" if gain.interval else ""
@@ -310,10 +312,10 @@ def _bytes(amount: float, found: Findings) -> str:
 def _rhythm(seen: Mapping[str, Any]) -> str:
     busy = f"The I/O system was busy (pressure of 80 % or more) in {percent(seen['busy_part'])} of the time."
     period = seen["period"]
-    if period is None:
-        return f"{busy} The bandwidth of the whole machine has no period."
-    repeats = f"repeats every {duration(period['seconds'])} (confidence {period['confidence']:.2f})"
-    return f"{busy} The bandwidth of the whole machine {repeats}."
+    every = "has no period" if period is None else f"repeats every {duration(period['seconds'])}"
+    sure = "" if period is None else f" (confidence {period['confidence']:.2f})"
+    model = " Periods of modelled I/O are those of the model." if seen["modelled"] > 0.0 else ""
+    return f"{busy} The bandwidth of the whole machine {every}{sure}.{model}"
 
 
 def _who(found: Findings) -> Iterator[str]:
