@@ -37,6 +37,8 @@ WORTH: Final = 0.001
 """Part of the node-hours of jobs that a change must save to be recommended."""
 POLICIES: Final = ("best-effort", "due-yield", "closing-yield", "greedy-yield", "set-10", "interrupting", "fcfs")
 """Policies that are tried beside today's."""
+MUCH_WORSE: Final = 2.0
+"""The first screen says so if the largest slowdown of a job grows by more than this factor."""
 BUFFER_PARTS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Sizes that are tried: parts of the size with which no job waits for another one's writes."""
 ENOUGH: Final = 0.9
@@ -115,6 +117,7 @@ class OperatorAnswer:
         assumes: what has to hold.
         tables: the numbers, by name.
         command: the command that gives the same numbers.
+        harm: what the change does to some, a clause; empty if nothing.
     """
 
     key: str
@@ -126,6 +129,7 @@ class OperatorAnswer:
     assumes: tuple[str, ...] = ()
     tables: dict[str, Table] = field(default_factory=dict)
     command: str = ""
+    harm: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
@@ -139,6 +143,7 @@ class OperatorAnswer:
             "assumes": list(self.assumes),
             "tables": self.tables,
             "command": self.command,
+            "harm": self.harm,
         }
 
 
@@ -196,6 +201,9 @@ def which_policy(today: Today, policies: Sequence[Policy], told: Told) -> Operat
         f"The job that is slowed down most takes {run.max_slowdown:.2f} times its time alone instead of "
         f"{today.run.max_slowdown:.2f}."
     )
+    worse = run.max_slowdown > MUCH_WORSE * today.run.max_slowdown
+    harm = f"one job then takes {run.max_slowdown:.1f} times its time alone ({today.run.max_slowdown:.1f} today)"
+    common["harm"] = harm if worse else ""
     return OperatorAnswer("policy", WHICH_POLICY, CHANGE, f"use {run.policy}", sentence, gains[best], **common)
 
 

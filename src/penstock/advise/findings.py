@@ -168,7 +168,8 @@ class Findings:
         if changes:
             for one in changes:
                 assert one.gain is not None
-                yield f"{_sentence_case(_action(one))}: saves {hours(one.gain.mean)} node-hours{_interval(one)}."
+                but = f", but {one.harm}" if one.harm else ""
+                yield f"{_sentence_case(_action(one))}: saves {hours(one.gain.mean)} node-hours{_interval(one)}{but}."
             if len(changes) > 1:
                 yield "The gains do not add up: each is measured alone, beside the machine as it is."
         else:
