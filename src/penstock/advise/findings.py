@@ -6,7 +6,6 @@ are answered from the phases of the workload alone, which the first sentences sa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -114,7 +113,6 @@ class Findings:
         backtest: how near predicted run times are to recorded ones.
         answers: to the four questions; none if the backtest is far off.
         notes: what was counted while the input was read.
-        seconds: that it took.
     """
 
     title: str
@@ -122,7 +120,6 @@ class Findings:
     backtest: Backtest
     answers: tuple[OperatorAnswer, ...]
     notes: tuple[str, ...]
-    seconds: float
 
     @property
     def run(self) -> MachineRun:
@@ -323,7 +320,6 @@ def find_out(
     Raises:
         InputError: the workload cannot be operated.
     """
-    begun = time.perf_counter()
     tried = settings.tried
     steps = 4 + len(tried) + len(BUFFER_PARTS) + 2
     with watch(steps) as watcher:
@@ -341,7 +337,7 @@ def find_out(
                 answered(lambda: which_apart(today, told), "apart", WHO_APART),
             )
         told.end()
-    return Findings(title, today, tested, answers, tuple(notes), time.perf_counter() - begun)
+    return Findings(title, today, tested, answers, tuple(notes))
 
 
 def _today(workload: Workload, operated: MachineSettings, replayed: MachineRun | None, told: _Steps) -> Today:
