@@ -23,6 +23,7 @@ def test_a_file_is_the_workload(tmp_path: Path) -> None:
     assert one.pop("title") == "w.json"
     assert other.pop("title") == "workload"
     assert one == other
+    assert "hides contention" not in str(one)
 
 
 def test_a_folder_of_workload_files(tmp_path: Path) -> None:
@@ -46,6 +47,9 @@ def test_accounting_alone_or_in_a_folder(tmp_path: Path) -> None:
         advice = penstock.advise(given, trust=100.0)
         assert advice.workload == made.workload
         assert len(advice.found.notes) > 0
+        # No bandwidth is given, so that the most that was reached stands for it; the first screen must say so.
+        assert advice.found.guessed
+        assert any("hides contention" in sentence for sentence in advice.found.summary())
 
 
 def test_a_trace(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ class Findings:
         backtest: how near predicted run times are to recorded ones.
         answers: to the four questions; none if the backtest is far off.
         notes: what was counted while the input was read.
+        guessed: whether the most that the jobs reached together stands for the bandwidth of the I/O system.
     """
 
     title: str
@@ -120,6 +121,7 @@ class Findings:
     backtest: Backtest
     answers: tuple[OperatorAnswer, ...]
     notes: tuple[str, ...]
+    guessed: bool = False
 
     @property
     def run(self) -> MachineRun:
@@ -172,6 +174,11 @@ class Findings:
         else:
             yield (f"No change that was tried saves a sure {percent(WORTH, 1)} of the node-hours of jobs. Stay as you are.")
         yield self._trust()
+        if self.guessed:
+            yield (
+                "The bandwidth of the I/O system is not known. The most that the jobs reached together stands for it, which "
+                "hides contention."
+            )
 
     def _costs(self) -> str:
         """What the I/O costs."""
@@ -212,6 +219,7 @@ class Findings:
                 part > 0.0,
                 f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled, {percent(part)} of it.",
             ),
+            (self.guessed, "The bandwidth of the I/O system: penstock import ior -o FILE, with FILE in the folder."),
             (days < FEW_DAYS, f"A longer record: {duration(self.run.makespan)} say little about a usual week."),
             (platform.resources is None, "The number of I/O nodes or OSTs (--resources N)."),
             (not curves, "The bandwidth of jobs by the number of I/O nodes or OSTs (curve), from runs of the largest ones."),
@@ -304,6 +312,8 @@ def find_out(
     watch: Callable[[int], AbstractContextManager[_Watcher]],
     title: str = "workload",
     notes: Sequence[str] = (),
+    *,
+    guessed: bool = False,
 ) -> Findings:
     """Answer the operator's questions about a machine.
 
@@ -313,6 +323,7 @@ def find_out(
         watch: makes a watcher of so many steps, which is told how far it is.
         title: what the workload is called.
         notes: what was counted while the input was read.
+        guessed: whether the most that the jobs reached together stands for the bandwidth of the I/O system.
 
     Returns:
         The backtest, the machine as it is, and the answers.
@@ -337,7 +348,7 @@ def find_out(
                 answered(lambda: which_apart(today, told), "apart", WHO_APART),
             )
         told.end()
-    return Findings(title, today, tested, answers, tuple(notes))
+    return Findings(title, today, tested, answers, tuple(notes), guessed)
 
 
 def _today(workload: Workload, operated: MachineSettings, replayed: MachineRun | None, told: _Steps) -> Today:

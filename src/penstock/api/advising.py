@@ -12,8 +12,8 @@ from penstock.advise.backtest import TRUST
 from penstock.advise.findings import AdviceSettings, Findings, find_out
 from penstock.api.accounts import import_slurm, import_swf
 from penstock.api.importing import ImportResult
+from penstock.api.logs import REACHED, import_darshan
 from penstock.api.logs import SUFFIXES as LOGS
-from penstock.api.logs import import_darshan
 from penstock.api.operating import on_machine
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
@@ -144,7 +144,8 @@ def advise(
     source, notes = _opened(workload)
     with source.located():
         source = replace(source, workload=on_machine(source.workload, nodes, resources))
-        found = find_out(source.workload, settings, watch, source.title, notes)
+        guessed = any(REACHED in note for note in notes)
+        found = find_out(source.workload, settings, watch, source.title, notes, guessed=guessed)
     return AdviceResult(source, found, (chosen, *settings.tried))
 
 

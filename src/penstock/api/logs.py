@@ -78,12 +78,14 @@ class MachineChoice:
         notes = []
         if self.base is None and drawn is None and self.bandwidth is None:
             most = rate(workload.platform.bandwidth)
-            notes.append(f"platform: {most} is the most that the jobs reached together, a lower bound; --bandwidth sets it")
+            notes.append(f"platform: {most} is {REACHED}, a lower bound; --bandwidth sets it")
         if known := self._known():
             workload = Workload(replace(workload.platform, **known), workload.applications, workload.window)
         return workload, notes
 
 
+REACHED: Final = "the most that the jobs reached together"
+"""What stands for the bandwidth of the I/O system where none is given."""
 SUFFIXES: Final = (".darshan", ".darshan_partial")
 """How the names of logs in a folder end."""
 
