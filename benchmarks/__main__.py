@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import (
+    advise,
     buffers,
     c_loop,
     commands,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[Report, Options], Results]] = {
     "growth": lambda report, options: growth.run(report, FOLDER, quick=options.quick, against=options.against),
     "pack": lambda report, options: pack.run(report, quick=options.quick),
     "machine": lambda report, options: machine.run(report, quick=options.quick),
+    "advise": lambda report, options: advise.run(report, quick=options.quick),
     "reality": lambda report, options: reality.run(report, quick=options.quick),
     "placement": lambda report, options: placement.run(report, quick=options.quick),
     "buffers": lambda report, options: buffers.run(report, quick=options.quick),

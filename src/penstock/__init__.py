@@ -48,7 +48,6 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "penstock.api.accounts": ("import_slurm", "import_swf"),
-    "penstock.api.advising": ("advise",),
     "penstock.api.comparing": ("compare",),
     "penstock.api.deltas": ("delta",),
     "penstock.api.generating": ("generate",),
@@ -69,8 +68,8 @@ _HOMES = {
     "penstock.theory": ("Bounds",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("campaign", "plot")
-"""Modules that are found without being imported; `penstock.campaign` can also be called."""
+_MODULES = ("advise", "campaign", "plot")
+"""Modules that are found without being imported; `penstock.advise` and `penstock.campaign` can also be called."""
 
 __all__ = [
     "Application",

@@ -29,7 +29,7 @@ def peaceful() -> Workload:
     return Workload(Platform(1.0, nodes=2), tuple(jobs))
 
 
-def week(resources: int | None = None, seed: int = 5, jobs: int = 60) -> Workload:
+def week(resources: int | None = None, seed: int = 5, jobs: int = 40) -> Workload:
     """Jobs of some days, at random dates, of three users; each was recorded to take its time alone."""
     random = np.random.default_rng(seed)
     platform = Platform(10e9, node_bandwidth=1e9, nodes=64, resources=resources)
@@ -37,7 +37,7 @@ def week(resources: int | None = None, seed: int = 5, jobs: int = 60) -> Workloa
     for number in range(jobs):
         nodes = int(random.integers(1, 17))
         volume = float(random.uniform(0.05, 0.4)) * 600.0 * min(nodes * 1e9, 10e9)
-        chain = [("work", float(random.uniform(300.0, 900.0))), ("write", volume)] * 6
+        chain = [("work", float(random.uniform(300.0, 900.0))), ("write", volume)] * 4
         start = float(random.uniform(0.0, 6.0 * 86400.0))
         plain = Application.of(f"{'flow' if number % 2 else 'heat'}-{number}", chain, nodes=nodes, user=f"u{number % 3}")
         seconds = plain.seconds_alone(plain.cap(platform))

@@ -87,5 +87,5 @@ def test_tables_and_frames() -> None:
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="trust: 0.9 is no factor; expected 1 or more"):
+    with pytest.raises(InputError, match=r"trust: 0\.9 is no factor; expected 1 or more"):
         penstock.advise(colliding(), trust=0.9)

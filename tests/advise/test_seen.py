@@ -18,7 +18,7 @@ def seen(workload: Workload) -> IoSeen:
 
 
 def test_pressure_is_what_jobs_ask_for() -> None:
-    # Each job writes 1,800 bytes in 3,600 s alone: two of them ask for 1,800 + 1,800 in the 3,600 s after 0, a pressure of 1.
+    # Each job writes 1,800 bytes in 3,600 s alone: two ask for 1,800 + 1,800 in the 3,600 s after 0, a pressure of 1.
     found = seen(colliding())
     dates = np.array([row["date"] for row in found.over_time()])
     assert found.pressure[dates <= 3600.0] == pytest.approx(1.0)

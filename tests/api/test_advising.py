@@ -23,6 +23,7 @@ def test_a_file_is_the_workload(tmp_path: Path) -> None:
     assert one.pop("title") == "w.json"
     assert other.pop("title") == "workload"
     assert one == other
+    assert "hides contention" not in str(one)
 
 
 def test_a_folder_of_workload_files(tmp_path: Path) -> None:
@@ -46,6 +47,9 @@ def test_accounting_alone_or_in_a_folder(tmp_path: Path) -> None:
         advice = penstock.advise(given, trust=100.0)
         assert advice.workload == made.workload
         assert len(advice.found.notes) > 0
+        # No bandwidth is given, so that the most that was reached stands for it; the first screen must say so.
+        assert advice.found.guessed
+        assert any("hides contention" in sentence for sentence in advice.found.summary())
 
 
 def test_a_trace(tmp_path: Path) -> None:
@@ -73,12 +77,12 @@ def test_folders_that_say_nothing(tmp_path: Path, files: dict[str, str], message
 def test_files_of_different_machines(tmp_path: Path) -> None:
     penstock.write(colliding(), tmp_path / "a.json")
     penstock.write(colliding(count=3), tmp_path / "b.json")
-    with pytest.raises(InputError, match="another platform than a.json"):
+    with pytest.raises(InputError, match=r"another platform than a\.json"):
         penstock.advise(tmp_path)
 
 
 def test_a_workload_without_nodes() -> None:
     jobs = penstock.Workload(penstock.Platform(1.0), colliding().applications)
-    with pytest.raises(InputError, match="platform.nodes: is not given"):
+    with pytest.raises(InputError, match=r"platform\.nodes: is not given"):
         penstock.advise(jobs)
     assert penstock.advise(jobs, nodes=2).found.backtest.status == "near"

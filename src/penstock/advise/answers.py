@@ -24,17 +24,21 @@ from penstock.numeric.arrays import Floats
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.node_hours import HOUR, hours
 from penstock.planning.operation import MachineSettings, at_full_speed, operate
-from penstock.planning.placement.heuristics import stream_heuristics
-from penstock.planning.placement.stream import StreamPlan, StreamProposal, plan_stream
+from penstock.planning.placement.allocation import Information
+from penstock.planning.placement.heuristics import MCKP, Heuristic, stream_heuristics
+from penstock.planning.placement.stream import RULES, StreamProposal, lost_to_io, plan_stream
 from penstock.planning.together import JobsTogether, PairLoss, jobs_together
 from penstock.policies import Policy
 from penstock.policies.policy import STATIC
+from penstock.policies.registry import find
 from penstock.report.format_units import duration, percent, volume
 
 WORTH: Final = 0.001
 """Part of the node-hours of jobs that a change must save to be recommended."""
 POLICIES: Final = ("best-effort", "due-yield", "closing-yield", "greedy-yield", "set-10", "interrupting", "fcfs")
 """Policies that are tried beside today's."""
+MUCH_WORSE: Final = 2.0
+"""The first screen says so if the largest slowdown of a job grows by more than this factor."""
 BUFFER_PARTS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Sizes that are tried: parts of the size with which no job waits for another one's writes."""
 ENOUGH: Final = 0.9
@@ -51,14 +55,23 @@ Table = list[dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Today:
-    """The machine as it is today, and its run."""
+    """The machine as it is today: its jobs, how it is operated, and its run."""
 
     workload: Workload
-    scheduler: str
-    policy: Policy
+    operated: MachineSettings
     run: MachineRun
     clusters: Clusters
-    seed: int = 0
+
+    @property
+    def scheduler(self) -> str:
+        """What starts the jobs."""
+        return self.run.scheduler
+
+    @property
+    def policy(self) -> Policy:
+        """What shares the bandwidth."""
+        policy = self.operated.policy
+        return find(policy) if isinstance(policy, str) else policy
 
     @property
     def worth(self) -> float:
@@ -87,7 +100,7 @@ class Today:
 
     def settings(self, **changed: Any) -> MachineSettings:
         """The settings of today's run, with some of them changed."""
-        return MachineSettings(**{"scheduler": self.scheduler, "policy": self.policy, "seed": self.seed, **changed})
+        return replace(self.operated, **changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +117,7 @@ class OperatorAnswer:
         assumes: what has to hold.
         tables: the numbers, by name.
         command: the command that gives the same numbers.
+        harm: what the change does to some, a clause; empty if nothing.
     """
 
     key: str
@@ -115,6 +129,7 @@ class OperatorAnswer:
     assumes: tuple[str, ...] = ()
     tables: dict[str, Table] = field(default_factory=dict)
     command: str = ""
+    harm: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The answer for JSON."""
@@ -128,6 +143,7 @@ class OperatorAnswer:
             "assumes": list(self.assumes),
             "tables": self.tables,
             "command": self.command,
+            "harm": self.harm,
         }
 
 
@@ -185,6 +201,9 @@ def which_policy(today: Today, policies: Sequence[Policy], told: Told) -> Operat
         f"The job that is slowed down most takes {run.max_slowdown:.2f} times its time alone instead of "
         f"{today.run.max_slowdown:.2f}."
     )
+    worse = run.max_slowdown > MUCH_WORSE * today.run.max_slowdown
+    harm = f"one job then takes {run.max_slowdown:.1f} times its time alone ({today.run.max_slowdown:.1f} today)"
+    common["harm"] = harm if worse else ""
     return OperatorAnswer("policy", WHICH_POLICY, CHANGE, f"use {run.policy}", sentence, gains[best], **common)
 
 
@@ -208,71 +227,72 @@ def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
         return OperatorAnswer("resources", HOW_MANY, OPEN, "not known", sentence)
     plan = plan_stream(
         today.workload,
-        stream_heuristics(),
+        _tried(today.workload),
+        level=Information.CURVES,
         policy=today.policy,
         scheduler=today.scheduler,
-        seed=today.seed,
+        seed=today.operated.seed,
         progress=told("I/O nodes and OSTs"),
     )
-    chosen, base = plan.chosen, plan.baseline or plan.chosen
-    gain = today.clusters.gain(_lost_by_job(base) - _lost_by_job(chosen))
-    table = [_heuristic_row(one, chosen) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
-    curves = (
-        "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of the bandwidth"
-    )
+    chosen = plan.chosen
+    now, then = (lost_to_io(run, chosen.best_seconds) for run in (today.run, chosen.run))
+    saved = today.clusters.gain(now - then)
+    gain = saved if saved.mean > 0.0 else Gain(0.0)
+    table = [_heuristic_row(one, chosen, today) for one in sorted(plan.proposals, key=lambda one: one.lost.mean)]
+    curves = "the curves of the jobs hold" if not plan.stand_in else "each I/O resource carries an equal part of B"
     common: dict[str, Any] = {
         "gain": gain,
         "assumes": (_starts(today), "jobs keep their I/O resources to their ends", curves),
-        "tables": {"heuristics": table, "for_whom": _for_whom(plan)},
-        "command": f"penstock place FILE --policy {today.policy.name} --scheduler {today.scheduler}",
+        "tables": {"heuristics": table, "for_whom": _for_whom(chosen, today)},
+        "command": f"penstock place FILE --knows curves --policy {today.policy.name} --scheduler {today.scheduler}",
     }
+    usual = f"{today.operated.allocation}, {today.operated.placement}"
+    lost = f"{hours(float(then.sum()))} node-hours to I/O where those of today ({usual}) lose {hours(float(now.sum()))}"
+    sentence = f"The numbers and places of {chosen.name} lose {lost}."
     if not _pays(gain, today):
-        sentence = (
-            f"In proportion to their nodes and in turn ({base.name}), jobs lose {base.lost.text} node-hours to I/O; "
-            f"{chosen.name} loses {chosen.lost.text}."
-        )
-        return OperatorAnswer("resources", HOW_MANY, STAY, "in proportion to nodes", sentence, **common)
-    sentence = (
-        f"Placing jobs by {chosen.name} loses {chosen.lost.text} node-hours to I/O where {base.name} loses {base.lost.text}."
-    )
+        return OperatorAnswer("resources", HOW_MANY, STAY, "as today", sentence, **common)
     return OperatorAnswer("resources", HOW_MANY, CHANGE, chosen.name, sentence, **common)
 
 
-def _lost_by_job(one: StreamProposal) -> Floats:
-    return np.array([row["lost_node_hours"] for row in one.rows()])
+def _span(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
 
 
-def _heuristic_row(one: StreamProposal, chosen: StreamProposal) -> dict[str, Any]:
-    document = one.to_dict()
+def _tried(workload: Workload) -> list[Heuristic]:
+    """The heuristics that are tried; mckp, which takes long, only where the curves are the jobs' own."""
+    curves = all(one.curve is not None for one in workload.applications)
+    return [one for one in stream_heuristics() if curves or one.allocation != MCKP]
+
+
+def _heuristic_row(one: StreamProposal, chosen: StreamProposal, today: Today) -> dict[str, Any]:
+    usual = (today.operated.allocation, today.operated.placement)
     return {
         "heuristic": one.name,
         "chosen": one is chosen,
+        "today": (one.heuristic.allocation, RULES[one.heuristic.placement]) == usual,
         "lost": one.lost.mean,
-        "lost_interval": document["lost_node_hours"]["interval"],
+        "lost_interval": one.lost.to_dict()["interval"],
         "mean_slowdown": one.mean_slowdown,
         "max_slowdown": one.max_slowdown,
         "most_load": one.most_load,
     }
 
 
-def _for_whom(plan: StreamPlan) -> Table:
-    """How many resources jobs of each size get: today's baseline and the chosen heuristic."""
-    nodes = plan.chosen.run.jobs_run.nodes
-    base = (plan.baseline or plan.chosen).counts
+def _for_whom(chosen: StreamProposal, today: Today) -> Table:
+    """How many resources jobs of each size get: today, and by the chosen heuristic."""
+    nodes, now = chosen.run.jobs_run.nodes, np.array([len(used) for used in today.run.jobs_run.resources or ()])
     bucket = np.searchsorted(NODE_BUCKETS, nodes, "right") - 1
     rows = []
     for number in np.unique(bucket).tolist():
         mine = bucket == number
-        last = f"–{NODE_BUCKETS[number + 1] - 1:,}" if number + 1 < len(NODE_BUCKETS) else " or more"
-        first = NODE_BUCKETS[number]
         rows.append(
             {
-                "nodes": f"{first:,}" if last == f"–{first:,}" else f"{first:,}{last}",
+                "nodes": _span(int(nodes[mine].min()), int(nodes[mine].max())),
                 "jobs": int(mine.sum()),
-                "by_nodes": float(base[mine].mean()),
-                "chosen": float(plan.chosen.counts[mine].mean()),
-                "chosen_least": int(plan.chosen.counts[mine].min()),
-                "chosen_most": int(plan.chosen.counts[mine].max()),
+                "now": float(now[mine].mean()),
+                "chosen": float(chosen.counts[mine].mean()),
+                "chosen_least": int(chosen.counts[mine].min()),
+                "chosen_most": int(chosen.counts[mine].max()),
             }
         )
     return rows
@@ -364,7 +384,7 @@ def which_apart(today: Today, told: Told) -> OperatorAnswer:
         most=min(MOST_TOGETHER, len(today.workload.applications)),
         starts=STARTS,
         scheduler=today.scheduler,
-        seed=today.seed,
+        seed=today.operated.seed,
         progress=told("jobs together"),
     )
     pairs = sorted((_pair_row(one, found, today) for one in found.pairs), key=lambda row: (-row["cost"], -row["lost"]))

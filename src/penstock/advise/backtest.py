@@ -15,7 +15,7 @@ backtest shows only what the model adds by contention. Such jobs are counted (`m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ from penstock.numeric.arrays import Floats
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.operation import MachineSettings, operate
 from penstock.planning.schedulers import RECORDED
-from penstock.policies import Policy
 from penstock.report.format_units import percent
 
 TRUST: Final = 1.25
@@ -177,7 +176,7 @@ class Backtest:
 
 def backtest(
     workload: Workload,
-    policy: Policy | str = "fair-share",
+    operated: MachineSettings | None = None,
     *,
     factor: float = TRUST,
     progress: Callable[[float], None] | None = None,
@@ -186,7 +185,7 @@ def backtest(
 
     Args:
         workload: the jobs, on a platform with a number of nodes.
-        policy: what shares the bandwidth of the machine today.
+        operated: how the machine is operated today; its scheduler does not count.
         factor: within which predictions must be, 1 or more.
         progress: called with the part of the jobs that have ended.
 
@@ -209,7 +208,7 @@ def backtest(
     if not len(known):
         nothing = np.zeros(0)
         return Backtest(factor, (), nothing, nothing, nothing, nothing, len(workload.applications), 0), None
-    run = operate(workload, MachineSettings(RECORDED, policy), progress=progress)
+    run = operate(workload, replace(operated or MachineSettings(), scheduler=RECORDED), progress=progress)
     jobs = run.jobs_run
     recorded = np.array([workload.applications[index].recorded or (0.0, 0.0) for index in known.tolist()])
     alone = (jobs.worked + jobs.transferring)[known]

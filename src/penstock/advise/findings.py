@@ -6,10 +6,9 @@ are answered from the phases of the workload alone, which the first sentences sa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -37,7 +36,7 @@ from penstock.model import InputError, Workload
 from penstock.model.application import MODELLED
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.node_hours import hours
-from penstock.planning.operation import DEFAULT_SCHEDULER, DEFAULT_SHARING, MachineSettings, operate
+from penstock.planning.operation import DEFAULT_ALLOCATION, DEFAULT_SCHEDULER, DEFAULT_SHARING, MachineSettings, operate
 from penstock.planning.schedulers import RECORDED
 from penstock.policies import Policy
 from penstock.policies.registry import find
@@ -68,6 +67,8 @@ class AdviceSettings:
         policy: what shares the bandwidth today.
         scheduler: starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded start,
             else ``easy``.
+        allocation: how many I/O resources a job gets today, as for `penstock.machine`.
+        placement: which ones.
         policies: what is tried beside the policy of today; by default `penstock.advise.answers.POLICIES`.
         trust: the factor within which the backtest must be, 1 or more.
         seed: for what is random.
@@ -78,6 +79,8 @@ class AdviceSettings:
 
     policy: Policy | None = None
     scheduler: str | None = None
+    allocation: str | int = DEFAULT_ALLOCATION
+    placement: str = "least-loaded"
     policies: Sequence[Policy] | None = None
     trust: float = TRUST
     seed: int = 0
@@ -86,10 +89,13 @@ class AdviceSettings:
         if not self.trust >= 1.0:
             raise InputError("trust", f"{self.trust:g} is no factor; expected 1 or more")
 
-    @property
-    def today(self) -> Policy:
-        """The policy of today."""
-        return self.policy or find(DEFAULT_SHARING)
+    def operated(self, workload: Workload) -> MachineSettings:
+        """How the machine of a `workload` is operated today; the scheduler is not decided here."""
+        policy = self.policy or find(DEFAULT_SHARING)
+        plain = MachineSettings(policy=policy, seed=self.seed)
+        if workload.platform.resources is None:
+            return plain
+        return replace(plain, allocation=self.allocation, placement=self.placement)
 
     @property
     def tried(self) -> list[Policy]:
@@ -107,7 +113,7 @@ class Findings:
         backtest: how near predicted run times are to recorded ones.
         answers: to the four questions; none if the backtest is far off.
         notes: what was counted while the input was read.
-        seconds: that it took.
+        guessed: whether the most that the jobs reached together stands for the bandwidth of the I/O system.
     """
 
     title: str
@@ -115,7 +121,7 @@ class Findings:
     backtest: Backtest
     answers: tuple[OperatorAnswer, ...]
     notes: tuple[str, ...]
-    seconds: float
+    guessed: bool = False
 
     @property
     def run(self) -> MachineRun:
@@ -161,12 +167,18 @@ class Findings:
         if changes:
             for one in changes:
                 assert one.gain is not None
-                yield f"{_sentence_case(_action(one))}: saves {hours(one.gain.mean)} node-hours{_interval(one)}."
+                but = f", but {one.harm}" if one.harm else ""
+                yield f"{_sentence_case(_action(one))}: saves {hours(one.gain.mean)} node-hours{_interval(one)}{but}."
             if len(changes) > 1:
                 yield "The gains do not add up: each is measured alone, beside the machine as it is."
         else:
             yield (f"No change that was tried saves a sure {percent(WORTH, 1)} of the node-hours of jobs. Stay as you are.")
         yield self._trust()
+        if self.guessed:
+            yield (
+                "The bandwidth of the I/O system is not known. The most that the jobs reached together stands for it, which "
+                "hides contention."
+            )
 
     def _costs(self) -> str:
         """What the I/O costs."""
@@ -207,6 +219,7 @@ class Findings:
                 part > 0.0,
                 f"Darshan logs or Slurm's I/O counters of the {jobs:,} jobs whose I/O is modelled, {percent(part)} of it.",
             ),
+            (self.guessed, "The bandwidth of the I/O system: penstock import ior -o FILE, with FILE in the folder."),
             (days < FEW_DAYS, f"A longer record: {duration(self.run.makespan)} say little about a usual week."),
             (platform.resources is None, "The number of I/O nodes or OSTs (--resources N)."),
             (not curves, "The bandwidth of jobs by the number of I/O nodes or OSTs (curve), from runs of the largest ones."),
@@ -299,6 +312,8 @@ def find_out(
     watch: Callable[[int], AbstractContextManager[_Watcher]],
     title: str = "workload",
     notes: Sequence[str] = (),
+    *,
+    guessed: bool = False,
 ) -> Findings:
     """Answer the operator's questions about a machine.
 
@@ -308,6 +323,7 @@ def find_out(
         watch: makes a watcher of so many steps, which is told how far it is.
         title: what the workload is called.
         notes: what was counted while the input was read.
+        guessed: whether the most that the jobs reached together stands for the bandwidth of the I/O system.
 
     Returns:
         The backtest, the machine as it is, and the answers.
@@ -315,14 +331,14 @@ def find_out(
     Raises:
         InputError: the workload cannot be operated.
     """
-    begun = time.perf_counter()
     tried = settings.tried
     steps = 4 + len(tried) + len(BUFFER_PARTS) + 2
     with watch(steps) as watcher:
         told = _Steps(watcher)
-        tested, replayed = backtest(workload, settings.today, factor=settings.trust, progress=told("backtest"))
+        operated = settings.operated(workload)
+        tested, replayed = backtest(workload, operated, factor=settings.trust, progress=told("backtest"))
         scheduler = settings.scheduler or (RECORDED if len(tested.recorded) == tested.jobs else DEFAULT_SCHEDULER)
-        today = _today(workload, scheduler, settings, replayed, told)
+        today = _today(workload, replace(operated, scheduler=scheduler), replayed, told)
         answers: tuple[OperatorAnswer, ...] = ()
         if tested.status != FAR:
             answers = (
@@ -332,12 +348,12 @@ def find_out(
                 answered(lambda: which_apart(today, told), "apart", WHO_APART),
             )
         told.end()
-    return Findings(title, today, tested, answers, tuple(notes), time.perf_counter() - begun)
+    return Findings(title, today, tested, answers, tuple(notes), guessed)
 
 
-def _today(workload: Workload, scheduler: str, settings: AdviceSettings, replayed: MachineRun | None, told: _Steps) -> Today:
+def _today(workload: Workload, operated: MachineSettings, replayed: MachineRun | None, told: _Steps) -> Today:
     """The machine as it is; the run of the backtest, where that is the same."""
     run = replayed
-    if run is None or scheduler != RECORDED:
-        run = operate(workload, MachineSettings(scheduler, settings.today, seed=settings.seed), progress=told("today"))
-    return Today(workload, scheduler, settings.today, run, Clusters.of(run.jobs_run, settings.seed), settings.seed)
+    if run is None or operated.scheduler != RECORDED:
+        run = operate(workload, operated, progress=told("today"))
+    return Today(workload, operated, run, Clusters.of(run.jobs_run, operated.seed))

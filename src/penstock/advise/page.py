@@ -75,6 +75,8 @@ def _gain(answer: OperatorAnswer) -> str:
     gain = answer.gain
     if gain is None:
         return "<small>data are missing</small>"
+    if answer.verdict == STAY and not gain.mean > 0.0:
+        return "<small>nothing to gain</small>"
     if answer.verdict == STAY:
         return f"<small>at most {hours(max(0.0, gain.mean))} node-hours</small>"
     interval = f"<small>95 %: {hours(gain.interval[0])} to {hours(gain.interval[1])}</small>" if gain.interval else ""
@@ -84,7 +86,7 @@ def _gain(answer: OperatorAnswer) -> str:
 # --- tables --------------------------------------------------------------------------------------------------------------
 
 
-class Column(NamedTuple):
+class _Column(NamedTuple):
     """A column of a table: how its cells are written, and whether a bar shows them, too."""
 
     heading: str
@@ -94,41 +96,41 @@ class Column(NamedTuple):
     text: bool = False
 
 
-def _plain(key: str, heading: str) -> Column:
-    return Column(heading, lambda row: "–" if row[key] is None else f"{row[key]}", text=True)
+def _plain(key: str, heading: str) -> _Column:
+    return _Column(heading, lambda row: "–" if row[key] is None else f"{row[key]}", text=True)
 
 
-def _count(key: str, heading: str) -> Column:
-    return Column(heading, lambda row: f"{row[key]:,}")
+def _count(key: str, heading: str) -> _Column:
+    return _Column(heading, lambda row: f"{row[key]:,}")
 
 
-def _hours(key: str, heading: str, *, bar: bool = False) -> Column:
-    return Column(heading, lambda row: hours(row[key]), (lambda row: row[key]) if bar else None)
+def _hours(key: str, heading: str, *, bar: bool = False) -> _Column:
+    return _Column(heading, lambda row: hours(row[key]), (lambda row: row[key]) if bar else None)
 
 
-def _interval(key: str, heading: str = "95 % interval") -> Column:
+def _interval(key: str, heading: str = "95 % interval") -> _Column:
     def write(row: Mapping[str, Any]) -> str:
         ends = row[key]
         return "–" if ends is None else f"{hours(ends[0])} to {hours(ends[1])}"
 
-    return Column(heading, write)
+    return _Column(heading, write)
 
 
-def _ratio(key: str, heading: str) -> Column:
-    return Column(heading, lambda row: f"{row[key]:.2f}")
+def _ratio(key: str, heading: str) -> _Column:
+    return _Column(heading, lambda row: f"{row[key]:.2f}")
 
 
-def _part(key: str, heading: str, *, bar: bool = False) -> Column:
-    return Column(heading, lambda row: percent(row[key], 1), (lambda row: row[key]) if bar else None)
+def _part(key: str, heading: str, *, bar: bool = False) -> _Column:
+    return _Column(heading, lambda row: percent(row[key], 1), (lambda row: row[key]) if bar else None)
 
 
-def _time(key: str, heading: str) -> Column:
-    return Column(heading, lambda row: duration(row[key]))
+def _time(key: str, heading: str) -> _Column:
+    return _Column(heading, lambda row: duration(row[key]))
 
 
 def _table(
     rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[Column],
+    columns: Sequence[_Column],
     mark: Callable[[Mapping[str, Any]], str] = lambda _: "",
 ) -> str:
     """A table with a heading in the first cell of each row; `mark` gives the class of a row."""
@@ -153,7 +155,7 @@ def _class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
-def _cells(row: Mapping[str, Any], columns: Sequence[Column], most: Mapping[str, float]) -> Iterator[str]:
+def _cells(row: Mapping[str, Any], columns: Sequence[_Column], most: Mapping[str, float]) -> Iterator[str]:
     for place, one in enumerate(columns):
         text = escape(one.write(row))
         if not place:
@@ -310,10 +312,10 @@ def _bytes(amount: float, found: Findings) -> str:
 def _rhythm(seen: Mapping[str, Any]) -> str:
     busy = f"The I/O system was busy (pressure of 80 % or more) in {percent(seen['busy_part'])} of the time."
     period = seen["period"]
-    if period is None:
-        return f"{busy} The bandwidth of the whole machine has no period."
-    repeats = f"repeats every {duration(period['seconds'])} (confidence {period['confidence']:.2f})"
-    return f"{busy} The bandwidth of the whole machine {repeats}."
+    every = "has no period" if period is None else f"repeats every {duration(period['seconds'])}"
+    sure = "" if period is None else f" (confidence {period['confidence']:.2f})"
+    model = " Periods of modelled I/O are those of the model." if seen["modelled"] > 0.0 else ""
+    return f"{busy} The bandwidth of the whole machine {every}{sure}.{model}"
 
 
 def _who(found: Findings) -> Iterator[str]:
@@ -321,7 +323,7 @@ def _who(found: Findings) -> Iterator[str]:
     for word, rows in (("user", found.seen.users()), ("application", found.seen.applications())):
         if not rows:
             continue
-        moved = Column("moved", lambda row: _bytes(row["bytes"], found), lambda row: row["bytes"])
+        moved = _Column("moved", lambda row: _bytes(row["bytes"], found), lambda row: row["bytes"])
         columns = [
             _plain(word, word),
             _count("jobs", "jobs"),
@@ -333,14 +335,14 @@ def _who(found: Findings) -> Iterator[str]:
         shown = rows[:12]
         if any(row.get("period") for row in shown):
             columns.append(
-                Column("period", lambda row: "–" if not row.get("period") else duration(row["period"]["seconds"]))
+                _Column("period", lambda row: "–" if not row.get("period") else duration(row["period"]["seconds"]))
             )
         more = f", the first {len(shown)} of {len(rows):,}" if len(rows) > len(shown) else ""
         yield f"<h3>By {word}{more}</h3>"
         yield _table(shown, columns)
 
 
-_ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[Column, ...]]]] = {
+_ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[_Column, ...]]]] = {
     "policies": (
         "Node-hours that jobs lose to the I/O of others under each policy",
         (
@@ -364,12 +366,12 @@ _ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[Column, ...]]]] = {
         ),
     ),
     "for_whom": (
-        "I/O resources by the size of jobs: in proportion to nodes, and as recommended",
+        "I/O resources by the size of jobs: today, and with the best heuristic",
         (
             _plain("nodes", "nodes of the job"),
             _count("jobs", "jobs"),
-            _ratio("by_nodes", "in proportion, mean"),
-            Column("recommended, mean", lambda row: f"{row['chosen']:.2f}", lambda row: row["chosen"]),
+            _ratio("now", "today, mean"),
+            _Column("best, mean", lambda row: f"{row['chosen']:.2f}", lambda row: row["chosen"]),
             _count("chosen_least", "least"),
             _count("chosen_most", "most"),
         ),
@@ -377,7 +379,7 @@ _ANSWER_COLUMNS: Final[dict[str, tuple[str, tuple[Column, ...]]]] = {
     "buffers": (
         "Node-hours that jobs lose to the I/O of others with a buffer of each size",
         (
-            Column("size", lambda row: _buffer_size(row)),
+            _Column("size", lambda row: _buffer_size(row)),
             _hours("delayed", "lost", bar=True),
             _hours("gain", "saved"),
             _interval("gain_interval"),

@@ -8,7 +8,6 @@ neither compute nor transfer at their own speed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -168,8 +167,3 @@ def period_of(application: Application, workload: Workload) -> Period | None:
 
 def _document(period: Period | None) -> dict[str, float] | None:
     return None if period is None else {"seconds": period.seconds, "confidence": period.confidence}
-
-
-def worth_telling(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The first `rows`, as many as are shown."""
-    yield from rows[:MOST_ROWS]

@@ -12,14 +12,15 @@ from penstock.advise.backtest import TRUST
 from penstock.advise.findings import AdviceSettings, Findings, find_out
 from penstock.api.accounts import import_slurm, import_swf
 from penstock.api.importing import ImportResult
+from penstock.api.logs import REACHED, import_darshan
 from penstock.api.logs import SUFFIXES as LOGS
-from penstock.api.logs import import_darshan
 from penstock.api.operating import on_machine
 from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.model import Application, InputError, Workload
 from penstock.model.files import SUFFIXES as WORKLOADS
 from penstock.model.files import read
+from penstock.planning.operation import DEFAULT_ALLOCATION
 from penstock.policies.policy import Policy
 from penstock.policies.registry import PolicyLike, as_policy, listed
 
@@ -92,6 +93,8 @@ def advise(
     policy: PolicyLike = "fair-share",
     scheduler: str | None = None,
     policies: PolicyLike | Sequence[PolicyLike] | None = None,
+    allocation: str | int = DEFAULT_ALLOCATION,
+    placement: str = "least-loaded",
     nodes: int | None = None,
     resources: int | None = None,
     trust: float = TRUST,
@@ -111,6 +114,8 @@ def advise(
         scheduler: what starts the jobs, as for `penstock.machine`; by default ``recorded`` if all jobs have a recorded
             start, else ``easy``.
         policies: what is tried in place of the policy of today, as for `compare` (a few that are good).
+        allocation: how many I/O resources a job gets today, as for `machine`.
+        placement: which ones, as for `machine`.
         nodes: nodes of the machine; those of the platform by default.
         resources: I/O nodes or OSTs; those of the platform by default.
         trust: recommend nothing where predicted and recorded run times are further apart than this factor.
@@ -135,11 +140,12 @@ def advise(
     """
     chosen = as_policy(policy)
     tried = None if policies is None else [as_policy(one) for one in listed(policies)]
-    settings = AdviceSettings(chosen, scheduler, tried, trust, seed)
+    settings = AdviceSettings(chosen, scheduler, allocation, placement, tried, trust, seed)
     source, notes = _opened(workload)
     with source.located():
         source = replace(source, workload=on_machine(source.workload, nodes, resources))
-        found = find_out(source.workload, settings, watch, source.title, notes)
+        guessed = any(REACHED in note for note in notes)
+        found = find_out(source.workload, settings, watch, source.title, notes, guessed=guessed)
     return AdviceResult(source, found, (chosen, *settings.tried))
 
 
@@ -205,9 +211,9 @@ def _folder(folder: Path) -> tuple[Opened, tuple[str, ...]]:
                 found[_kind(Path(place) / name)].append(Path(place) / name)
     lists = [path for kind in (_trace, _accounting) for path in found[kind]]
     if len(lists) > 1:
-        names = ", ".join(path.name for path in lists[:3])
+        some = ", ".join(path.name for path in lists[:3])
         raise InputError(
-            str(folder), f"holds {len(lists)} job lists ({names}); expected one accounting file or trace at most"
+            str(folder), f"holds {len(lists)} job lists ({some}); expected one accounting file or trace at most"
         )
     if not lists and not found[_log]:
         return _merged(folder, found[_workload])

@@ -81,7 +81,7 @@ class MachineChoice:
         notes = []
         if base is None:
             moved = any(len(record.phases) for record in records)
-            most = f"{rate(workload.platform.bandwidth)} is the most that the jobs reached together, a lower bound"
+            most = f"{rate(workload.platform.bandwidth)} is {REACHED}, a lower bound"
             notes.append(f"platform: {most if moved else 'no job has I/O that shows its bandwidth'}; --bandwidth sets it")
         if known := self._known():
             workload = Workload(replace(workload.platform, **known), workload.applications, workload.window)
@@ -134,6 +134,8 @@ class LogOptions:
         return LocalPool(1, attempts=1) if logs == 1 else pool
 
 
+REACHED: Final = "the most that the jobs reached together"
+"""What stands for the bandwidth of the I/O system where none is given."""
 SUFFIXES: Final = (".darshan", ".darshan_partial")
 """How the names of logs in a folder end."""
 

@@ -36,6 +36,10 @@ def configure(commands: Any) -> None:
         metavar="S",
         help="what starts the jobs, as for penstock machine (recorded if all jobs have a recorded start, else easy)",
     )
+    command.add_argument(
+        "--allocation", metavar="A", help="I/O resources of a job today, as for penstock machine (best-bdw)"
+    )
+    command.add_argument("--placement", metavar="P", help="which ones today, as for penstock machine (least-loaded)")
     command.add_argument("--nodes", metavar="P", type=int, help="nodes of the machine (those of the platform)")
     command.add_argument("--resources", metavar="N", type=int, help="I/O nodes or OSTs (those of the platform, or one link)")
     command.add_argument(
@@ -50,7 +54,7 @@ def configure(commands: Any) -> None:
     command.set_defaults(run=run, parser=command)
 
 
-_SETTINGS = ("policy", "policies", "scheduler", "nodes", "resources", "trust", "seed")
+_SETTINGS = ("policy", "policies", "scheduler", "allocation", "placement", "nodes", "resources", "trust", "seed")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.html, (".html",))
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
     result = advise(options.file, **given, watch=watch)
-    note_unused("machine", Case(result.workload, result.policies))
+    note_unused("advise", Case(result.workload, result.policies))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
     else:

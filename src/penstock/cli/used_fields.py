@@ -232,7 +232,7 @@ _BY_GROUPS: Final[dict[str, Rule]] = {
 MOST_FILES: Final = 3
 """The most files that are named with a field."""
 _COMMANDS: Final = {"simulate": 0, "compare": 0, "campaign": 0, "bound": 1, "pack": 2, "place": 3, "buffer": 4}
-_BY: Final = {"machine": _BY_MACHINE, "groups": _BY_GROUPS}
+_BY: Final = {"machine": _BY_MACHINE, "advise": _BY_MACHINE, "groups": _BY_GROUPS}
 _WHY: Final = {"platform.buffer": " (it has no size; penstock buffer finds one)"}
 
 

@@ -143,7 +143,7 @@ class StreamProposal:
     def rows(self) -> list[dict[str, Any]]:
         """A row for each job."""
         jobs = self.run.jobs_run
-        lost = _lost(self.run, self.best_seconds)
+        lost = lost_to_io(self.run, self.best_seconds)
         columns = (jobs.start, jobs.end, self.slowdown, self.allocation_slowdown, self.congestion_slowdown, lost)
         names = ("start", "end", "slowdown", "allocation_slowdown", "congestion_slowdown", "lost_node_hours")
         rows = []
@@ -277,12 +277,17 @@ def _proposal(
         )
         counts.append(allotted)
         runs.append(operate(workload, settings))
-    lost = Hours.of([float(_lost(run, best).sum()) for run in runs])
+    lost = Hours.of([float(lost_to_io(run, best).sum()) for run in runs])
     return StreamProposal(heuristic, counts[0], runs[0], best, lost)
 
 
-def _lost(run: MachineRun, best_seconds: Floats) -> Floats:
-    """Node-hours that each job lost to I/O."""
+def lost_to_io(run: MachineRun, best_seconds: Floats) -> Floats:
+    """Node-hours that each job lost to I/O.
+
+    Args:
+        run: of the jobs.
+        best_seconds: of each job: seconds of its transfers alone with the best number of resources.
+    """
     jobs = run.jobs_run
     return np.maximum(0.0, jobs.held - jobs.worked - best_seconds) * jobs.nodes / HOUR
 
