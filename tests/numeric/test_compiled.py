@@ -154,6 +154,15 @@ def test_with_nowhere_to_write_it_compiles_for_itself(tmp_path):
     assert out.split() == ["None", "compiled"]
 
 
+def test_a_cache_folder_that_disappears_while_it_compiles_is_no_trouble(tmp_path):
+    """As when other installations need the room: what is compiled is used, and not kept."""
+    script = FOLDER + "\nimport shutil; from numba.core.caching import _CacheLocator"
+    script += "\n_CacheLocator.ensure_cache_path = lambda self: shutil.rmtree(self.get_cache_path(), ignore_errors=True)"
+    script += "\nfrom penstock.policies import REGISTRY; REGISTRY['fcfs'].compiled(); print('compiled')"
+    out = python(script, PENSTOCK_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    assert out.split()[-1] == "compiled"
+
+
 def test_other_sources_have_another_folder(tmp_path, monkeypatch):
     """Also when the file that changed is not the one of the compiled function."""
     package = tmp_path / "penstock"

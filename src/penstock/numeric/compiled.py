@@ -161,7 +161,7 @@ def _c_function(function: Callable[..., Any], signature: Any, flags: dict[str, A
 
 
 class _QuickCache(FunctionCache):  # type: ignore[misc]
-    """Loads compiled code without what only a compilation needs.
+    """Loads compiled code without what only a compilation needs, and goes on where it cannot be kept.
 
     numba imports all its registries first, and scipy where that is installed: 0.25 to 0.4 s of processor time of each start.
     A compilation imports them by itself.
@@ -172,6 +172,11 @@ class _QuickCache(FunctionCache):  # type: ignore[misc]
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled code `data` for the signature `sig`, unless the disk is full or the folder was just removed."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
 
 def retargeted(template: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
