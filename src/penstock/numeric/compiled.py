@@ -60,16 +60,14 @@ def inlined(function: F) -> F:
     The function can neither make nor return arrays: it is compiled without reference counts, which every call would
     otherwise pay for each array of the view or the state.
     """
-    with _cache_in(cache_folder()) as cached:
-        return numba.njit(cache=cached, forceinline=True, _nrt=False, **FLAGS)(function)  # type: ignore[no-any-return]
+    return _kept(numba.njit(forceinline=True, _nrt=False, **FLAGS)(function), function)  # type: ignore[no-any-return]
 
 
 def inlined_kernel(function: F) -> F:
     """Compile a `function` of a kernel for inlining only; Python cannot call it. It has its own entry in the cache."""
     if not JIT:
         return function
-    with _cache_in(cache_folder()) as cached:
-        return without_literals(inlinable(function, cache=cached, _nrt=False))  # type: ignore[no-any-return]
+    return without_literals(_kept(inlinable(function, _nrt=False), function))  # type: ignore[no-any-return]
 
 
 def without_literals(compiled: Any) -> Any:
@@ -84,8 +82,15 @@ def without_literals(compiled: Any) -> Any:
 
 def subroutine(function: F) -> F:
     """Compile a `function` that compiled code calls and that may make or return arrays."""
+    return _kept(numba.njit(**FLAGS)(function), function)  # type: ignore[no-any-return]
+
+
+def _kept(compiled: Any, function: Callable[..., Any]) -> Any:
+    """Keep what is compiled of this `function` on disk, and load it from there."""
     with _cache_in(cache_folder()) as cached:
-        return numba.njit(cache=cached, **FLAGS)(function)  # type: ignore[no-any-return]
+        if cached:
+            compiled._cache = _QuickCache(function)
+    return compiled
 
 
 def kernel(function: Callable[..., Any], signature: Any, what: str) -> Callable[..., Any]:
