@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from penstock.model import InputError, Workload
 from penstock.numeric.arrays import Floats
+from penstock.numeric.tolerances import SAME_RATIO
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.operation import MachineSettings, operate
 from penstock.planning.schedulers import RECORDED
@@ -82,7 +83,7 @@ class Ratios:
 
 def within(ratios: Floats, factor: float) -> NDArray[np.bool_]:
     """Which `ratios` are from 1/`factor` to `factor`."""
-    rounding = 1.0 + 1e-12
+    rounding = 1.0 + SAME_RATIO
     return (ratios <= factor * rounding) & (ratios * factor * rounding >= 1.0)
 
 

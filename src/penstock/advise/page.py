@@ -19,6 +19,7 @@ import numpy as np
 from penstock.advise.answers import CHANGE, OPEN, STAY, OperatorAnswer
 from penstock.advise.findings import NOT_MODELLED, Findings
 from penstock.model.files import replacing
+from penstock.numeric.tolerances import LOWEST_AXIS
 from penstock.planning.node_hours import hours
 from penstock.report.format_units import duration, number, percent, volume
 from penstock.report.html import allowed_hash, asset
@@ -29,8 +30,6 @@ _BEYOND: Final = 3.0
 """Bars end at this multiple of today's value; longer ones have another colour."""
 _WIDE, _HIGH = 1000.0, 200.0
 """Size of a drawing in its own units; a page stretches it."""
-SMALLEST: Final = 1e-9
-"""The height of a drawing of nothing."""
 
 
 def write_advice(path: Path, found: Findings) -> None:
@@ -194,7 +193,7 @@ def _drawing(
     caption: str, values: Sequence[float], seconds: float, write: Callable[[float], str], limit: float = 0.0
 ) -> str:
     """An area over time, from 0 to the largest value; a dashed line at the `limit`, if there is one."""
-    top = max(*values, 1.05 * limit, SMALLEST)
+    top = max(*values, 1.05 * limit, LOWEST_AXIS)
     edges = np.linspace(0.0, _WIDE, len(values) + 1).tolist()
     heights = [_HIGH * (1.0 - value / top) for value in values]
     steps = " ".join(

@@ -109,6 +109,9 @@ or rounding leaves it no solution; so shares may add up to this much more, and c
 LP_ROOM: Final = 1e-6
 """Units: how much larger than the smallest size a buffer is when plans of random cost are drawn, so that some exist."""
 
+SAME_RATIO: Final = 1e-12
+"""Part of a ratio of run times: one that is a factor off, but for rounding, is within that factor."""
+
 # Display.
 
 NOISE_OF_RUN: Final = 1e-12
@@ -116,6 +119,8 @@ NOISE_OF_RUN: Final = 1e-12
 of operations add up, and in a run of months they pass a nanosecond."""
 SHORTEST_AXIS_S: Final = 1e-9
 """Seconds: a time axis is at least this long, because matplotlib warns of limits that are equal."""
+LOWEST_AXIS: Final = 1e-9
+"""In the unit of the axis: a drawing of nothing is at least this high, because heights are parts of it."""
 SAME_SHARE: Final = 1e-9
 """Part of the bandwidth: a bar still fits into a gap of a drawing if it is larger by no more than this."""
 LAST_EDGE: Final = 1e-12
