@@ -133,6 +133,7 @@ FILE = """
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # another test may have imported its own
     path = tmp_path / "mine.py"
     path.write_text(textwrap.dedent(FILE))
     return path

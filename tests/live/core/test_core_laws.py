@@ -275,7 +275,7 @@ class AnyEvents(RuleBasedStateMachine):
             self.core.enter(self.now, ForgetEvent(client.known, "as told"))
             self.decide(told=client)
 
-    @rule(policy=st.sampled_from([*LIVE, "no-such-policy", "johnson"]))
+    @rule(policy=st.sampled_from([*LIVE, "no-such-policy", "periodic-johnson"]))
     def set_policy(self, policy: str) -> None:
         if policy in LIVE:
             self.policy = policy
