@@ -231,7 +231,7 @@ class Peer:
     def ordered_wrongly(self) -> None:
         if self.is_registered:
             command, argument = self.draw.choice(
-                (("", ""), ("Stop", ""), ("policy", "johnson"), ("policy", "é"), ("forget", "-1"))
+                (("", ""), ("Stop", ""), ("policy", "periodic-johnson"), ("policy", "é"), ("forget", "-1"))
             )
             self.say("control", INVALID, command=command, argument=argument)
 
