@@ -27,7 +27,7 @@ from penstock.model.platform import Curve
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.job_queue import JobQueue
-from penstock.planning.jobs import MOST_READINGS, Progress
+from penstock.planning.jobs import Progress, Readings
 from penstock.planning.machine_run import MachineRun, RunOfJobs
 from penstock.planning.placement.allocation import Characteristics, find_allocation, tcpu
 from penstock.planning.schedulers import (
@@ -539,13 +539,12 @@ class _Placer:
 
 
 class _Meter:
-    """Reads what all jobs have done and moved whenever the run stops; after `MOST_READINGS`, at every other stop."""
+    """Reads what all jobs have done and moved whenever the run stops."""
 
     def __init__(self, run: Run, columns: _Columns, begin: float) -> None:
         self._run, self._columns = run, columns
-        self._rows = [(begin, 0.0, 0.0)]
+        self._readings = Readings(begin)
         self._done = np.zeros(2)
-        self._stride, self._stops = 1, 0
 
     def ended(self, job: int) -> None:
         """Enter a job that has ended."""
@@ -553,18 +552,9 @@ class _Meter:
 
     def read(self, running: Sequence[int], *, last: bool) -> None:
         """Take a reading now, with these jobs `running`; the `last` one is always taken."""
-        self._stops += 1
-        if self._stops % self._stride and not last:
-            return
-        executed, moved = self._done + self._sums(np.array(running, np.int64))
-        row = (self._run.now, float(executed), float(moved))
-        if row[0] > self._rows[-1][0]:
-            self._rows.append(row)
-        else:
-            self._rows[-1] = row
-        if len(self._rows) > MOST_READINGS:
-            self._rows = self._rows[:-1:2] + self._rows[-1:]
-            self._stride *= 2
+        if self._readings.due(last=last):
+            executed, moved = self._done + self._sums(np.array(running, np.int64))
+            self._readings.add(self._run.now, float(executed), float(moved))
 
     def _sums(self, jobs: Ints) -> Floats:
         """Node-seconds executed by the jobs, and seconds of all the bandwidth that they used."""
@@ -578,4 +568,4 @@ class _Meter:
 
     def progress(self) -> Progress:
         """All readings."""
-        return Progress(*(np.array(column) for column in zip(*self._rows, strict=True)))
+        return self._readings.progress()
