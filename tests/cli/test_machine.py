@@ -85,6 +85,52 @@ def test_the_function_gives_what_the_command_prints(
         assert len(result.to_pandas(table)) > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--policy", "fifo"),
+            "easy under fifo loses 2.00 node-hours to I/O and to idle nodes beside waiting jobs where the baseline, easy "
+            "under fair-share, loses 4.00: jobs are delayed for 2.00 and not 4.00 node-hours, and nodes stay idle beside "
+            "waiting jobs for 0.00 and not 0.00; ",
+        ),
+        (
+            (),
+            "easy under fair-share, the baseline, loses 4.00 node-hours to I/O and 0.00 to idle nodes beside waiting jobs: "
+            "compare it first with other policies (--policy); ",
+        ),
+        (
+            ("--scheduler", "list", "--limit", "0.5"),
+            "stay with the baseline, easy under fair-share, which loses 4.00 node-hours to I/O and to idle nodes beside "
+            "waiting jobs: list under fair-share loses 4.00; ",
+        ),
+        (
+            ("--scheduler", "list", "--limit", "0.5", "--no-baseline"),
+            "list under fair-share loses 0.00 node-hours to I/O and 4.00 to idle nodes beside waiting jobs: compare it "
+            "first with other schedulers (--scheduler); ",
+        ),
+    ],
+)
+def test_a_sentence_says_what_is_lost_beside_the_baseline(
+    tmp_path: Path, capsys: Capture, options: tuple[str, ...], said: str
+) -> None:
+    # Both jobs, of 2 nodes, write from 1 h to 2 h alone. With fair sharing both end after 3 h: 2 nodes times 1 h lost each.
+    # With fifo the first ends after 2 h. A list with half of the link lets one start at a time: 2 nodes are idle for 2 h.
+    path = tmp_path / "two.json"
+    jobs = [{"name": name, "nodes": 2, "phases": [["work", 3600], ["write", 3600]]} for name in "ab"]
+    path.write_text(json.dumps({"penstock": 1, "platform": {"bandwidth": 1.0, "nodes": 4}, "applications": jobs}))
+    whole = f"{said}this assumes that jobs take the time and do the I/O that the file says"
+    assert main(["machine", str(path), *options]) == 0
+    assert f"recommendation: {whole}\n" in capsys.readouterr().out
+    assert main(["machine", str(path), *options, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["recommendation"] == whole
+    if "--no-baseline" in options:
+        assert document["baseline"] is None
+    else:
+        assert (document["baseline"]["delayed"], document["baseline"]["kept_idle"]) == (4.0, 0.0)
+
+
 def test_the_run_is_drawn(tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "run.html"
     assert main(["machine", written(tmp_path / "jobs.json"), "--html", str(out)]) == 0

@@ -1,168 +1,91 @@
-"""List scheduling with a strict constraint on bandwidth: by hand, against its slow twin, and the law of its backfilling."""
+"""Conservative backfilling: places against the slow twin, and by hand."""
 
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine import Run
-from penstock.planning.batch import EngineWorldFactory, schedule
-from penstock.planning.jobs import Jobs, Machine, PredictedWorld, PredictedWorldFactory
-from penstock.planning.list_scheduling import ListScheduler
-from penstock.planning.strategy import BatchStrategy
-from penstock.policies import find
+from penstock.planning.jobs import Machine
+from penstock.planning.list_scheduling import reserve
 from tests.naive.profiles import examples
-from tests.planning.instances import SENSIBILITIES, batch, batches, job_tables, table, work
+from tests.planning.instances import SENSIBILITIES, job_tables, table
 from tests.planning.naive import NaiveList
 
-depths = st.sampled_from([0, 1, 2, 100])
+
+def places(jobs, machine, now, running, queue, limit=None, *, whole=True):
+    """Begin and whether at once, for the queue; `running` maps jobs to their predicted ends."""
+    ends = np.array(list(running.values()), np.float64)
+    chosen = np.array(list(running), np.int64)
+    most = 1.0 if limit is None else limit
+    answer = reserve(jobs, now, machine.nodes, most, chosen, ends, np.array(queue, np.int64), whole=whole)
+    return list(zip(answer.begin.tolist(), answer.at_once.tolist(), strict=True))
 
 
-def rows(outcome):
-    columns = (outcome.start, outcome.end, outcome.backfilled)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def assert_same(found, expected):
-    assert [row[2] for row in found] == [row[2] for row in expected]
-    np.testing.assert_allclose([row[:2] for row in found], [row[:2] for row in expected], rtol=0, atol=1e-8)
-
-
-@examples(150)
-@given(job_tables(), st.sampled_from(SENSIBILITIES), depths)
-def test_the_predicted_schedule_equals_that_of_the_twin(instance, sensibility, depth):
+@examples(300)
+@given(job_tables(), st.sampled_from(SENSIBILITIES), st.data())
+def test_places_equal_those_of_the_twin(instance, sensibility, data):
     jobs, machine = instance
-    found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(PredictedWorldFactory(jobs))
-    world = PredictedWorld(jobs.seconds.tolist(), range(len(jobs)), jobs.begin)
-    assert_same(rows(found), NaiveList(jobs, machine, sensibility, depth).run(world))
+    now = 4.0
+    order = data.draw(st.permutations(range(len(jobs))))
+    twin = NaiveList(jobs, machine, sensibility, depth=len(jobs))
+    # What runs is what fits together, started up to 4 s ago: some should have ended by now.
+    began: dict[int, float] = {}
+    for job in order[: data.draw(st.integers(0, len(jobs)))]:
+        if twin.room(job, list(began)):
+            began[job] = data.draw(st.sampled_from([0.0, 1.5, 4.0]))
+    queue = [job for job in order if job not in began]
+    expected = twin.plan(now, queue, began)
+    ends = {job: max(begin + float(jobs.seconds[job]), now) for job, begin in began.items()}
+    limit = sensibility
+    found = places(jobs, machine, now, ends, queue, limit)
+    assert [at_once for _, at_once in found] == [expected[job][1] for job in queue]
+    np.testing.assert_allclose([begin for begin, _ in found], [expected[job][0] for job in queue], rtol=0, atol=1e-8)
+    short = places(jobs, machine, now, ends, queue, limit, whole=False)
+    assert [at_once for _, at_once in short] == [at_once for _, at_once in found]
 
 
-@examples(100)
-@given(batches(nice=True), st.sampled_from(SENSIBILITIES), depths)
-def test_the_schedule_in_the_engine_equals_that_of_the_twin(workload, sensibility, depth):
-    # All numbers are quarters and transfers exclusive, so that all dates are exact.
-    machine = Machine.of(workload)
-    jobs = Jobs.of(workload, machine)
-    worlds = EngineWorldFactory(workload, jobs, machine, find("fcfs"), trace=False)
-    found = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(worlds)
-    world = Run(workload, "fcfs", held=range(len(jobs)))
-    assert_same(rows(found), NaiveList(jobs, machine, sensibility, depth).run(world))
+def test_a_short_job_goes_first_and_a_long_one_does_not() -> None:
+    # Job 0 runs on 2 of 4 nodes until 10; job 1 needs all 4 and has the place at 10. Job 2 ends at 10 and may go first,
+    # job 3 would end at 11 and may not: it comes after job 1.
+    jobs = table([(2, 10.0, 0.0), (4, 5.0, 0.0), (2, 10.0, 0.0), (2, 11.0, 0.0)])
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2]) == [(10.0, False), (0.0, True)]
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 3]) == [(10.0, False), (15.0, False)]
 
 
-class Witness(PredictedWorldFactory):
-    """Compares the plan at each stop with the one before."""
-
-    def __init__(self, jobs, scheduler) -> None:
-        super().__init__(jobs)
-        self.scheduler = scheduler
-        self.promised: dict[int, float] = {}
-
-    def open(self, *arguments):
-        self.world = super().open(*arguments)
-        return self.world
-
-    def stopped(self, since, ended, last):
-        plan = self.scheduler.plan(self.world.now)
-        for job, begin in zip(self.scheduler.queue, plan.begin.tolist(), strict=False):
-            assert begin <= self.promised.get(job, math.inf) + 1e-9
-            self.promised[job] = begin
+def test_bandwidth_is_reserved_like_nodes() -> None:
+    # Loads of 0.6, 0.6 and 0.4: job 1 waits for job 0, job 2 fits beside it.
+    jobs = table([(1, 10.0, 6.0), (1, 10.0, 6.0), (1, 10.0, 4.0)])
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2]) == [(10.0, False), (0.0, True)]
+    # With a limit of 2 all fit, and without a limit too.
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2], 2.0) == [(0.0, True), (0.0, True)]
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1, 2], math.inf) == [(0.0, True), (0.0, True)]
 
 
-@examples(150)
-@given(job_tables(most=12), st.sampled_from(SENSIBILITIES), st.sampled_from([1, 3, 100]))
-def test_backfilling_never_delays_whoever_has_a_place(instance, sensibility, depth):
-    jobs, machine = instance
-    scheduler = ListScheduler(jobs, machine, sensibility=sensibility, depth=depth)
-    witness = Witness(jobs, scheduler)
-    outcome = scheduler.run(witness)
-    for job, begin in witness.promised.items():
-        assert outcome.start[job] <= begin + 1e-9
+def test_a_job_above_the_limit_has_the_link_for_itself() -> None:
+    # With a limit of 0.5, job 0 (0.8) runs only where no other job with I/O does; job 2 has none and may be beside it.
+    jobs = table([(1, 10.0, 8.0), (1, 4.0, 1.0), (1, 20.0, 0.0)])
+    assert places(jobs, Machine(4, 1.0), 0.0, {1: 4.0}, [0, 2], 0.5) == [(4.0, False), (0.0, True)]
+    assert places(jobs, Machine(4, 1.0), 0.0, {2: 20.0}, [0, 1], 0.5) == [(0.0, True), (10.0, False)]
 
 
-@examples(60)
-@given(job_tables(), st.sampled_from(SENSIBILITIES))
-def test_a_depth_of_one_is_no_backfilling(instance, sensibility):
-    jobs, machine = instance
-    plain = ListScheduler(jobs, machine, sensibility=sensibility).run(PredictedWorldFactory(jobs))
-    one = ListScheduler(jobs, machine, sensibility=sensibility, depth=1).run(PredictedWorldFactory(jobs))
-    assert not plain.backfilled.any()
-    assert not one.backfilled.any()
+def test_behind_a_job_that_should_have_ended_is_a_place_that_cannot_be_taken_yet() -> None:
+    jobs = table([(4, 10.0, 0.0), (2, 5.0, 0.0)])
+    assert places(jobs, Machine(4, 1.0), 12.0, {0: 12.0}, [1]) == [(12.0, False)]
 
 
-THREE = ((2, work(10.0)), (4, work(5.0)), (2, work(10.0)))
+def test_without_the_whole_plan_it_stops_when_the_machine_is_full() -> None:
+    jobs = table([(4, 10.0, 0.0), (2, 5.0, 0.0)])
+    ((begin, at_once),) = places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1], whole=False)
+    assert math.isnan(begin)
+    assert not at_once
 
 
-@pytest.mark.parametrize(("backfill", "starts"), [(False, [0.0, 10.0, 15.0]), (True, [0.0, 10.0, 0.0])])
-def test_by_hand_nodes(backfill: bool, starts: list[float]) -> None:
-    # b needs all nodes and waits for a. In order, c waits for b; beside a it would end at 10 and delay nobody.
-    found = schedule(batch(*THREE), BatchStrategy("list", backfill=backfill), policy="fcfs")
-    assert found.outcome.start.tolist() == starts
-    assert found.outcome.backfilled.tolist() == [False, False, backfill]
-    assert found.backfilled == backfill
-    assert found.makespan == found.predicted_makespan == starts[2] + 10.0 if not backfill else 15.0
-
-
-def test_by_hand_a_job_that_would_delay_the_first_waits() -> None:
-    found = schedule(batch(*THREE[:2], (2, work(11.0))), BatchStrategy("list", backfill=True), policy="fcfs")
-    assert found.outcome.start.tolist() == [0.0, 10.0, 15.0]
-
-
-def test_by_hand_bandwidth() -> None:
-    # Averages: a 4/8, b 6/8, c 2/8. a and b together have 1.25, so b waits until a ends; c fits beside either, after b.
-    jobs = [(1, [("work", 8.0 - volume), ("io", volume)]) for volume in (4.0, 6.0, 2.0)]
-    found = schedule(batch(*jobs), BatchStrategy("list"), policy="fcfs")
-    # From 8 on b (work 2, I/O 6) and c (work 6, I/O 2): c posts at 14, when the link is still b's, until 16, and ends at 18.
-    assert found.outcome.start.tolist() == [0.0, 8.0, 8.0]
-    assert found.outcome.end.tolist() == [8.0, 16.0, 18.0]
-    assert found.stretch.tolist() == [1.0, 1.0, 1.25]
-    # Backfilled, c starts beside a: 0.75 at once, and by prediction both have ended when b starts.
-    found = schedule(batch(*jobs), BatchStrategy("list", backfill=True), policy="fcfs")
-    # a posts at 4 and c at 6; a has the link until 8, c until 10. b waits for a only: its 0.75 and c's 0.25 are 1.
-    assert found.outcome.start.tolist() == [0.0, 8.0, 0.0]
-    # b posts at 10 when the link has just become free.
-    assert found.outcome.end.tolist() == [8.0, 16.0, 10.0]
-    # Without a limit all start at once.
-    found = schedule(batch(*jobs), BatchStrategy("list", math.inf), policy="fcfs")
-    assert found.outcome.start.tolist() == [0.0, 0.0, 0.0]
-
-
-def test_by_hand_releases() -> None:
-    # a runs 0 to 10 on all nodes. b comes at 2, c at 1: c is served first, at 10, and b beside it. d finds all idle.
-    jobs = batch((4, work(10.0)), (2, work(3.0), 2.0), (2, work(4.0), 1.0), (1, work(1.0), 50.0))
-    for backfill in (False, True):
-        found = schedule(jobs, BatchStrategy("list", backfill=backfill), policy="fcfs")
-        assert found.outcome.start.tolist() == [0.0, 10.0, 10.0, 50.0]
-        assert found.waiting.tolist() == [0.0, 8.0, 9.0, 0.0]
-        assert (found.max_waiting, found.mean_waiting) == (9.0, 4.25)
-
-
-def test_by_hand_a_running_job_that_is_late_keeps_its_nodes() -> None:
-    # a and b want the link from 4 on, b has it 8 to 12 and is late by 4 s. c needs both nodes: it starts at 12, not at 8.
-    both = [("work", 4.0), ("io", 4.0)]
-    jobs = batch((1, both), (1, both), (2, work(1.0)), (1, work(1.0)), nodes=2)
-    found = schedule(jobs, BatchStrategy("list", backfill=True), policy="fcfs")
-    # At 8, when a ends, b should end at once, so that c has the place at 8 and d, behind it, may not start.
-    assert found.outcome.start.tolist() == [0.0, 0.0, 12.0, 13.0]
-    assert found.predicted_makespan == 10.0
-
-
-def test_the_depth_is_how_far_it_looks() -> None:
-    # a holds half of the nodes, b needs all; c needs all too and d, third in the queue, would fit beside a.
-    jobs = batch((2, work(10.0)), (4, work(1.0)), (4, work(1.0)), (2, work(5.0)))
-    starts = [schedule(jobs, BatchStrategy("list", backfill=True, depth=depth)).outcome.start[3] for depth in (2, 3)]
-    assert starts == [12.0, 0.0]
-
-
-def test_a_job_that_takes_no_time() -> None:
-    found = schedule(batch((4, [("work", 0.0)]), (4, work(2.0)), (1, [("io", 0.0)])), BatchStrategy("list"), policy="fcfs")
-    assert found.outcome.start.tolist() == [0.0, 0.0, 2.0]
-    assert found.outcome.end.tolist() == [0.0, 2.0, 2.0]
-    assert found.stretch.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_nothing_waits_in_a_table_of_one() -> None:
-    jobs = table([(1, 3.0, 1.0)])
-    outcome = ListScheduler(jobs, Machine(1, 1.0), sensibility=1.0, depth=5).run(PredictedWorldFactory(jobs))
-    assert rows(outcome) == [(0.0, 3.0, False)]
+def test_a_job_of_no_length_needs_only_its_instant() -> None:
+    jobs = table([(4, 10.0, 0.0), (2, 0.0, 0.0), (2, 0.0, 0.0), (4, 0.0, 0.0)])
+    assert places(jobs, Machine(4, 1.0), 0.0, {0: 10.0}, [1]) == [(10.0, False)]
+    # Nobody may hold its nodes in that instant: job 2 runs until 10, job 1 has the instant, and job 3 would end at 11.
+    others = table([(3, 4.0, 0.0), (4, 0.0, 0.0), (1, 10.0, 0.0), (3, 1.0, 0.0), (3, 2.0, 0.0)])
+    assert places(others, Machine(4, 1.0), 8.0, {2: 10.0}, [1, 3, 4]) == [(10.0, False), (8.0, True), (10.0, False)]
+    # Two of them share the nodes of an instant, the third has the next, and whoever takes time comes after that.
+    assert places(jobs, Machine(4, 1.0), 0.0, {}, [1, 2, 3, 0]) == [(0.0, True), (0.0, True), (0.0, False), (0.0, False)]

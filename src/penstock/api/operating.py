@@ -13,6 +13,7 @@ from penstock.api.results import Row, Tables
 from penstock.engine import Buffering
 from penstock.model import Workload, parse_units
 from penstock.planning.machine_run import MEASURES, MachineRun
+from penstock.planning.node_hours import TO_BOTH, Hours, batch_reason, hours, recommendation
 from penstock.planning.operation import (
     DEFAULT_ALLOCATION,
     DEFAULT_SCHEDULER,
@@ -51,7 +52,8 @@ class MachineResult(Tables):
     opened: Opened = field(repr=False)
     run: MachineRun = field(repr=False)
     policy_object: Policy = field(repr=False)
-    buffered: bool = False
+    baseline: MachineRun | None = field(default=None, repr=False)
+    """The same jobs on the same machine under EASY backfilling and fair sharing, as operators do; None if not asked for."""
 
     @property
     def workload(self) -> Workload:
@@ -60,7 +62,25 @@ class MachineResult(Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """The run as ``penstock machine --json`` prints it."""
-        return self.run.to_dict()
+        usual = self.baseline
+        beside = None if usual is None else {name: getattr(usual, name) for name in ("scheduler", "policy", *MEASURES)}
+        return {**self.run.to_dict(), "baseline": beside, "recommendation": self.recommendation}
+
+    @property
+    def recommendation(self) -> str:
+        """One sentence: what to do, what it loses beside the baseline, why, and what that assumes."""
+        run, usual = self.run, self.baseline
+        how = f"{run.scheduler} under {run.policy}"
+        assumed = "jobs take the time and do the I/O that the file says"
+        if "random" in (run.settings.get("allocation"), run.settings.get("placement")):
+            assumed += f", and what is random falls as with the seed {run.settings.get('seed', 0)}"
+        if usual is None or usual is run:
+            return _alone(run, how if usual is None else f"{how}, the baseline,", assumed)
+        reason = batch_reason(run, usual)
+        if run.killed or usual.killed:
+            reason += f", and {run.killed:,} and not {usual.killed:,} jobs are ended at their requested time"
+        other = f"the baseline, {usual.scheduler} under {usual.policy},"
+        return recommendation(how, Hours(run.cost), other, Hours(usual.cost), reason, assumed, TO_BOTH)
 
     def tables(self) -> dict[str, list[Row]]:
         """The jobs, users, groups, measures, the use over time and the I/O resources."""
@@ -88,6 +108,14 @@ class MachineResult(Tables):
         write_use(Path(path), self.run, self.opened.title)
 
 
+def _alone(run: MachineRun, how: str, assumed: str) -> str:
+    """The sentence where nothing stands beside the run: what it loses, mostly to what, and so what to try first."""
+    tries = "policies (--policy)" if run.lost_node_hours >= run.kept_idle else "schedulers (--scheduler)"
+    advice = f"compare it first with other {tries}" if run.cost > 0.0 else "there is nothing to gain"
+    lost = f"{hours(run.lost_node_hours)} node-hours to I/O and {hours(run.kept_idle)} to idle nodes beside waiting jobs"
+    return f"{how} loses {lost}: {advice}; this assumes that {assumed}"
+
+
 def machine(
     jobs: WorkloadLike,
     *,
@@ -103,6 +131,7 @@ def machine(
     order: str = "max",
     kill: bool = False,
     seed: int = 0,
+    baseline: bool = True,
     trace: bool = False,
     check: bool = False,
     watch: Watch = nobody,
@@ -126,6 +155,7 @@ def machine(
         order: jobs go into packs by ``max`` time, ``char`` (iteration) or ``random`` (the order of the file).
         kill: end a job at its requested time.
         seed: for what is random.
+        baseline: whether the jobs also run under ``easy`` and ``fair-share``, unless that is what is asked for.
         trace: record the rates.
         check: check the invariants of the engine after every event.
         watch: makes a watcher that is told how far the run is.
@@ -160,11 +190,21 @@ def machine(
             kill=kill,
             seed=seed,
         )
-        with watch(1) as watcher:
+        usual = replace(
+            settings, scheduler=DEFAULT_SCHEDULER, policy=as_policy(DEFAULT_SHARING), limit=1.0, depth=None, order="max"
+        )
+        same = (scheduler, chosen.name, depth) == (usual.scheduler, DEFAULT_SHARING, None)
+        beside = baseline and not same
+        with watch(1 + beside) as watcher:
             watcher.begin(str(scheduler) if isinstance(scheduler, str) else "machine")
             run = operate(workload, settings, trace=trace, check=check, progress=watcher.at)
             watcher.end()
-    return MachineResult(Opened(workload, source.path), run, chosen)
+            other = run if baseline else None
+            if beside:
+                watcher.begin("baseline")
+                other = operate(workload, usual, progress=watcher.at)
+                watcher.end()
+    return MachineResult(Opened(workload, source.path), run, chosen, other)
 
 
 def on_machine(workload: Workload, nodes: int | None, resources: int | None) -> Workload:

@@ -12,7 +12,7 @@ from penstock.api.paths import Opened, Watch, WorkloadLike, nobody, opened
 from penstock.api.results import Row, Tables
 from penstock.model import InputError, Workload
 from penstock.planning.batch import schedule
-from penstock.planning.node_hours import Hours, hours, recommendation
+from penstock.planning.node_hours import TO_BOTH, Hours, batch_reason, recommendation
 from penstock.planning.schedule import MEASURES, Schedule
 from penstock.planning.strategy import (
     BASELINE_POLICY,
@@ -92,19 +92,15 @@ class PackResult(Tables):
     def recommendation(self) -> str:
         """One sentence: what to do, what it loses beside the baseline, why, and what that assumes."""
         best, other = self.best, self.baseline
-        reason = (
-            f"jobs are delayed for {hours(best.lost_node_hours)} and not {hours(other.lost_node_hours)} node-hours, and "
-            f"nodes stay idle beside waiting jobs for {hours(best.kept_idle)} and not {hours(other.kept_idle)}"
-        )
         same = best.strategy == other.strategy and best.policy == other.policy
         return recommendation(
             f"{best.strategy.label} under {best.policy}",
             Hours(best.cost),
             None if same else f"the baseline, {other.strategy.label} under {other.policy},",
             Hours(other.cost),
-            reason,
+            batch_reason(best, other),
             "jobs take the time and do the I/O that the file says",
-            "to I/O and to idle nodes beside waiting jobs",
+            TO_BOTH,
         )
 
     def tables(self) -> dict[str, list[Row]]:

@@ -52,6 +52,9 @@ def configure(commands: Any) -> None:
     command.add_argument("--order", metavar="O", help="jobs go into packs by max time, char (iteration) or random (max)")
     command.add_argument("--kill", action="store_true", help="end a job at its requested time")
     command.add_argument("--seed", type=seed, help="for random allocation and placement (0)")
+    command.add_argument(
+        "--no-baseline", dest="baseline", action="store_false", help="do not run easy under fair-share beside it"
+    )
     command.add_argument("--check", action="store_true", help="check the laws of the engine after every event")
     add_json(command)
     command.add_argument("--html", metavar="OUT", help="also draw the run: a name ending in .html, .svg or .png")
@@ -67,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
     check_picture(options.html)
     given = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
     buffer = False if options.buffer == "none" else options.buffer
-    result = machine(options.file, **given, buffer=buffer, kill=options.kill, check=options.check, watch=watch)
+    given |= {name: getattr(options, name) for name in ("kill", "baseline", "check")}
+    result = machine(options.file, **given, buffer=buffer, watch=watch)
     note_unused("machine", Case(result.workload, [result.policy_object], own_placement=options.placement == "file"))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
@@ -82,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 def _print(result: MachineResult) -> None:
     """Print the node-hours, the waits and slowdowns, and the users."""
     run = result.run
-    _print_hours(run)
+    _print_hours(run, result.baseline)
     print()
     _print_measures(run)
     if any(run.jobs_run.users):
@@ -90,17 +94,20 @@ def _print(result: MachineResult) -> None:
         _print_users(run)
     for note in result.notes():
         print(f"note: {note}")
+    print(f"recommendation: {result.recommendation}")
 
 
-def _print_hours(run: MachineRun) -> None:
-    """Where the node-hours went."""
-    uses = ("computing", "transferring", "delayed", "idle")
+def _print_hours(run: MachineRun, baseline: MachineRun | None) -> None:
+    """Where the node-hours went, and where they go in another run, the `baseline`."""
+    uses = ("computing", "transferring", "delayed", "idle", "node_hours")
     hours = [float(getattr(run, name)) for name in uses]
     columns = {
         "node-hours": ["computing", "transferring", "delayed by I/O", "idle", "in all"],
-        "": [f"{value:,.1f}" for value in (*hours, run.node_hours)],
-        "part": [f"{value / run.node_hours:.4f}" if run.node_hours else "–" for value in (*hours, run.node_hours)],
+        "": [f"{value:,.1f}" for value in hours],
+        "part": [f"{value / run.node_hours:.4f}" if run.node_hours else "–" for value in hours],
     }
+    if baseline is not None and baseline is not run:
+        columns["baseline"] = [f"{getattr(baseline, name):,.1f}" for name in uses]
     print_table(columns)
 
 

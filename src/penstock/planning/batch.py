@@ -11,11 +11,13 @@ import numpy as np
 from penstock.engine import Run, Trace
 from penstock.engine.run import prepare
 from penstock.model import InputError, Workload
+from penstock.planning.job_queue import list_queue, run_list
 from penstock.planning.jobs import Jobs, Machine, Meter, PredictedWorldFactory, Progress, WorldFactory
-from penstock.planning.list_scheduling import ListScheduler, compiled_reserve
+from penstock.planning.list_scheduling import compiled_reserve
 from penstock.planning.pack_scheduling import run_packs
 from penstock.planning.packs import compiled_make_packs
 from penstock.planning.schedule import Outcome, Schedule
+from penstock.planning.schedulers import compiled_choose
 from penstock.planning.strategy import DEFAULT_POLICY, BatchStrategy
 from penstock.policies import Policy, find
 from penstock.policies.policy import STATIC
@@ -108,13 +110,14 @@ def _compile(policy: Policy, jobs: int) -> None:
     """Compile before time is measured."""
     compiled_make_packs()
     compiled_reserve()
+    compiled_choose()
     prepare(policy, jobs)
 
 
 def _execute(strategy: BatchStrategy, jobs: Jobs, machine: Machine, sensibility: float, worlds: WorldFactory) -> Outcome:
     depth = strategy.depth if strategy.backfill else 0
     if strategy.mapping == "list":
-        return ListScheduler(jobs, machine, sensibility=sensibility, depth=depth).run(worlds)
+        return run_list(list_queue(jobs, machine, sensibility=sensibility, depth=depth), jobs, worlds)
     return run_packs(jobs, machine, worlds, sensibility=sensibility, order=strategy.order, depth=depth)
 
 

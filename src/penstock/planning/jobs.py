@@ -271,6 +271,38 @@ class Progress:
         return cls(dates, executed, moved)
 
 
+class Readings:
+    """Readings of a run; beyond `MOST_READINGS`, at every other stop.
+
+    Args:
+        begin: the date of the first reading, in seconds; nothing is done then.
+    """
+
+    def __init__(self, begin: float) -> None:
+        self._rows = [(begin, 0.0, 0.0)]
+        self._stride, self._stops = 1, 0
+
+    def due(self, *, last: bool) -> bool:
+        """Whether to take a reading where the run stops now; the `last` one is always taken."""
+        self._stops += 1
+        return last or self._stops % self._stride == 0
+
+    def add(self, date: float, executed: float, moved: float) -> None:
+        """Enter what has been `executed` and `moved` until a `date`, in place of a former reading of that date."""
+        row = (date, executed, moved)
+        if date > self._rows[-1][0]:
+            self._rows.append(row)
+        else:
+            self._rows[-1] = row
+        if len(self._rows) > MOST_READINGS:
+            self._rows = self._rows[:-1:2] + self._rows[-1:]
+            self._stride *= 2
+
+    def progress(self) -> Progress:
+        """All readings."""
+        return Progress(*(np.array(column) for column in zip(*self._rows, strict=True)))
+
+
 class Meter:
     """Reads the progress of one I/O node, over one run after the other.
 
@@ -279,32 +311,23 @@ class Meter:
     """
 
     def __init__(self, begin: float) -> None:
-        self._rows = [(begin, 0.0, 0.0)]
+        self._readings = Readings(begin)
         self._before = (0.0, 0.0)
-        self._stride = 1
-        self._stops = 0
 
     def read(self, run: Run, nodes: Floats, since: float = 0.0, *, last: bool = False) -> None:
         """Take a reading of a `run` whose jobs have so many `nodes` each, and whose date 0 is `since`, in seconds.
 
         The `last` reading of a run is always taken.
         """
-        self._stops += 1
-        if self._stops % self._stride and not last:
+        if not self._readings.due(last=last):
             return
         done = run.accounts()
-        executed, moved = float((nodes * done["progress"]).sum()), float(done["transferred"].sum())
-        row = (since + run.now, self._before[0] + executed, self._before[1] + moved)
-        if row[0] > self._rows[-1][0]:
-            self._rows.append(row)
-        else:
-            self._rows[-1] = row
+        executed = self._before[0] + float((nodes * done["progress"]).sum())
+        moved = self._before[1] + float(done["transferred"].sum())
+        self._readings.add(since + run.now, executed, moved)
         if last:
-            self._before = row[1:]
-        if len(self._rows) > MOST_READINGS:
-            self._rows = self._rows[:-1:2] + self._rows[-1:]
-            self._stride *= 2
+            self._before = (executed, moved)
 
     def progress(self) -> Progress:
         """All readings."""
-        return Progress(*(np.array(column) for column in zip(*self._rows, strict=True)))
+        return self._readings.progress()

@@ -1,4 +1,4 @@
-"""List scheduling on one I/O node with a strict limit on bandwidth, with or without backfilling (001 §IV.A.2, §IV.A.4).
+"""Reservations of list scheduling with a strict limit on bandwidth and conservative backfilling (001 §IV.A.2, §IV.A.4).
 
 Jobs are served in the order of their release, then of the file. At any moment the I/O loads O_i / T_i of the running
 jobs add up to at most S (in the paper S = 1). A job without I/O has no load, and a job that has the link for itself may
@@ -21,10 +21,9 @@ A job fits into a step if its nodes are free and its load, added to the others',
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import types
@@ -32,8 +31,6 @@ from numba import types
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
-from penstock.planning.jobs import Jobs, Machine, WorldFactory
-from penstock.planning.schedule import Outcome
 
 
 class Reservations(NamedTuple):
@@ -160,8 +157,24 @@ def compiled_reserve() -> Callable[..., None]:
     return kernel(_reserve, types.void(*arguments), "the batch scheduler")
 
 
+class PlannedJobs(Protocol):
+    """Jobs as columns, one entry each."""
+
+    @property
+    def nodes(self) -> Ints:
+        """Nodes."""
+
+    @property
+    def load(self) -> Floats:
+        """I/O loads."""
+
+    @property
+    def seconds(self) -> Floats:
+        """Time for which they are planned."""
+
+
 def reserve(
-    jobs: Jobs, now: float, most: int, limit: float, running: Ints, ends: Floats, queue: Ints, *, whole: bool = True
+    jobs: PlannedJobs, now: float, most: int, limit: float, running: Ints, ends: Floats, queue: Ints, *, whole: bool = True
 ) -> Reservations:
     """Reserve the earliest place for each queued job, in order.
 
@@ -181,101 +194,3 @@ def reserve(
     found = Reservations(np.empty(len(queue)), np.empty(len(queue), np.bool_))
     compiled_reserve()(now, most, limit, running, ends, queue, jobs.nodes, jobs.load, jobs.seconds, whole, *found)
     return found
-
-
-class ListScheduler:
-    """The queue of one I/O node and the jobs that run on it.
-
-    Args:
-        jobs: what the scheduler knows of the jobs.
-        machine: the I/O node.
-        sensibility: S, the most that the I/O loads of running jobs add up to.
-        depth: waiting jobs that backfilling considers; 0 for no backfilling.
-    """
-
-    def __init__(self, jobs: Jobs, machine: Machine, *, sensibility: float, depth: int = 0) -> None:
-        self.queue: list[int] = []
-        """Released jobs that wait, in order."""
-        self.running: list[int] = []
-        self._jobs = jobs
-        self._most = machine.nodes
-        self._limit = sensibility
-        self._depth = depth
-        self._order = np.argsort(jobs.release, kind="stable").tolist()
-        self._releases = [*jobs.release[self._order].tolist(), math.inf]
-        self._arrived = 0
-        self._should_end = np.zeros(len(jobs))
-
-    def run(self, worlds: WorldFactory) -> Outcome:
-        """Run all jobs to their ends, in the worlds that `worlds` opens."""
-        outcome = Outcome.empty(len(self._jobs))
-        world = worlds.open(0, range(len(self._jobs)), range(len(self._jobs)), self._jobs.begin)
-        left = len(self._jobs)
-        while left:
-            self._arrive(world.now)
-            for job, passes in self._starting(world.now):
-                world.start(job)
-                outcome.start[job], outcome.backfilled[job] = world.now, passes
-            ended = world.advance(self._releases[self._arrived])
-            for job in ended:
-                outcome.end[job] = world.now
-                self.running.remove(job)
-            left -= len(ended)
-            worlds.stopped(0.0, len(ended), left == 0)
-        return outcome
-
-    def plan(self, now: float, *, whole: bool = True) -> Reservations:
-        """Reservations of the first `depth` jobs in the queue, as it is at the date `now`, in seconds.
-
-        Unless the `whole` plan is wanted, it stops where no later job can begin at once.
-        """
-        running = np.array(self.running, np.int64)
-        ends = np.maximum(self._should_end[running], now)
-        queue = np.array(self.queue[: self._depth], np.int64)
-        return reserve(self._jobs, now, self._most, self._limit, running, ends, queue, whole=whole)
-
-    def _arrive(self, now: float) -> None:
-        """Queue the jobs that have been released by now."""
-        while self._releases[self._arrived] <= now:
-            self.queue.append(self._order[self._arrived])
-            self._arrived += 1
-
-    def _starting(self, now: float) -> list[tuple[int, bool]]:
-        """Take the jobs that start now from the queue; each with whether it overtakes one that waits."""
-        starting: list[tuple[int, bool]] = []
-        while self.queue:
-            unseen = self._depth and len(self.queue) > self._depth
-            more = self._places_now(now) if self._depth else self._heads()
-            for job, _ in more:
-                self.running.append(job)
-                self._should_end[job] = now + self._jobs.seconds[job]
-            starting += more
-            if not (more and unseen):  # no further job has come within the depth
-                break
-        return starting
-
-    def _heads(self) -> list[tuple[int, bool]]:
-        """The first jobs of the queue as far as they fit."""
-        free = self._most - int(self._jobs.nodes[self.running].sum())
-        loads = [float(load) for load in self._jobs.load[self.running] if load > 0.0]
-        starting: list[tuple[int, bool]] = []
-        for job in self.queue:
-            nodes, load = int(self._jobs.nodes[job]), float(self._jobs.load[job])
-            alone = load == 0.0 or not loads
-            if nodes > free or not (alone or math.fsum([*loads, load]) <= self._limit * (1.0 + SAME_AMOUNT)):
-                break
-            free -= nodes
-            loads += [load] if load > 0.0 else []
-            starting.append((job, False))
-        del self.queue[: len(starting)]
-        return starting
-
-    def _places_now(self, now: float) -> list[tuple[int, bool]]:
-        """The jobs whose reservation begins now."""
-        at_once = self.plan(now, whole=False).at_once.tolist()
-        if True not in at_once:
-            return []
-        head = self.queue[: self._depth]
-        waits = at_once.index(False) if False in at_once else len(at_once)
-        self.queue[: self._depth] = [job for job, now_ in zip(head, at_once, strict=True) if not now_]
-        return [(job, place > waits) for place, (job, now_) in enumerate(zip(head, at_once, strict=True)) if now_]

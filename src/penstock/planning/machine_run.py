@@ -24,7 +24,7 @@ from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
 from penstock.planning.jobs import Progress
-from penstock.planning.node_hours import HOUR, hours_by_owner
+from penstock.planning.node_hours import HOUR, hours_by_owner, kept_idle
 
 SHORTEST_JOB_S: Final = 10.0
 """Seconds: jobs count as no shorter in the bounded slowdown, as is usual (Feitelson et al. 1997)."""
@@ -45,6 +45,7 @@ MEASURES: Final = (
     "transferring",
     "delayed",
     "idle",
+    "kept_idle",
     "utilization",
     "bandwidth_used",
     "backfilled",
@@ -285,6 +286,22 @@ class MachineRun:
     def idle(self) -> float:
         """Node-hours of nodes that no job had."""
         return max(0.0, self.node_hours - self._hours(self.jobs_run.held))
+
+    @property
+    def lost_node_hours(self) -> float:
+        """Node-hours lost to the I/O of others, as other planners name them."""
+        return self.delayed
+
+    @cached_property
+    def kept_idle(self) -> float:
+        """Node-hours of nodes without a job while some job waits."""
+        jobs = self.jobs_run
+        return kept_idle(self.nodes, jobs.nodes, jobs.submit, jobs.start, jobs.end)
+
+    @property
+    def cost(self) -> float:
+        """Node-hours lost to I/O and kept idle while jobs wait."""
+        return self.lost_node_hours + self.kept_idle
 
     @property
     def utilization(self) -> float:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from penstock.engine import Result
     from penstock.model import Workload
+    from penstock.numeric.arrays import Floats, Ints
 
 HOUR: Final = 3600.0
 """Seconds."""
@@ -124,6 +125,55 @@ def owner_rows(workload: Workload, result: Result, which: str) -> list[dict[str,
         }
         for name, own in found.items()
     ]
+
+
+def kept_idle(capacity: int, nodes: Ints, submit: Floats, start: Floats, end: Floats) -> float:
+    """Node-hours of nodes without a job while some job waits: the price of packs, limits and jobs that do not fit.
+
+    Args:
+        capacity: nodes of the machine.
+        nodes: nodes of each job.
+        submit: when it was submitted, in seconds.
+        start: when it started.
+        end: when it ended.
+
+    Example:
+        On 4 nodes, a job of 3 runs for an hour while one of 2 waits.
+
+        >>> kept_idle(4, np.array([3, 2]), np.zeros(2), np.array([0.0, 3600.0]), np.array([3600.0, 7200.0]))
+        1.0
+    """
+    dates = np.concatenate([submit, start, end])
+    order = np.argsort(dates, kind="stable")
+    none = np.zeros(len(nodes))
+    waiting = np.cumsum(np.concatenate([none + 1.0, none - 1.0, none])[order])
+    used = np.cumsum(np.concatenate([none, nodes, -nodes])[order])
+    idle = np.where(waiting[:-1] > 0.0, capacity - used[:-1], 0.0)
+    return float((np.maximum(0.0, idle) * np.diff(dates[order])).sum()) / HOUR
+
+
+TO_BOTH: Final = "to I/O and to idle nodes beside waiting jobs"
+"""What the node-hours are lost to where a batch scheduler decides."""
+
+
+class BatchCost(Protocol):
+    """Jobs that a batch scheduler ran."""
+
+    @property
+    def lost_node_hours(self) -> float:
+        """Node-hours lost to the I/O of others."""
+
+    @property
+    def kept_idle(self) -> float:
+        """Node-hours of nodes without a job while some job waits."""
+
+
+def batch_reason(ours: BatchCost, others: BatchCost) -> str:
+    """Why one of two runs of the same jobs loses less: a clause for `recommendation`."""
+    return (
+        f"jobs are delayed for {hours(ours.lost_node_hours)} and not {hours(others.lost_node_hours)} node-hours, and "
+        f"nodes stay idle beside waiting jobs for {hours(ours.kept_idle)} and not {hours(others.kept_idle)}"
+    )
 
 
 def hours(value: float) -> str:

@@ -26,14 +26,14 @@ from penstock.model.application import WORK
 from penstock.model.platform import Curve
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.tolerances import SAME_AMOUNT
-from penstock.planning.jobs import MOST_READINGS, Progress
+from penstock.planning.job_queue import JobQueue
+from penstock.planning.jobs import Progress, Readings
 from penstock.planning.machine_run import MachineRun, RunOfJobs
 from penstock.planning.placement.allocation import Characteristics, find_allocation, tcpu
 from penstock.planning.schedulers import (
     RECORDED,
     SCHEDULERS,
     KnownJobs,
-    Moment,
     SchedulerLike,
     SchedulerSettings,
     compiled_choose,
@@ -201,7 +201,7 @@ def _as_submitted(application: Application) -> Application:
 
 
 class _Operation:
-    """One run of a machine."""
+    """One run of a machine; the world in which the jobs of its queue run."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class _Operation:
         if self._policy.family == STATIC:
             raise InputError(f"policy {self._policy.name}", "its order is fixed at the start, and jobs start later")
         chosen = SchedulerSettings(settings.limit, settings.depth, settings.order)
-        self._name, self._scheduler = scheduler_of(settings.scheduler, chosen)
+        self._name, scheduler = scheduler_of(settings.scheduler, chosen)
         size = len(self._given)
         self._workload = Workload(workload.platform, tuple(map(_as_submitted, self._given)))
         counts = _counts(workload, settings)
@@ -260,116 +260,63 @@ class _Operation:
             release=np.array([one.started for one in self._given]),
         )
         self._report, self._traced = progress, trace
-        self._start, self._end = np.full(size, np.nan), np.full(size, np.nan)
-        self._backfilled, self._killed = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-        self._should_end = np.zeros(size)
-        self._kill_at = np.full(size, math.inf)
-        self._running: list[int] = []
-        self._free = self._nodes
+        self._killed, self._kill_at = np.zeros(size, np.bool_), np.full(size, math.inf)
+        self._ended = 0
+        wakes = self._known.release if self._name == RECORDED else None
+        self._queue = JobQueue(self._known, self._nodes, self._name, scheduler, wakes)
         self._meter = _Meter(self._run, self._columns, float(self._submit.min()))
 
     def run(self) -> MachineRun:
         """Run all jobs to their ends."""
-        size = len(self._given)
-        order = np.argsort(self._submit, kind="stable")
-        dates = self._dates_of_wakes()
-        queue, arrived, ended = np.zeros(0, np.int64), 0, 0
-        submits = self._submit[order]
-        wake = 0
-        while ended < size:
-            now = self._run.now
-            come = int(np.searchsorted(submits, now, "right"))
-            if come > arrived:
-                queue = np.concatenate([queue, order[arrived:come]])
-                arrived = come
-            while dates[wake] <= now:
-                wake += 1
-            queue = self._start_jobs(now, queue)
-            if not self._running and len(queue) and not math.isfinite(dates[wake]):
-                raise InputError(
-                    f"scheduler {self._name}",
-                    f"starts none of {len(queue):,} jobs on an idle machine; expected one to start",
-                )
-            for job in (*self._run.advance(min(float(dates[wake]), self._next_kill())), *self._killing()):
-                self._finish(job)
-                ended += 1
-            self._meter.read(self._running, last=ended == size)
-            if self._report is not None:
-                self._report(ended / size)
+        self._queue.run(self, self._stopped)
         return self._result()
+
+    @property
+    def now(self) -> float:
+        """The date in seconds."""
+        return self._run.now
+
+    def start(self, index: int) -> None:
+        """Start the job number `index` now, on I/O resources that are chosen now."""
+        if self._settings.kill and self._given[index].requested is not None:
+            self._kill_at[index] = self.now + self._requested[index]
+        if self._placer is None:
+            self._run.start(index)
+            return
+        used = self._placer.place(index, self._queue.running)
+        self._run.start(index, used)
+        if self._placer.together:
+            self._columns.place_on(index, len(used), self._run)
+        self._placer.enter(index)
+
+    def advance(self, until: float = math.inf) -> tuple[int, ...]:
+        """Go on to the next end of a job, at most to the date `until`, and return the numbers of the ended jobs."""
+        ended = (*self._run.advance(min(until, self._next_kill())), *self._killing())
+        for job in ended:
+            self._meter.ended(job)
+            if self._placer is not None:
+                self._placer.leave(job)
+        return ended
+
+    def _stopped(self, ended: int, last: bool) -> None:
+        """Read the meter and report progress."""
+        self._ended += ended
+        self._meter.read(self._queue.running, last=last)
+        if self._report is not None:
+            self._report(self._ended / len(self._given))
 
     def _next_kill(self) -> float:
         """The next date at which a job is to be ended; only jobs whose time was requested are."""
-        return min(self._kill_at[self._running], default=math.inf) if self._settings.kill else math.inf
+        return min(self._kill_at[self._queue.running], default=math.inf) if self._settings.kill else math.inf
 
     def _killing(self) -> Iterator[int]:
         """End the jobs whose time is over."""
         if not self._settings.kill:
             return
-        for job in [job for job in self._running if self._kill_at[job] <= self._run.now and not self._run.has_ended(job)]:
+        for job in [job for job in self._queue.running if self._kill_at[job] <= self.now and not self._run.has_ended(job)]:
             self._run.stop(job)
             self._killed[job] = True
             yield job
-
-    def _dates_of_wakes(self) -> Floats:
-        """The dates at which the scheduler decides, in addition to the ends of jobs."""
-        recorded = self._known.release if self._name == RECORDED else self._submit[:0]
-        dates: Floats = np.unique(np.concatenate([self._submit, recorded, [math.inf]]))
-        return dates
-
-    def _start_jobs(self, now: float, queue: Ints) -> Ints:
-        """Start what the scheduler says; returns the rest of the queue."""
-        if not len(queue):
-            return queue
-        running = np.array(self._running, np.int64)
-        ends = np.maximum(self._should_end[running], now)
-        moment = Moment(now, self._free, queue, running, ends, self._known, self._nodes)
-        started = list(self._scheduler(moment))
-        if not started:
-            return queue
-        chosen = self._checked(started, queue)
-        waits = int(np.argmin(chosen)) if not chosen.all() else len(queue)
-        self._backfilled[queue[waits:][chosen[waits:]]] = True
-        for job in started:
-            self._begin(int(job), now)
-        left: Ints = queue[~chosen]
-        return left
-
-    def _checked(self, started: Sequence[int], queue: Ints) -> Any:
-        """Which jobs of the queue start; refuses others, and more nodes than are free."""
-        chosen = np.isin(queue, started)
-        needed = int(self._columns.nodes[np.array(started, np.int64)].sum())
-        place = f"scheduler {self._name}"
-        if len(set(started)) != len(started) or int(np.count_nonzero(chosen)) != len(started):
-            raise InputError(place, f"it starts {started!r}; expected different jobs of the queue")
-        if needed > self._free:
-            raise InputError(
-                place, f"it starts jobs of {needed:,} nodes where {self._free:,} are free; expected at most those"
-            )
-        return chosen
-
-    def _begin(self, job: int, now: float) -> None:
-        self._free -= int(self._columns.nodes[job])
-        self._start[job], self._should_end[job] = now, now + self._requested[job]
-        if self._settings.kill and self._given[job].requested is not None:
-            self._kill_at[job] = self._should_end[job]
-        if self._placer is None:
-            self._run.start(job)
-        else:
-            used = self._placer.place(job, self._running)
-            self._run.start(job, used)
-            if self._placer.together:
-                self._columns.place_on(job, len(used), self._run)
-            self._placer.enter(job)
-        self._running.append(job)
-
-    def _finish(self, job: int) -> None:
-        self._end[job] = self._run.now
-        self._free += int(self._columns.nodes[job])
-        self._running.remove(job)
-        self._meter.ended(job)
-        if self._placer is not None:
-            self._placer.leave(job)
 
     def _result(self) -> MachineRun:
         done = self._run.accounts()
@@ -382,12 +329,12 @@ class _Operation:
             requested=self._requested,
             alone=self._columns.alone,
             volume=done["transferred"],
-            start=self._start,
-            end=self._end,
+            start=self._queue.start,
+            end=self._queue.end,
             worked=done["worked"],
             transferring=done["progress"] - done["worked"],
             resources=None if self._placer is None else tuple(self._placer.places),
-            backfilled=self._backfilled,
+            backfilled=self._queue.backfilled,
             killed=self._killed,
         )
         carried = self._columns.seconds_of(jobs.resources, self._run, jobs.volume)
@@ -592,13 +539,12 @@ class _Placer:
 
 
 class _Meter:
-    """Reads what all jobs have done and moved whenever the run stops; after `MOST_READINGS`, at every other stop."""
+    """Reads what all jobs have done and moved whenever the run stops."""
 
     def __init__(self, run: Run, columns: _Columns, begin: float) -> None:
         self._run, self._columns = run, columns
-        self._rows = [(begin, 0.0, 0.0)]
+        self._readings = Readings(begin)
         self._done = np.zeros(2)
-        self._stride, self._stops = 1, 0
 
     def ended(self, job: int) -> None:
         """Enter a job that has ended."""
@@ -606,18 +552,9 @@ class _Meter:
 
     def read(self, running: Sequence[int], *, last: bool) -> None:
         """Take a reading now, with these jobs `running`; the `last` one is always taken."""
-        self._stops += 1
-        if self._stops % self._stride and not last:
-            return
-        executed, moved = self._done + self._sums(np.array(running, np.int64))
-        row = (self._run.now, float(executed), float(moved))
-        if row[0] > self._rows[-1][0]:
-            self._rows.append(row)
-        else:
-            self._rows[-1] = row
-        if len(self._rows) > MOST_READINGS:
-            self._rows = self._rows[:-1:2] + self._rows[-1:]
-            self._stride *= 2
+        if self._readings.due(last=last):
+            executed, moved = self._done + self._sums(np.array(running, np.int64))
+            self._readings.add(self._run.now, float(executed), float(moved))
 
     def _sums(self, jobs: Ints) -> Floats:
         """Node-seconds executed by the jobs, and seconds of all the bandwidth that they used."""
@@ -631,4 +568,4 @@ class _Meter:
 
     def progress(self) -> Progress:
         """All readings."""
-        return Progress(*(np.array(column) for column in zip(*self._rows, strict=True)))
+        return self._readings.progress()

@@ -8,6 +8,10 @@ Packs are made of jobs that have been released. When an I/O node falls free and 
 made, the packs that have not started are made again with these jobs, and placed on the I/O nodes again by LPT. An idle I/O
 node that gets a pack starts it at once. A batch, all released at once, is planned once.
 
+These packs are those of the thesis and do not go through the queue of a machine (`job_queue`), as lists do: each I/O node is
+a machine of its own, packs stay on the one that LPT chose, and each is a run from second 0 on. The scheduler `packs` of a
+machine makes one pack of whatever waits when nothing runs; for jobs submitted at once, on one I/O node, it gives the same.
+
 With backfilling, a waiting job joins a running pack if its nodes are free, if it is predicted to end within T^Pack of the
 pack's start, and if the pack with it keeps L ≤ S. So by prediction no job is delayed. Candidates are the jobs of later packs
 on the same I/O node, in the order of packs and of jobs in a pack, and then the jobs that are released while the pack runs,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.engine import Trace
 from penstock.numeric.arrays import Floats, Ints
 from penstock.planning.jobs import Jobs, Machine, Progress
+from penstock.planning.node_hours import kept_idle
 from penstock.planning.packs import Pack
 from penstock.planning.strategy import BatchStrategy
 
@@ -218,15 +219,8 @@ class Schedule:
     @cached_property
     def kept_idle(self) -> float:
         """Node-hours of nodes without a job while some job waits: the price of packs, limits and jobs that do not fit."""
-        starts, ends, releases = self.outcome.start, self.outcome.end, self.jobs.release
-        nodes = self.jobs.nodes.astype(np.float64)
-        dates = np.concatenate([releases, starts, ends])
-        order = np.argsort(dates, kind="stable")
-        none = np.zeros(len(nodes))
-        waiting = np.cumsum(np.concatenate([none + 1.0, none - 1.0, none])[order])
-        used = np.cumsum(np.concatenate([none, nodes, -nodes])[order])
-        idle = np.where(waiting[:-1] > 0.0, self.machine.io_nodes * self.machine.nodes - used[:-1], 0.0)
-        return float((np.maximum(0.0, idle) * np.diff(dates[order])).sum()) / 3600.0
+        capacity = self.machine.io_nodes * self.machine.nodes
+        return kept_idle(capacity, self.jobs.nodes, self.jobs.release, self.outcome.start, self.outcome.end)
 
     @property
     def cost(self) -> float:

@@ -30,7 +30,7 @@ depth · (r + depth) for the conservative ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -43,7 +43,7 @@ from penstock.model.errors import nearest
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
-from penstock.planning.list_scheduling import compiled_reserve
+from penstock.planning.list_scheduling import reserve
 from penstock.planning.packs import ORDERS, compiled_make_packs, fits_load
 from penstock.planning.strategy import DEFAULT_DEPTH
 
@@ -247,14 +247,12 @@ def _reserved(settings: SchedulerSettings, *, limited: bool) -> Scheduler:
 
     def starting(moment: Moment) -> Sequence[int]:
         jobs = moment.jobs
-        loads = jobs.load if limited else np.zeros(len(jobs.load))
+        planned = jobs if limited else replace(jobs, load=np.zeros(len(jobs.load)))
         running, ends, queue, started = moment.running, moment.ends, moment.queue, []
         while len(queue):
             head = queue[:depth]
-            begin, at_once = np.empty(len(head)), np.empty(len(head), np.bool_)
-            columns = (running, ends, head, jobs.nodes, loads, jobs.seconds)
-            compiled_reserve()(moment.now, moment.machine, settings.limit, *columns, False, begin, at_once)
-            more = head[at_once]
+            places = (moment.now, moment.machine, settings.limit, running, ends, head)
+            more = head[reserve(planned, *places, whole=False).at_once]
             started += more.tolist()
             if not len(more) or len(queue) <= depth:  # no further job has come within the depth
                 break
