@@ -1,5 +1,8 @@
 """Experiments go on where they were, and say what they cannot do."""
 
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,3 +65,25 @@ def test_rows_of_another_version_are_refused(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text('{"key": "k", "identity": {"penstock": "0"}, "row": {}}\n')
     with pytest.raises(InputError, match=r"e.jsonl: was computed by another version; expected an empty folder$"):
         run(Experiment("e", (), measure), tmp_path, progress=False)
+
+
+INTERRUPTED_AT_ONCE = """
+import multiprocessing.process, os, signal, sys
+from pathlib import Path
+from penstock.papers.trials import Experiment, run
+from tests.papers.test_trials import Trial, measure
+
+start = multiprocessing.process.BaseProcess.start
+def interrupted(self):
+    start(self)
+    os.kill(os.getpid(), signal.SIGINT)
+multiprocessing.process.BaseProcess.start = interrupted
+run(Experiment("e", (Trial(0, sys.argv[1]), Trial(1, sys.argv[1])), measure), Path(sys.argv[1]), progress=False)
+"""
+
+
+def test_an_interrupt_while_processes_start_ends_them(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED_AT_ONCE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.splitlines()[-1] == "KeyboardInterrupt"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -140,10 +141,19 @@ def _computed(
         with cluster_pool(dask) as workers:
             yield from workers.mapped(measure, trials)
         return
-    pool = ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1))
+    pool = ProcessPoolExecutor(min(len(trials), os.cpu_count() or 1), initializer=_let_interrupts, initargs=(True,))
     try:
-        futures = {pool.submit(measure, trial): trial for trial in trials}
+        _let_interrupts(False)  # one that comes while the pool starts would leave processes that nobody ends
+        try:
+            futures = {pool.submit(measure, trial): trial for trial in trials}
+        finally:
+            _let_interrupts(True)
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _let_interrupts(through: bool) -> None:
+    """Let Ctrl-C `through` to this thread, or make it wait until it is let through."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK if through else signal.SIG_BLOCK, {signal.SIGINT})
