@@ -188,7 +188,7 @@ def test_processes_that_do_not_find_the_hub_connect_themselves() -> None:
 
 def test_a_hub_that_dies_is_a_coordinator_that_dies() -> None:
     with served("fcfs") as (coordinator, site), hub_of(site) as hub:
-        process = writer(site, "file", PENSTOCK_PATIENCE="0.05")
+        process = writer(site, "file", PENSTOCK_PATIENCE="2")
         wait_for(coordinator, lambda found: found.get("job", {}).get("transferred") == len(HALF))
         hub._stopped = True
         hub._wake()

@@ -150,7 +150,7 @@ def test_a_coordinator_lost_before_the_start(mpi: Mpi, fault: signal.Signals) ->
 @each_mpi
 def test_a_coordinator_lost_while_the_ranks_wait(mpi: Mpi, fault: signal.Signals) -> None:
     """All ranks go on when the patience of the one that speaks has ended."""
-    with served_apart(**ROUNDS, PENSTOCK_PATIENCE="0.05") as (coordinator, site), Raw(str(site.folder / "socket")) as first:
+    with served_apart(**ROUNDS, PENSTOCK_PATIENCE="2") as (coordinator, site), Raw(str(site.folder / "socket")) as first:
         first.register("first")
         first.send("inform", operation=1, volume=1e12, rounds=1000)
         first.until("grant")

@@ -198,7 +198,7 @@ def test_programs_that_start_after_the_fault(fault: signal.Signals) -> None:
 
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_coordinator_lost_in_the_middle_of_a_phase(fault: signal.Signals) -> None:
-    with served_apart(PENSTOCK_PATIENCE="0.05") as (coordinator, site):
+    with served_apart(PENSTOCK_PATIENCE="2") as (coordinator, site):
         process = writer(site, "file", PENSTOCK_PHASE=f"volume={len(HALF)}")
         wait_for(coordinator, lambda found: found.get("file", {}).get("transferred") == len(HALF))
         coordinator.process.send_signal(fault)
