@@ -23,7 +23,7 @@ test: $(READY)
 	$(BIN)/python -m pytest
 
 test-long: $(READY)
-	PENSTOCK_LONG=1 $(BIN)/python -m pytest -m long
+	PENSTOCK_LONG=1 $(BIN)/python -m pytest -m long --dist worksteal
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

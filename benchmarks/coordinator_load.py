@@ -94,8 +94,8 @@ class Member(asyncio.Protocol):
         return self.ready
 
     def release(self) -> None:
-        """The operation is over."""
-        self.say(Release(self.next(), self.operation))
+        """The operation is over, without a byte: who reports more than it was granted is sent away."""
+        self.say(Release(self.next(), self.operation, 0.0))
 
 
 LATENCIES: list[tuple[float, float]] = []
