@@ -52,10 +52,14 @@ def completed(name: str, out: Path, *options: str) -> None:
     assert run.returncode == 0, told
 
 
+CLOCKED = ("seconds", "engine_seconds")
+"""What a row says of the time that it took."""
+
+
 def clockless(row: Any) -> Any:
     """A row without the seconds that something took, at any depth."""
     if isinstance(row, dict):
-        return {key: clockless(value) for key, value in row.items() if key != "seconds"}
+        return {key: clockless(value) for key, value in row.items() if key not in CLOCKED}
     return [clockless(value) for value in row] if isinstance(row, list) else row
 
 
