@@ -178,7 +178,8 @@ def numbers_out_of_range(folder: Path) -> str:
             codes.append(liar.refused())
         liar.send("inform", operation=1, volume=1e21, rounds=10**9)
         honest.send("inform", operation=1, volume=1e6)
-        honest.granted(B / 2)
+        for peer in (liar, honest):
+            peer.granted(B / 2)
         liar.send("release", operation=1, moved=1e30)
         codes.append(liar.refused())
         honest.send("release", operation=1)
