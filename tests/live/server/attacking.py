@@ -393,10 +393,15 @@ def claimed_past(folder: Path) -> str:
         first.send("inform", operation=1, volume=1e12, rounds=10)
         first.granted(B)
         honest.send("inform", operation=1, volume=1e9)
-        pause = first.until("grant")
-        time.sleep(0.5)
+
+        def honest_is_next() -> bool:
+            yields = {job: one["yield"] for job, one in by_job(it).items()}
+            return bool(yields["honest"] < 0.9 * yields["first"])
+
+        wait_until(honest_is_next, "the honest one waits, and its yield falls")
         liar.send("inform", operation=1, volume=1e9)
         assert liar.until("grant")["rate"] == 0.0
+        pause = first.until("grant")
         first.send("yielded", grant=pause["number"])
         honest.granted(B)
         yields = {job: one["yield"] for job, one in by_job(it).items()}
