@@ -104,7 +104,7 @@ def _measure_mpi(folder: Path, shimmed: Mapping[str, str], quick: bool) -> Resul
         "LD_PRELOAD": f"{mpi_libraries()[family]}:{shimmed['LD_PRELOAD']}",
     }
     files = [str(folder / "mount" / "shared"), str(folder / "shared")]
-    command = [launcher, "-n", "2", str(program), *files, str(size), "5" if quick else "25"]
+    command = [launcher, "-n", "2", str(program), *files, str(size), "5" if quick else "301"]
     environment = {**shimmed, **AS_ROOT, **told}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, preexec_fn=take_all_cores)
     with_rounds, without, added, used, used_without, added_used = map(float, done.stdout.split())
