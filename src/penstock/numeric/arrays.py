@@ -1,4 +1,4 @@
-"""Types of arrays, ranges of integers, and sums by position."""
+"""Types of arrays, ranges of integers, sums by position, and ratios."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def summed(place: Ints, amounts: Floats, count: int) -> Floats:
     """The sum of the `amounts` at each of the places 0 … `count` − 1; `place` has the place of each amount."""
     # Without any amounts numpy returns integers.
     return np.bincount(place, amounts, count).astype(np.float64)
+
+
+def ratio(part: Floats, whole: Floats, otherwise: float = 1.0) -> Floats:
+    """`part` over `whole`, entry by entry; `otherwise` where the whole is 0."""
+    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), otherwise)

@@ -21,7 +21,7 @@ from penstock.engine import Run
 from penstock.engine.run import prepare
 from penstock.model import InputError, Platform, Workload
 from penstock.model.application import WORK
-from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints, ratio
 from penstock.planning.operation import DEFAULT_SHARING, MachineSettings, operate
 from penstock.planning.partition import Applications, Partition, all_exclusive, all_shared, contiguous_partition
 from penstock.policies import Policy, find
@@ -71,7 +71,7 @@ class SharedRun:
     @property
     def stretch(self) -> Floats:
         """Time from start to end over the time alone; 1 for an application that takes no time."""
-        return _over(self.end - self.start, self.alone)
+        return ratio(self.end - self.start, self.alone)
 
     @property
     def mean_stretch(self) -> float:
@@ -86,16 +86,12 @@ class SharedRun:
     @property
     def max_io_slowdown(self) -> float:
         """Time in I/O, waiting included, over that of the transfers alone: the largest of all applications."""
-        return float(_over(self.end - self.start - self.alone + self.io, self.io).max())
+        return float(ratio(self.end - self.start - self.alone + self.io, self.io).max())
 
     def to_dict(self) -> dict[str, Any]:
         """The measures for JSON."""
         names = ("name", "policy", "parts", "value", "lost_node_hours", "mean_stretch", "max_stretch", "max_io_slowdown")
         return {**{name: getattr(self, name) for name in names}, "makespan": float(self.end.max() - self.start.min())}
-
-
-def _over(part: Floats, whole: Floats) -> Floats:
-    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

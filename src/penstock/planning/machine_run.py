@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.engine import Trace
-from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints, ratio
 from penstock.numeric.tolerances import NOISE_OF_RUN, SAME_TIME_S
 from penstock.planning.jobs import Progress
 from penstock.planning.node_hours import HOUR, hours_by_owner, kept_idle
@@ -103,12 +103,12 @@ class RunOfJobs:
     @property
     def slowdown(self) -> Floats:
         """Time from start to end over what it did alone; 1 for a job that takes no time."""
-        return _ratio(self.held, self.worked + self.transferring)
+        return ratio(self.held, self.worked + self.transferring)
 
     @property
     def slowdown_with_waiting(self) -> Floats:
         """Time from submission to end over what it did alone."""
-        return _ratio(self.end - self.submit, self.worked + self.transferring)
+        return ratio(self.end - self.submit, self.worked + self.transferring)
 
     @property
     def bounded_slowdown(self) -> Floats:
@@ -145,10 +145,6 @@ class RunOfJobs:
             "killed": self.killed.tolist(),
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from penstock.engine.run import prepare
 from penstock.model import Application, InputError, Workload
 from penstock.model.application import WORK
 from penstock.model.platform import Curve
-from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints, ratio
 from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.job_queue import JobQueue
 from penstock.planning.jobs import Progress, Readings
@@ -416,7 +416,7 @@ class _Columns:
         seconds = np.add.reduceat(np.where(io, chains.seconds, 0.0), first)
         alone = chains.cycle + np.array([one.lead for one in workload.applications])
         exclusive = policy.family == EXCLUSIVE
-        occupies = _part(seconds if exclusive else units / layout.limits[0], alone)
+        occupies = ratio(seconds if exclusive else units / layout.limits[0], alone, 0.0)
         per_byte = layout.counts / layout.bytes / (layout.limits[0] * layout.stores)
         nodes = np.array([one.nodes for one in workload.applications], np.int64)
         load = occupies * layout.counts / layout.stores
@@ -439,10 +439,6 @@ class _Columns:
         where = np.fromiter((resource for used in places for resource in used), np.int64, sum(counts))
         carried: Floats = np.bincount(where, np.repeat(seconds, counts), minlength=run.layout.stores).astype(np.float64)
         return carried
-
-
-def _part(part: Floats, whole: Floats) -> Floats:
-    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 0.0)
 
 
 def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.engine import Trace
-from penstock.numeric.arrays import Floats, Ints
+from penstock.numeric.arrays import Floats, Ints, ratio
 from penstock.planning.jobs import Jobs, Machine, Progress
 from penstock.planning.node_hours import kept_idle
 from penstock.planning.packs import Pack
@@ -272,9 +272,9 @@ class Schedule:
         started, ended = (_steps(column, self.jobs.nodes, dates) for column in (self.outcome.start, self.outcome.end))
         return OverTime(
             date=dates,
-            utilization=_ratio(executed, nodes * (dates - self.begin)),
-            window_utilization=_ratio(executed - executed_before, nodes * (dates - before)),
-            window_bandwidth=_ratio(moved - moved_before, links * (dates - before)),
+            utilization=ratio(executed, nodes * (dates - self.begin)),
+            window_utilization=ratio(executed - executed_before, nodes * (dates - before)),
+            window_bandwidth=ratio(moved - moved_before, links * (dates - before)),
             running=started[0] - ended[0],
             nodes=(started[1] - ended[1]) / nodes,
         )
@@ -334,10 +334,6 @@ def _steps(dates: Floats, nodes: Ints, at: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(dates, kind="stable")
     count = np.searchsorted(dates[order], at, "left")
     return count.astype(np.float64), np.concatenate([[0.0], np.cumsum(nodes[order])])[count]
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.where(whole > 0.0, part / np.where(whole > 0.0, whole, 1.0), 1.0)
 
 
 def _finite(number: float) -> float | str:
