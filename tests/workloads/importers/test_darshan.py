@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from penstock.campaign.workers import LocalPool
 from penstock.model import InputError, PenstockError
 from penstock.workloads.importers import merging
 from penstock.workloads.importers.darshan import DarshanChoice, lost_reason, read_log, record_or_reason
-from penstock.workloads.importers.job_records import JobRecord
+from penstock.workloads.importers.job_records import JobRecord, application_of
 from tests.data import real
 from tests.naive.profiles import examples
 from tests.workloads.importers.logs import NUMBER, Log, backend
@@ -115,6 +116,31 @@ def test_counters_give_one_phase_for_each_direction(tmp_path: Path) -> None:
         (10.0, 20.0, 5.0 * GB, "write"),
         (60.0, 70.0, 3.0 * GB, "write"),
     ]
+
+
+@pytest.mark.parametrize("inside", [-2662.7, -math.inf, math.inf, math.nan])
+def test_seconds_in_calls_that_cannot_be_count_as_the_seconds_of_use(tmp_path: Path, inside: float) -> None:
+    """A clock that ran back in a process: the example log of Darshan has −2662.7 s of writing to the terminal's errors."""
+
+    def times(first: float, last: float, inside: float) -> dict[str, float]:
+        return {"F_WRITE_START_TIMESTAMP": first, "F_WRITE_END_TIMESTAMP": last, "F_WRITE_TIME": inside}
+
+    for rank in (1, -1):
+        wrong = ("POSIX", "/scratch/b", rank, {"BYTES_WRITTEN": 3 * GB, **times(20.0, 25.0, inside)})
+        right = ("POSIX", "/scratch/a", 0, {"BYTES_WRITTEN": 5 * GB, **times(10.0, 20.0, 4.0)})
+        record = read_log(str(Log(counters=[right, wrong]).write(tmp_path / "a.darshan")), DarshanChoice())
+        assert record.phases.total() == (0.0, 8.0 * GB)
+        assert record.phases.seconds.tolist() == [5.0 if rank > 0 else 9.0]
+
+
+@pytest.mark.parametrize("last", [1e77, math.inf, math.nan, -5.0])
+@pytest.mark.parametrize("names", [("READ_START", "READ_END"), ("OPEN_START", "CLOSE_END")])
+def test_dates_of_counters_that_cannot_be_count_as_the_whole_job(
+    tmp_path: Path, names: tuple[str, str], last: float
+) -> None:
+    times = dict(zip([f"F_{name}_TIMESTAMP" for name in names], [1.0, last], strict=True))
+    path = Log(counters=[("POSIX", "/a", 0, {"BYTES_READ": 5, **times})]).write(tmp_path / "a.darshan")
+    assert phases(path) == [(0.0, 100.0, 5.0, "read")]
 
 
 def test_one_layer_only(tmp_path: Path) -> None:
@@ -378,6 +404,16 @@ def test_real_logs_keep_the_law(name: str) -> None:
     assert record.phases.total() == record.source_bytes
     assert record.counted is not None
     assert record.source_bytes == pytest.approx(record.counted, abs=100)
+
+
+@pytest.mark.parametrize("choice", [DarshanChoice(layer="mpiio"), DarshanChoice(layer="stdio"), DarshanChoice(by_file=True)])
+@pytest.mark.parametrize("name", REAL)
+def test_real_logs_become_applications_whatever_is_asked_of_them(name: str, choice: DarshanChoice) -> None:
+    record = read_log(real(f"darshan/{name}"), choice)
+    assert record.phases.total() == record.source_bytes
+    assert (record.phases.seconds >= 0.0).all()
+    application = application_of(record, record.start)
+    assert application.bandwidth is None or application.bandwidth > 0.0
 
 
 def test_e3sm_has_a_period_where_gaps_separate_nothing() -> None:

@@ -148,3 +148,16 @@ def test_a_file_system_with_its_own_counter_comes_before_what_processes_moved() 
     assert file_system(tres_of("fs/disk=7,fs/lustre=1G")) == 2**30
     assert file_system(tres_of("cpu=00:00:02,energy=0")) is None
     assert file_system(tres_of("")) is None
+
+
+@pytest.mark.parametrize("text", ["fs/disk=1,5G", "5G"])
+def test_amounts_without_a_name_are_refused(text: str) -> None:
+    """With a decimal comma 1.5 GiB would be read as 1 byte."""
+    with pytest.raises(Unreadable, match=r"has a part without '='; expected amounts such as fs/disk=1\.5G"):
+        tres_of(text)
+
+
+def test_amounts_by_name() -> None:
+    assert tres_of("cpu=2,gres/gpu:a=1,node=") == {"cpu": "2", "gres/gpu:a": "1", "node": ""}
+    assert tres_of("") == {}
+    assert tres_of("cpu=1,,mem=2,") == {"cpu": "1", "mem": "2"}

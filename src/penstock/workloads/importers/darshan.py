@@ -304,10 +304,17 @@ class _Log:
         return use
 
     def _add_use(self, use: _Use, key: tuple[int, int], rank: int, times: list[float]) -> None:
-        """Add when a file was used in one direction: first and last second, seconds in calls."""
+        """Add when a file was used in one direction: first and last second, seconds in calls.
+
+        Where clocks ran back, dates and seconds are negative or beyond the job. Then the opening and the closing count, or
+        the whole job; and for the seconds in calls those from the first to the last.
+        """
         first, last, opened, closed, inside = times
-        if not 0.0 <= first < last:
-            first, last = (opened, closed) if 0.0 <= opened < closed else (0.0, self.seconds)
+        latest = 2.0 * self.seconds + LATEST
+        if not 0.0 <= first < last <= latest:
+            first, last = (opened, closed) if 0.0 <= opened < closed <= latest else (0.0, self.seconds)
+        whole = (last - first) * (self.job["ranks"] if rank < 0 else 1)
+        inside = inside if 0.0 <= inside < np.inf else whole
         span = use.spans.setdefault(key, [first, last])
         span[0], span[1] = min(span[0], first), max(span[1], last)
         use.calls[(*key, rank)] += inside / (self.job["ranks"] if rank < 0 else 1)

@@ -124,7 +124,12 @@ def count_of(text: str) -> int | None:
 
 def tres_of(text: str) -> dict[str, str]:
     """The amounts of a `text` such as ``cpu=2,node=1``, by name."""
-    return {name: value for name, _, value in (each.partition("=") for each in text.split(","))}
+    amounts = {}
+    for each in filter(None, text.split(",")):
+        name, sign, amounts[name] = each.partition("=")
+        if not sign:  # such as the 5G of fs/disk=1,5G, with a decimal comma
+            raise Unreadable(f"{short(text)} has a part without '='; expected amounts such as fs/disk=1.5G,mem=2G")
+    return amounts
 
 
 def file_system(amounts: Mapping[str, str]) -> float | None:
