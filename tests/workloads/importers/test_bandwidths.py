@@ -145,6 +145,12 @@ def test_a_plain_table(tmp_path: Path, header: str, factor: float, separator: st
     ]
 
 
+def test_a_table_as_spreadsheets_write_it(tmp_path: Path) -> None:
+    """With a byte order mark and empty fields at the end."""
+    (one,) = read_measurements(file(tmp_path, "\ufeffnodes,MB/s\r\n2,500,,\r\n"))
+    assert (one.nodes, one.bandwidth) == (2, 500e6)
+
+
 def test_the_platform_is_what_was_reached(tmp_path: Path) -> None:
     made = penstock.import_ior(file(tmp_path, TEXT)).workload
     platform = made.platform
@@ -219,6 +225,7 @@ def test_what_many_nodes_lose_can_be_a_degradation() -> None:
         ("", "it holds no measured bandwidth"),
         ("some words\n", "line 1: no column of ['some words'] is a bandwidth"),
         ("nodes,MB/s\n1\n", "line 2: has 1 fields; expected 2"),
+        ("nodes,MB/s\n1,500,5\n", "line 2: has 3 fields; expected 2"),  # a decimal comma
         ("nodes,MB/s\n1,fast\n", "line 2, mb/s: 'fast' is out of range; expected a number above 0"),
         ("nodes,MB/s\n1,-3\n", "line 2, mb/s: '-3' is out of range"),
         ("nodes,MB/s\n0,3\n", "line 2, nodes: '0' is not a number of them; expected 1 or more"),

@@ -81,7 +81,7 @@ def read_measurements(path: str, ranks_per_node: int | None = None) -> list[Meas
         InputError: one line names the file, the place and what is expected.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}; expected output of IOR or a table") from None
     except UnicodeDecodeError as error:
@@ -178,7 +178,7 @@ def _from_table(text: str) -> Iterator[Measurement]:
     }
     column, factor = _bandwidth_column(header)
     for number, row in enumerate(rows, start=2):
-        if len(row) < len(header):
+        if len(row) < len(header) or any(field.strip() for field in row[len(header) :]):
             raise InputError(f"line {number}", f"has {len(row)} fields; expected {len(header)}, as the header has")
         fields = {meaning: row[place].strip() for meaning, place in places.items() if place is not None}
         operation = fields.get("operation", "io").lower() or "io"
