@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import penstock
 from penstock.engine import Run
+from penstock.engine import information as information_module
 from penstock.engine.information import AHEAD, CLASS, INFORMATION, NONE, PREDICTED, TRUE, class_of
 from penstock.model import Application, InputError, Workload
 from penstock.policies import REGISTRY, Need, Policy
@@ -17,7 +18,7 @@ from penstock.policies.policy import STATIC
 from tests.naive.compare import assert_feasible, assert_placed_twins, assert_same_rates, assert_twins
 from tests.naive.informed import Blind, Classified, Learned
 from tests.naive.profiles import examples
-from tests.naive.strategies import odd_floats, placed_workloads, workloads
+from tests.naive.strategies import cyclic_workloads, odd_floats, placed_workloads, workloads
 
 CHANGED = [n for n, p in REGISTRY.items() if set(p.needs) & AHEAD and p.family != STATIC and not p.periodic]
 """Policies for which it matters what they are told."""
@@ -81,6 +82,17 @@ def test_a_policy_that_needs_nothing_of_it_runs_as_on_the_truth(name, workload, 
     assert (list(truth.yields), truth.events) == (list(other.yields), other.events)
 
 
+@pytest.mark.parametrize("name", ["set-10", "set-10-basic", "johnson"])
+@examples(72)
+@given(cyclic_workloads())
+def test_equals_the_slow_twin_where_operations_make_phases(name, workload):
+    twin = Learned(workload, name).run()
+    result = Run(workload, name, information=PREDICTED, trace=True, check=True).finish()
+    assume(not twin.doubtful)
+    assert_twins(result, twin)
+    assert_same_rates(result, twin)
+
+
 # Exactly periodic applications.
 
 PERIODS = st.lists(st.tuples(odd_floats(0.1, 9.0), st.integers(2, 6)), min_size=1, max_size=4)
@@ -124,6 +136,47 @@ def test_means_of_equal_values_are_these_values(name, periods):
     assert known["volume"].tolist() == [work / 3.0 for work, _ in periods]
     assert known["work"].tolist() == [work for work, _ in periods]
     assert known["alone"].tolist() == [work / 3.0 / 3.0 for work, _ in periods]
+
+
+PHASE_OF_THREE = [("work", 29.0), ("io", 1.0), ("work", 2.0), ("io", 1.0), ("work", 2.0), ("io", 1.0)]
+"""Three operations, 3 s apart, every 36 s: the mean iteration is 12 s."""
+
+
+def test_an_iteration_has_all_operations_of_a_phase():
+    """The period is found after five loops: the first 15 operations take twice as long as the later ones."""
+
+    def rates_of(view, rates):
+        for i in range(len(rates)):
+            rates[i] = view.cap[i] if view.mean_iteration[i] > 30.0 else view.cap[i] / 2.0
+
+    workload = Workload(penstock.Platform(1.0), (Application.of("a", PHASE_OF_THREE * 12),))
+    for information, slow in ((TRUE, 36), (PREDICTED, 15)):
+        result = penstock.simulate(workload, rates_of, information=information)
+        assert result.applications[0].io_seconds == pytest.approx(36.0 + slow)
+
+
+def test_a_search_that_fails_ends_the_run(monkeypatch):
+    """What goes wrong in Python is not lost on its way through compiled code."""
+
+    def fail(rows):
+        raise MemoryError(f"{len(rows)} rows")
+
+    monkeypatch.setattr(information_module, "period_of_latest", fail)
+    workload = Workload(penstock.Platform(1.0), (Application.of("a", PHASE_OF_THREE * 4),))
+    with pytest.raises(MemoryError, match=r"^8 rows$"):
+        Run(workload, "set-10", information=PREDICTED).finish()
+
+
+def test_set_10_puts_it_into_the_set_of_its_phases():
+    """Both have iterations of 36 s: set 2. By the mean of 12 s the one is in set 1, and the sets share the link 10 to 1."""
+    members = (Application.of("three", PHASE_OF_THREE * 12), Application.of("one", [("work", 29.0), ("io", 7.0)] * 12))
+    rates = {}
+    for information in (TRUE, PREDICTED):
+        run = Run(Workload(penstock.Platform(1.0), members), "set-10", information=information, trace=True)
+        trace = run.finish().trace
+        assert trace is not None
+        rates[information] = sorted({round(rate, 6) for rate in trace.rate[trace.begin > 250.0].tolist()})
+    assert rates == {TRUE: [0.090909, 0.909091, 1.0], PREDICTED: [0.0, 1.0]}
 
 
 # Small cases.

@@ -8,9 +8,13 @@ from fractions import Fraction
 
 from penstock.engine.information import class_of
 from penstock.model import Workload
+from penstock.numeric.periodicity import dominant_period
 from penstock.policies.static_orders import johnson_rank
 from tests.naive.machine import Flow, Member, NaiveRun
 from tests.naive.policies import Active
+
+SEARCHES = [8, 10, 12, 15, 18, 22, 27, 33, 41, 51, 63, 78, 97, 121, 151, 188, 235, 283]
+"""Ended operations at which a period is looked for: from 8 on, after a quarter more, at most 48 more."""
 
 
 def mean(values: Sequence[Fraction]) -> Fraction:
@@ -25,12 +29,14 @@ class Learned(NaiveRun):
         self.volumes: list[list[Fraction]] = [[] for _ in self.members]
         self.couples: list[list[tuple[Fraction, Fraction]]] = [[] for _ in self.members]
         self.ended: list[tuple[Fraction, Fraction]] = []
+        self.spans: list[list[tuple[Fraction, Fraction, Fraction]]] = [[] for _ in self.members]
 
     def end_operation(self, m: Member) -> None:
         kind, amount = m.phases[m.phase]
         alone = m.alone(kind, amount)
         self.volumes[m.index].append(amount)
         self.ended.append((self.now, alone))
+        self.spans[m.index].append((m.posted, self.now, amount))
         if m.any_work:
             self.couples[m.index].append((m.work_since, alone))
         super().end_operation(m)
@@ -46,9 +52,25 @@ class Learned(NaiveRun):
             super().view(flow, cap, rate),
             volume=float(shown),
             remaining=float(left),
+            omega=float(m.omega * self.per_phase(m)),
             whole=float(2 * m.done),
             rank=self.place_of(m),
         )
+
+    def per_phase(self, m: Member) -> int:
+        """How many of its operations make a phase, by the period of the last 48 that had ended at the latest search."""
+        searches = [count for count in SEARCHES if count <= len(self.spans[m.index])]
+        if not searches:
+            return 1
+        rows = [tuple(float(value) for value in span) for span in self.spans[m.index][: searches[-1]][-48:]]
+        starts, ends, volumes = zip(*rows, strict=True)
+        found = dominant_period(starts, volumes, ends)
+        if found is None:
+            return 1
+        per_operation = (starts[-1] - starts[0]) / (len(rows) - 1)
+        ratio = found.seconds / per_operation
+        self.doubtful |= abs(ratio % 1.0 - 0.5) < 1e-6
+        return min(max(1, round(ratio)), len(rows))
 
     def place_of(self, m: Member) -> float:
         """Its place among all in Johnson's order; those of whom nothing is known come between the two groups."""
@@ -59,7 +81,8 @@ class Learned(NaiveRun):
         couples = self.couples[m.index]
         if not couples:
             return 1, 0
-        a, b = (round(mean([couple[part] for couple in couples]) * 10**9) for part in (0, 1))
+        times = self.per_phase(m)
+        a, b = (round(mean([couple[part] for couple in couples]) * times * 10**9) for part in (0, 1))
         return (0, a) if a <= b else (2, -b)
 
 

@@ -87,6 +87,20 @@ def workloads(
     )
 
 
+LOOPS = st.lists(st.tuples(odd_floats(0.01, 20.0), odd_floats(0.1, 5.0)), min_size=1, max_size=3)
+"""Seconds of work and bytes of the operations that an application repeats."""
+
+
+@st.composite
+def cyclic_workloads(draw):
+    """Applications that repeat one to three operations, so often that their periods are looked for several times."""
+    members = []
+    for place in range(draw(st.integers(1, 3))):
+        loop = [phase for work, volume in draw(LOOPS) for phase in (("work", work), ("io", volume))]
+        members.append(Application.of(f"a{place}", loop * draw(st.integers(4, 14))))
+    return Workload(Platform(2.0), tuple(members))
+
+
 @st.composite
 def placed_workloads(draw, *, nice: bool | None = None, applications: int = 5, resources: int = 4):
     """A workload with I/O resources and curves, and a placement of it; no chain takes less than half a second."""

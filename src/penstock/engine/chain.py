@@ -6,7 +6,7 @@ engine, or a client of the coordinator.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -89,6 +89,20 @@ def learn(mine: Any, all_together: Any, own: Any, volume: float, alone: float) -
     all_together.alone += (alone - all_together.alone) / all_together.operations
 
 
+KEPT: Final = 48
+"""The latest operations of an application in which its period is looked for while it runs."""
+FIRST_SEARCH: Final = 8
+"""Ended operations from which on it is looked for: two in each of the four periods that must have been seen."""
+
+
+def search_is_due(operations: int, searched: int) -> bool:
+    """Whether to look for the period of an application that has ended so many `operations`.
+
+    The period was looked for when `searched` had ended. It is looked for again after a quarter more, at most `KEPT` more.
+    """
+    return operations >= max(FIRST_SEARCH, searched + min(max(searched // 4, 1), KEPT))
+
+
 def length_left(done: float) -> float:
     """Seconds that an application is taken to go on for, after `done` seconds of progress: as many again."""
     return done
@@ -108,16 +122,18 @@ def johnson_key(mine: Any) -> float:
     """A number that sorts applications as Johnson's order of their mean iterations does (001 Definition 9).
 
     Couples of work a and I/O b with a ≤ b come first, a ascending; then those with a > b, b descending. Applications of
-    which nothing is known (`mine` has no ended iteration) are between the two. Seconds compare to the nanosecond, as long as
-    an iteration takes less than 50 days.
+    which nothing is known (`mine` has no ended iteration) are between the two. The couple of an application whose phases
+    have several operations is that of a phase. Seconds compare to the nanosecond, as long as an iteration takes less than 50
+    days.
     """
     if mine.iterations == 0:
         return 0.0
-    work, io = np.rint(mine.work * TIME_GRAIN), np.rint(mine.alone * TIME_GRAIN)
+    work, io = np.rint(mine.work * mine.per_phase * TIME_GRAIN), np.rint(mine.alone * mine.per_phase * TIME_GRAIN)
     return float(-1.0 / (1.0 + work) if work <= io else 1.0 / (1.0 + io))
 
 
 compiled_learn = inlined_kernel(learn)
+compiled_search_is_due = inlined_kernel(search_is_due)
 compiled_length_left = inlined_kernel(length_left)
 compiled_shown_left = inlined_kernel(shown_left)
 compiled_johnson_key = inlined_kernel(johnson_key)

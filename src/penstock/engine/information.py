@@ -8,9 +8,11 @@ policy other values in these columns. What moves, and how long it takes, stays a
 **predicted** shows what the application's own past says, in simulations and live by the same code
 (`penstock.engine.chain.learn`). The volume of an operation is the mean over its ended operations. Before the first one has
 ended, the operation counts as long as the mean of all ended operations of all applications takes alone (`FIRST_GUESS_S` if
-there is none). The iteration length is the mean over its ended iterations, which is what policies see anyway (000 §4.2). An
-application is taken to go on for as long as it has gone on: the median of what is left of a process is its age
-(Harchol-Balter and Downey, ACM TOCS 15(3), 1997). Johnson's order compares the mean work and I/O of its ended iterations.
+there is none). The iteration length is the mean over its ended iterations (000 §4.2), times the operations that begin in a
+period: an I/O phase may have several. The period is looked for in its latest `KEPT` operations by the search of the
+importers (`penstock.numeric.periodicity`); without one each operation is a phase. An application is taken to go on for as
+long as it has gone on: the median of what is left of a process is its age (Harchol-Balter and Downey, ACM TOCS 15(3), 1997).
+Johnson's order compares the mean work and I/O of its phases.
 
 **class** shows the means over all applications of its class: those of its user whose names differ in their numbers only.
 
@@ -23,6 +25,7 @@ is posted. Both cost nothing in a run on the truth: the kernel leaves them out.
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,15 +35,24 @@ import numba
 import numpy as np
 from numba import types
 
-from penstock.engine.chain import compiled_johnson_key, compiled_learn, compiled_length_left, compiled_shown_left
+from penstock.engine.chain import (
+    KEPT,
+    compiled_johnson_key,
+    compiled_learn,
+    compiled_length_left,
+    compiled_search_is_due,
+    compiled_shown_left,
+)
 from penstock.engine.machine import Layout, in_units
 from penstock.engine.setup import Chains
-from penstock.engine.state import INDEX, Records, State, new_records
+from penstock.engine.state import INDEX, NOW, Records, State, new_records
 from penstock.engine.transfers import CAP, MEAN_ITERATION, RANK, REMAINING, VOLUME, WHOLE
 from penstock.model import Application, InputError, Workload
 from penstock.model.application import WORK
 from penstock.model.errors import expected
-from penstock.numeric.compiled import inlined_kernel
+from penstock.numeric.arrays import Floats
+from penstock.numeric.compiled import JIT, call_at, inlined_kernel
+from penstock.numeric.periodicity import period_of_latest
 from penstock.numeric.tolerances import FIRST_GUESS_S
 from penstock.policies.order import nominal
 from penstock.policies.policy import Need, Policy
@@ -53,6 +65,8 @@ NONE: Final = "none"
 INFORMATION: Final = (TRUE, PREDICTED, CLASS, NONE)
 AHEAD: Final = frozenset({Need.VOLUME, Need.ITERATION, Need.REMAINING, Need.NOMINAL, Need.COUNTS})
 """What a policy may need that nobody can measure when it decides."""
+_PERIODIC: Final = frozenset({Need.ITERATION, Need.NOMINAL})
+"""Needs that rest on the period of an application."""
 NOTES: Final = {
     PREDICTED: "predicted: policies were shown what each application's own past says, not the true values",
     CLASS: "class: policies were shown means over all applications of one user and name, not the true values",
@@ -69,6 +83,8 @@ _BELIEF: Final = np.dtype(
         ("iterations", np.int64),  # ended iterations that the next two are means of
         ("work", np.float64),  # seconds of work of an iteration
         ("alone", np.float64),  # seconds that its I/O takes alone; of the last entry, of an operation
+        ("per_phase", np.int64),  # operations in a period
+        ("searched", np.int64),  # ended operations when the period was last looked for
         ("iteration", np.float64),  # of a class: seconds of an iteration
         ("longer", np.float64),  # of a class: by how many seconds its applications are longer than this one
         ("rank", np.float64),  # of a class: the place in the planned order
@@ -84,9 +100,44 @@ class Beliefs(NamedTuple):
 
     known: Records
     mode: int
+    latest: Floats
+    """A row for each application: date posted, date ended and units of its latest operations; none if nobody asks."""
+    search: Any
+    """What looks for a period when the kernel calls it; see `Search`."""
 
 
-BELIEFS_TYPE: Final[Any] = types.NamedTuple([numba.from_dtype(_BELIEF)[::1], types.int64], Beliefs)
+BELIEFS_TYPE: Final[Any] = types.NamedTuple(
+    [numba.from_dtype(_BELIEF)[::1], types.int64, types.float64[:, ::1], types.int64], Beliefs
+)
+
+
+class Search:
+    """Looks for the periods of applications when the kernel asks: the search is no compiled code.
+
+    Args:
+        known: what is believed of each application, to be changed.
+        latest: their latest operations, as in `Beliefs`.
+    """
+
+    def __init__(self, known: Records, latest: Floats) -> None:
+        self._known, self._latest = known, latest
+        self.failure: BaseException | None = None
+        """Why a search has failed; nothing may be raised through compiled code."""
+        self._called = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(self._look)
+
+    @property
+    def address(self) -> Any:
+        """What a kernel calls; without the compiler, the function itself."""
+        return ctypes.cast(self._called, ctypes.c_void_p).value if JIT else self._look
+
+    def _look(self, index: int, *_: int) -> None:
+        try:
+            count = min(int(self._known["operations"][index]), KEPT)
+            rows = self._latest[index, : 3 * count].reshape(count, 3)
+            rows = rows[np.argsort(rows[:, 1], kind="stable")]  # the oldest are overwritten
+            self._known["per_phase"][index] = period_of_latest(rows)[1]
+        except BaseException as error:
+            self.failure = self.failure or error
 
 
 def checked_information(information: str, policy: Policy) -> str:
@@ -125,8 +176,10 @@ def class_of(application: Application) -> tuple[str | None, str]:
     return application.user, re.sub(r"(?<=.)[-_.]?\d[-_.\d]*(-run\d+)?$", "", application.name)
 
 
-def new_beliefs(information: str, workload: Workload, layout: Layout, chains: Chains, policy: Policy) -> Beliefs:
-    """What is believed at the start of a run.
+def new_beliefs(
+    information: str, workload: Workload, layout: Layout, chains: Chains, policy: Policy
+) -> tuple[Beliefs, Search]:
+    """What is believed at the start of a run, and what looks for periods; keep it for as long as the run goes on.
 
     Args:
         information: PREDICTED, CLASS or NONE.
@@ -136,10 +189,13 @@ def new_beliefs(information: str, workload: Workload, layout: Layout, chains: Ch
         policy: the policy, which may plan an order.
     """
     known = new_records(len(workload.applications) + 1, _BELIEF)
-    known["alone"][-1] = FIRST_GUESS_S
+    known["alone"][-1], known["per_phase"] = FIRST_GUESS_S, 1
     if information == CLASS:
         _believe_classes(known, workload, layout, chains, policy)
-    return Beliefs(known, _MODES[information])
+    searching = information == PREDICTED and (not policy.built_in or bool(_PERIODIC & set(policy.needs)))
+    latest = np.zeros((len(workload.applications) if searching else 0, 3 * KEPT))
+    search = Search(known, latest)
+    return Beliefs(known, _MODES[information], latest, search.address), search
 
 
 def _believe_classes(known: Records, workload: Workload, layout: Layout, chains: Chains, policy: Policy) -> None:
@@ -184,6 +240,7 @@ def believe(state: State, beliefs: Beliefs, slot: int, index: int) -> None:
     else:
         mine.shown = mine.volume / (own.bytes if beliefs.mode == _CLASS else 1.0)
     if beliefs.mode == _PREDICTED:
+        floats[MEAN_ITERATION, slot] *= mine.per_phase
         floats[WHOLE, slot] = own.done + compiled_length_left(own.done)
         floats[RANK, slot] = compiled_johnson_key(mine)
     elif beliefs.mode == _CLASS:
@@ -201,7 +258,16 @@ def learn_of(state: State, beliefs: Beliefs, index: int, volume: float, alone: f
     """Learn from an operation of application `index` of `state` that ends: `volume` units, `alone` seconds by itself."""
     if beliefs.mode == _PREDICTED:
         known = beliefs.known
-        compiled_learn(known[index], known[len(known) - 1], state.own[index], volume, alone)
+        mine = known[index]
+        compiled_learn(mine, known[len(known) - 1], state.own[index], volume, alone)
+        if len(beliefs.latest) > 0:
+            place = 3 * ((mine.operations - 1) % KEPT)
+            beliefs.latest[index, place] = state.own[index].began
+            beliefs.latest[index, place + 1] = state.clock[NOW]
+            beliefs.latest[index, place + 2] = volume
+            if compiled_search_is_due(mine.operations, mine.searched):
+                mine.searched = mine.operations
+                call_at(beliefs.search, index, 0, 0, 0, 0, 0, 0)
 
 
 @inlined_kernel

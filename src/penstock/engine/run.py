@@ -12,7 +12,7 @@ import numpy as np
 from penstock.engine.berths import berths_in_use, compiled_withdraw, leave_heap, place_now, widened
 from penstock.engine.buffer_result import carried_beside
 from penstock.engine.faults import fault
-from penstock.engine.information import TRUE, checked_information, new_beliefs, tells_apart
+from penstock.engine.information import TRUE, Beliefs, Search, checked_information, new_beliefs, tells_apart
 from penstock.engine.kernel import KernelParts, compiled_advance
 from penstock.engine.machine import (
     Buffering,
@@ -175,7 +175,10 @@ class Run:
             parameter=self.policy.value,
             directions=2 if self._buffering else 1,
         )
-        self._beliefs = new_beliefs(information, workload, self.layout, self.chains, self.policy) if self._misled else None
+        self._beliefs: Beliefs | None = None
+        self._search: Search | None = None
+        if self._misled:
+            self._beliefs, self._search = new_beliefs(information, workload, self.layout, self.chains, self.policy)
         self._alone = dedicated_on(workload, self.layout, self.chains, windowed=windowed and not repeat)
         self._measured = RunMeasures(workload, self.layout, self._alone, self.policy.name, windowed and not repeat)
         self._berths, self._berthed = self.layout.later or 0, 0
@@ -445,6 +448,8 @@ class Run:
                 outcome = function(self._state, terms, self._trace, *parts)
             taken = time.perf_counter() - begun
             self._seconds += taken
+            if self._search is not None and self._search.failure is not None:
+                raise self._search.failure
             if outcome == TRACE_FULL:
                 self._flush()
                 self._flush_fill()

@@ -43,6 +43,8 @@ SHORTEST: Final = 16
 """Bins of the shortest period that is looked for at a scale; the longest has twice as many."""
 SHARP: Final = 0.5
 """A line is sharp if this part of the power around it lies within one Fourier frequency."""
+MOST: Final = 1e100
+"""Dates and bytes are below this where a period is looked for: sums of squares do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,28 @@ def dominant_period(starts: ArrayLike, volumes: ArrayLike, ends: ArrayLike | Non
         return None
     width = (last - first) / count
     return period_of_bins(binned(begins - first, finishes - first, sizes, width, count), width)
+
+
+def period_of_latest(operations: Floats) -> tuple[Period | None, int]:
+    """The dominant period of the latest operations of an application that runs, and how many operations begin in one.
+
+    Without a period each operation stands for itself.
+
+    Args:
+        operations: in the order of their ends: the date of posting, that of the end, and the bytes of each.
+
+    Example:
+        >>> posted = np.add.outer(40.0 * np.arange(9), [0.0, 2.0, 4.0]).ravel()
+        >>> period, count = period_of_latest(np.column_stack((posted, posted + 1.0, np.full(27, 5e9))))
+        >>> round(period.seconds), count
+        (40, 3)
+    """
+    starts, ends, volumes = operations.T
+    period = dominant_period(starts, volumes, ends) if np.all(np.abs(operations) < MOST) else None
+    span = float(starts[-1] - starts[0]) if period is not None else 0.0
+    if period is None or not span > 0.0:
+        return period, 1
+    return period, min(max(1, round(period.seconds * (len(starts) - 1) / span)), len(starts))
 
 
 def binned(starts: Floats, ends: Floats, volumes: Floats, width: float, count: int) -> Floats:

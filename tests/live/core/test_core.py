@@ -38,7 +38,7 @@ from tests.naive.compare import close
 from tests.naive.informed import Learned
 from tests.naive.machine import NaiveRun
 from tests.naive.profiles import examples
-from tests.naive.strategies import suited, workloads
+from tests.naive.strategies import cyclic_workloads, suited, workloads
 
 LEARNERS = [n for n, p in REGISTRY.items() if set(p.needs) & AHEAD and p.family != STATIC and n != "best-next-event"]
 """Policies that are shown predictions."""
@@ -65,6 +65,13 @@ def test_on_a_link_that_degrades_too(name, workload, degradation):
 @examples(16)
 @given(workload=workloads(), reports=st.booleans())
 def test_on_predictions_it_is_the_engine_on_predictions(name, workload, reports):
+    check_virtual_time(name, workload, reports, information=PREDICTED)
+
+
+@pytest.mark.parametrize("name", ["set-10", "johnson"])
+@examples(72)
+@given(workload=cyclic_workloads(), reports=st.booleans())
+def test_it_finds_the_phases_that_the_engine_finds(name, workload, reports):
     check_virtual_time(name, workload, reports, information=PREDICTED)
 
 

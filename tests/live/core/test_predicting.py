@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cli import why
+from penstock.engine.chain import KEPT
 from penstock.live.core import predicting
 from penstock.live.core.clients import Client
 from penstock.live.core.core import Core
 from penstock.live.core.events import InformEvent, LeaveEvent, RegisterEvent, ReleaseEvent
 from penstock.live.core.explaining import explain
-from penstock.live.core.predicting import MOST_SEARCHES, PHASES_KEPT, Known, Prediction
+from penstock.live.core.predicting import MOST_SEARCHES, Known, Prediction
 from penstock.live.server.snapshot import Traffic, take_snapshot
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats
+from penstock.numeric.periodicity import dominant_period
 from tests.naive.profiles import examples
 
 TRAFFIC = Traffic({}, (), 0, 0, 0, 0, None)
@@ -92,6 +94,16 @@ def run(starts: Floats, volumes: Floats) -> tuple[Core, Client]:
     return core, client
 
 
+def test_the_search_is_that_of_the_importers() -> None:
+    """To the last bit, on the latest operations."""
+    starts, volumes = noisy("both", 100, seed=1)
+    core, client = run(starts, volumes)
+    found = core.registry.predictor.predict(client, core.now)
+    offline = dominant_period(starts[-KEPT:], volumes[-KEPT:], starts[-KEPT:] + volumes[-KEPT:] / 10.0)
+    assert offline is not None
+    assert (found.period, found.confidence) == (offline.seconds, offline.confidence)
+
+
 @pytest.mark.parametrize("kind", ["volumes", "starts", "both"])
 @pytest.mark.parametrize("count", [12, 24, 100])
 def test_noise_of_a_fifth_moves_the_period_by_two_percent_at_most(kind: str, count: int) -> None:
@@ -150,6 +162,38 @@ def test_operations_close_together_are_one_phase() -> None:
     assert found.due == pytest.approx(40.0 * 12 + 5.0 - now, abs=0.8)
 
 
+def in_threes(count: int, *, predicted: bool) -> tuple[Core, Client]:
+    """Three operations of 10 bytes, 3 s apart, every 36 s, and the first of the next three under way."""
+    core = Core("set-10", 10.0, lease=math.inf, predicted=predicted)
+    client = core.enter(0.0, RegisterEvent("a"))
+    for begin in np.add.outer(36.0 * np.arange(count) + 29.0, [0.0, 3.0, 6.0]).ravel().tolist():
+        operate(core, client, begin, begin + 1.0, 10.0)
+    core.handle(36.0 * count + 29.0, InformEvent(client, client.last_operation + 1, 10.0))
+    return core, client
+
+
+@pytest.mark.parametrize(("predicted", "iteration"), [(False, 12.0), (True, 36.0)])
+def test_set_10_is_shown_iterations_of_whole_phases_where_it_is_shown_predictions(predicted: bool, iteration: float) -> None:
+    core, client = in_threes(9, predicted=predicted)
+    assert (client.known.per_phase, client.known.searched) == ((3, 27) if predicted else (1, 0))
+    assert shown(core, "mean_iteration") == [pytest.approx(iteration)]
+    assert explain(core, client)["under_way"][0]["mean_iteration"] == pytest.approx(iteration)
+    assert core.registry.predictor.predict(client, core.now).volume == 30.0
+
+
+def test_phases_survive_in_the_journal_until_as_many_operations_have_ended_as_are_kept() -> None:
+    """The latest operations are in no journal. After a restart the pattern is another one: each operation by itself."""
+    core, client = in_threes(9, predicted=True)
+    again = msgspec.msgpack.decode(msgspec.msgpack.encode(client), type=Client)
+    assert (again.known.per_phase, again.known.searched) == (3, 27)
+    core.registry.predictor.forget(client.number)
+    core.handle(core.now + 1.0, ReleaseEvent(client, client.last_operation))
+    for _ in range(KEPT - 1):
+        assert client.known.per_phase == 3
+        operate(core, client, core.now + 11.0, core.now + 12.0, 10.0)
+    assert client.known.per_phase == 1
+
+
 def test_an_operation_under_way_is_the_phase() -> None:
     core, client = periodic(2)
     core.handle(29.0, InformEvent(client, 3, 10.0))
@@ -158,7 +202,7 @@ def test_an_operation_under_way_is_the_phase() -> None:
 
 def test_a_period_is_looked_for_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    monkeypatch.setattr(predicting, "dominant_period", lambda *_: calls.append(1))
+    monkeypatch.setattr(predicting, "period_of_latest", lambda _: calls.append(1) or (None, 1))
     core, client = periodic(20)
     assert calls == []
     for _ in range(3):
@@ -171,7 +215,7 @@ def test_a_period_is_looked_for_once_and_only_when_asked(monkeypatch: pytest.Mon
 
 def test_a_snapshot_looks_for_few_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    monkeypatch.setattr(predicting, "dominant_period", lambda *_: calls.append(1))
+    monkeypatch.setattr(predicting, "period_of_latest", lambda _: calls.append(1) or (None, 1))
     core = Core("set-10", 10.0, lease=math.inf)
     clients = [core.enter(0.0, RegisterEvent(f"a{index}")) for index in range(20)]
     for index, client in enumerate(clients):
@@ -199,9 +243,9 @@ def test_those_who_go_on_do_not_keep_others_from_a_search() -> None:
 
 
 def test_memory_is_bounded_and_given_back() -> None:
-    core, client = periodic(PHASES_KEPT + 30)
+    core, client = periodic(KEPT + 30)
     predictor = core.registry.predictor
-    assert len(predictor._latest[client.number]) == 3 * PHASES_KEPT
+    assert len(predictor._latest[client.number]) == 3 * KEPT
     explain(core, client)
     core.handle(1e5, LeaveEvent(client))
     assert (predictor._latest, predictor._searches) == ({}, {})

@@ -114,6 +114,7 @@ class Core:
         self._predicted = predicted
         self._workload = workload
         self.registry = Registry()
+        self.registry.predictor.for_policies = predicted
         self.observing = observe
         """The core decides and records, and holds nobody back."""
         self.measured = measured

@@ -214,7 +214,7 @@ class Places:
             base=operation.base,
             round=self._round(operation, usable),
             progressed=now,
-            mean_iteration=mean_iteration(client),
+            mean_iteration=mean_iteration(client) * (known.per_phase if self._pending.hides else 1),
             whole=whole if whole is not None and not self._pending.hides else client.done + length_left(client.done),
             rank=rank,
             rounds=operation.rounds,

@@ -2,9 +2,11 @@
 
 Policies are shown means over ended operations and iterations, which `penstock.engine.chain.learn` keeps up to date: a few
 additions when an operation ends. People are shown the next phase: its volume, the period of the application with a
-confidence (`penstock.numeric.periodicity`, as the importers find it), and when it is due. A period takes a millisecond to
-find. So it is looked for only when somebody asks, and again only after further operations. Of each client the latest
-`PHASES_KEPT` operations are kept, 1.2 KB.
+confidence (`penstock.numeric.periodicity`, as the importers find it), and when it is due. A period takes half a millisecond
+to find. So it is looked for only when somebody asks, and again only after further operations. Where policies are shown
+predictions in place of what clients announce, it is looked for at the same counts of operations as in a simulation
+(`penstock.engine.chain.search_is_due`): it says how many operations make a phase, and so how long an iteration is. Of each
+client the latest `KEPT` operations are kept, 1.2 KB.
 
 What a client announces goes before what is learned. An announced volume is that of this operation, a learned one the mean of
 others; the coordinator checks what is moved against it in any case. Learned values stand in for what nobody announces: the
@@ -21,19 +23,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from penstock.engine.chain import KEPT, search_is_due
 from penstock.numeric.arrays import Floats
-from penstock.numeric.periodicity import Period, dominant_period
+from penstock.numeric.periodicity import Period, period_of_latest
 from penstock.numeric.tolerances import FIRST_GUESS_S
 
 if TYPE_CHECKING:
     from penstock.live.core.clients import Client
 
-PHASES_KEPT: Final = 48
-"""Operations of a client in which a period is looked for."""
 MOST_SEARCHES: Final = 8
 """Clients for which one snapshot looks for a new period; the others are shown the last one found."""
-MOST: Final = 1e100
-"""Dates and bytes are below this where a period is looked for."""
 
 
 class Known(msgspec.Struct, array_like=True):
@@ -47,6 +46,10 @@ class Known(msgspec.Struct, array_like=True):
     """Seconds of work of an iteration."""
     alone: float = 0.0
     """Seconds that its I/O takes alone."""
+    per_phase: int = 1
+    """Operations in a period, by the latest search for policies; an iteration that they are shown has so many."""
+    searched: int = 0
+    """Operations that had ended then."""
 
 
 class Prediction(NamedTuple):
@@ -80,6 +83,8 @@ class Predictor:
     """Remembers the latest operations of each client, and predicts the next."""
 
     def __init__(self) -> None:
+        self.for_policies = False
+        """Policies are shown what is predicted: look for periods as the simulator does, without being asked."""
         self.together = Known(alone=FIRST_GUESS_S)
         """Means over the operations of all clients."""
         self._latest: dict[int, array[float]] = {}
@@ -100,8 +105,13 @@ class Predictor:
         if latest is None:
             latest = self._latest[client.number] = array("d")
         latest.extend((posted, now, volume))
-        if len(latest) > 3 * PHASES_KEPT:
+        if len(latest) > 3 * KEPT:
             del latest[:3]
+        known = client.known
+        complete = len(latest) == 3 * min(known.operations, KEPT)  # a restart has forgotten them
+        if self.for_policies and complete and search_is_due(known.operations, known.searched):
+            known.searched = known.operations
+            known.per_phase = period_of_latest(_rows(latest))[1]
 
     def forget(self, number: int) -> None:
         """The client of this `number` is gone."""
@@ -143,11 +153,9 @@ class Predictor:
         return self._found(client.number).operations != client.operations
 
     def _search(self, client: Client) -> None:
-        rows = np.array(self._latest.get(client.number, ()), np.float64).reshape(-1, 3)
-        starts, ends, volumes = rows.T
-        period = dominant_period(starts, volumes, ends) if _is_usable(rows) else None
+        latest = self._latest.get(client.number)
+        period, together = (None, 1) if latest is None else period_of_latest(_rows(latest))
         self._searched += 1
-        together = 1 if period is None else _in_a_period(starts, period.seconds)
         self._searches[client.number] = _Search(self._searched, client.operations, period, together)
 
     def _due(self, client: Client, now: float, found: _Search) -> float | None:
@@ -170,12 +178,5 @@ def _mean_iteration(known: Known) -> float | None:
     return known.work + known.alone if known.iterations else None
 
 
-def _is_usable(rows: Floats) -> bool:
-    """Whether dates and bytes of operations are such that sums of squares do not overflow."""
-    return bool(np.all(np.abs(rows) < MOST))
-
-
-def _in_a_period(starts: Floats, seconds: float) -> int:
-    """How many operations begin in so many seconds, at least 1."""
-    span = float(starts[-1] - starts[0])
-    return 1 if not span > 0.0 else min(max(1, round(seconds * (len(starts) - 1) / span)), len(starts))
+def _rows(latest: array[float]) -> Floats:
+    return np.array(latest, np.float64).reshape(-1, 3)
