@@ -242,7 +242,7 @@ def test_the_slow_twin_agrees(workload: Workload, scheduler: str, policy: str) -
 @given(machines(), st.sampled_from(["max", "random"]), st.booleans())
 def test_packs_of_jobs_submitted_at_once_are_those_of_pack(workload: Workload, order: str, backfill: bool) -> None:
     """With requested times that are the times alone, and one link."""
-    jobs = [dataclasses.replace(one, submit=0.0, requested=None) for one in workload.applications]
+    jobs = [dataclasses.replace(one, submit=0.0, release=0.0, requested=None) for one in workload.applications]
     batch = Workload(dataclasses.replace(workload.platform, resources=None), tuple(jobs))
     packed = schedule(batch, BatchStrategy("pack", order=order, backfill=backfill), policy="fair-share")
     name = "packs-backfill" if backfill else "packs"
