@@ -263,6 +263,39 @@ def test_a_list_of_jobs_that_come_is_that_of_pack(workload: Workload, policy: st
     assert done.backfilled.tolist() == listed.backfilled.tolist()
 
 
+def test_packs_are_made_again_only_when_jobs_have_come() -> None:
+    # On 4 nodes: {a, b}, then {c, d} with all nodes, then {e}. d joins the first pack when a ends. {c} is still before {e},
+    # which has more nodes now; made again, {e} would be first.
+    jobs = [
+        job("a", [("work", 4.0)], 1, submit=0.0),
+        job("b", [("work", 20.0)], 3, submit=0.0),
+        job("c", [("work", 14.0)], 3, submit=0.0),
+        job("e", [("work", 15.0)], 4, submit=0.0),
+        job("d", [("work", 8.0)], 1, submit=0.0),
+    ]
+    assert run(jobs, Platform(1.0, nodes=4), scheduler="packs-backfill", order="random").jobs_run.start.tolist() == [
+        *(0.0, 0.0, 20.0, 34.0, 4.0)
+    ]
+    late = [*jobs, job("f", [("work", 30.0)], 1, submit=10.0)]  # comes while the first pack runs: {e}, then {c, f}
+    assert run(late, Platform(1.0, nodes=4), scheduler="packs-backfill", order="random").jobs_run.start.tolist() == [
+        *(0.0, 0.0, 20.0, 50.0, 4.0, 20.0)
+    ]
+
+
+def test_times_that_differ_by_rounding_are_equal() -> None:
+    # Each takes 11.7 s, and in doubles every second one 2e-15 s more. All need all nodes: the order is that of the file.
+    chains = (
+        [("work", 5.5), ("io", 3.0), ("work", 1.5), ("io", 1.0), ("work", 1.5), ("io", 4.0)],
+        [("work", 4.0), ("io", 7.0), ("work", 2.5), ("io", 6.0)],
+    )
+    jobs = [job(f"j{index}", chains[index % 2], 5) for index in range(4)]
+    platform = Platform(3.0, node_bandwidth=0.5, nodes=5)
+    starts = run(jobs, platform, scheduler="packs").jobs_run.start.tolist()
+    assert starts == sorted(starts)
+    packed = schedule(Workload(platform, tuple(jobs)), BatchStrategy("pack"), policy="fair-share").outcome.start.tolist()
+    assert packed == sorted(packed)
+
+
 def test_packs_take_no_job_before_it_is_submitted() -> None:
     # b comes while the pack of a runs: it is in the next one, although there is a node for it, unless it may join.
     jobs = [job("a", [("work", 10.0)], 1, submit=0.0), job("b", [("work", 4.0)], 1, submit=2.0)]
