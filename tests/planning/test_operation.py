@@ -131,6 +131,15 @@ def test_a_job_that_takes_longer_than_requested_runs_to_its_end_and_is_counted()
     assert any(note.startswith("1 of 2 jobs take longer than requested") for note in done.notes)
 
 
+def test_a_job_without_a_requested_time_exceeds_none() -> None:
+    # Both are delayed by 4 s; a was requested for its time alone, of b nothing is known.
+    chain = [("work", 2.0), ("write", 4.0)]
+    done = run([job("a", chain, requested=6.0), job("b", chain)], Platform(1.0, nodes=2))
+    assert dates(done) == {"a": (0.0, 10.0), "b": (0.0, 10.0)}
+    assert done.ran_over == 1
+    assert "1 of 2 jobs had their nodes for longer than requested, to their ends" in done.notes
+
+
 def test_recorded_starts_are_replayed_as_far_as_there_are_nodes() -> None:
     jobs = [
         job("a", [("work", 10.0)], 2, submit=0.0, release=5.0),

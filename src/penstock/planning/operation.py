@@ -325,6 +325,7 @@ class _Operation:
             nodes=self._columns.nodes,
             submit=self._submit,
             requested=self._requested,
+            asked=np.array([one.requested is not None for one in self._given]),
             alone=self._columns.alone,
             volume=done["transferred"],
             start=self._queue.start,
@@ -358,7 +359,7 @@ class _Operation:
         counted = (
             (np.diff(self._submit) < 0.0, "come after jobs submitted later; they are taken in the order of submission"),
             (
-                [one.requested is None for one in self._given],
+                ~jobs.asked,
                 "have no requested time; they are planned with their time alone",
             ),
             (self._columns.alone > self._requested * (1.0 + SAME_AMOUNT), "take longer than requested even alone"),
