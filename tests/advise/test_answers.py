@@ -59,6 +59,20 @@ def test_two_jobs_that_collide() -> None:
     )
 
 
+def test_a_buffer_before_osts_that_jobs_share_is_larger_than_before_one_link() -> None:
+    # a and c share an OST of 1 byte/s and write 1 byte/s each: 1,800 bytes pile up from 900 s to 2,700 s, 900 of them drain
+    # while both work, and 1,800 more pile up. One link of 2 bytes/s would have drained all in between.
+    chain = [("work", 900.0), ("write", 1800.0)] * 2
+    jobs = tuple(Application.of(name, chain, bandwidth=1.0) for name in "abc")
+    buffer = answers(Workload(Platform(2.0, nodes=3, resources=2), jobs), allocation=1)["buffer"]
+    rows = {round(row["size"], 6): row["delayed"] for row in buffer.tables["buffers"]}
+    assert rows[1800.0] > 0.1
+    assert rows[3600.0] == pytest.approx(0.0, abs=1e-9)
+    assert max(rows) == 3600.0
+    assert "never pile up" in buffer.sentence
+    assert "1,800" not in buffer.sentence
+
+
 def test_which_not_together() -> None:
     # a and b are there together and write at one time; c writes as much when they have ended.
     late = Application.of("c", CHAIN, release=10_000.0, recorded=(10_000.0, 3600.0))

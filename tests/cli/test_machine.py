@@ -178,6 +178,6 @@ def test_a_window_is_refused_and_a_store_that_nobody_uses_is_told(tmp_path: Path
     assert main(["machine", str(path), "--allocation", "1", "--placement", "random", "--seed", "1"]) == 0
     assert "of 4 I/O resources carried nothing" in capsys.readouterr().out
     document = json.loads(path.read_text())
-    path.write_text(json.dumps({**document, "window": [0, 10]}))
+    path.write_text(json.dumps({**document, "window": [0, 10_000]}))
     assert main(["machine", str(path)]) == 2
     assert "expected a workload without a window" in capsys.readouterr().err

@@ -128,7 +128,7 @@ CHANGES: dict[str, Callable[[Document], tuple[Document, ...]]] = {
     "applications[].share": each("share", (1.0, 2.0, 3.0), (0.0, 0.5, 0.2)),
     "applications[].user": each("user", "ann", ("ann", "bob", "ann")),
     "applications[].group": each("group", "physics", ("physics", "biology", "physics")),
-    "applications[].submit": each("submit", 0, (2, 0, 1)),
+    "applications[].submit": each("submit", (0, 1, 3), (2, 0, 1)),
     "applications[].requested": each("requested", 100, (200, 50, 100)),
     "applications[].weight": each("weight", 1, (2, 1, 4)),
     "applications[].past": each("past", ([9, 1], [9, 1000], [9, 10]), ([9, 10], [9, 1], [9, 1000])),

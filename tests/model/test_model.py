@@ -213,3 +213,12 @@ def test_a_buffer_may_stand_before_all_resources() -> None:
     buffer = Platform(1.0, resources=3, buffer={"size": 5, "resources": [2, 0, 1]}).buffer  # type: ignore[arg-type]
     assert buffer is not None
     assert buffer.document() == {"size": 5.0, "resources": [2, 0, 1]}
+
+
+def test_nobody_is_released_before_it_is_submitted() -> None:
+    """A job list may say when jobs are submitted and nothing else; no command may start them earlier."""
+    chain = [("work", 1.0)]
+    assert Application.of("a", chain, submit=36_000.0).release == 36_000.0
+    assert Application.of("a", chain, submit="10 h", release=5.0).release == 36_000.0
+    assert Application.of("a", chain, submit=5.0, release=7.0).release == 7.0
+    assert Application.of("a", chain, submit=-5.0).release == 0.0

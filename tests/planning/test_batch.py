@@ -286,3 +286,13 @@ def test_alpha_is_the_io_load() -> None:
     found = schedule(jobs, BatchStrategy("pack", ALPHA))
     assert found.io_load == found.sensibility == 1.0
     assert schedule(Workload(Platform(2.0, nodes=4), jobs.applications)).io_load < 1.0
+
+
+@pytest.mark.parametrize("strategy", [BatchStrategy("pack"), BatchStrategy("pack", backfill=True), BatchStrategy("list")])
+def test_a_job_that_has_only_a_date_of_submission_waits_for_it(strategy: BatchStrategy) -> None:
+    # Hours apart, on a machine with nodes for all: each runs alone, from its submission on.
+    chain = [("work", 60.0), ("io", 40.0)]
+    jobs = tuple(Application.of(name, chain, submit=date) for name, date in (("a", 0.0), ("b", 36_000.0), ("c", 7200.0)))
+    found = schedule(Workload(Platform(1.0, nodes=3), jobs), strategy)
+    assert found.outcome.start.tolist() == [0.0, 36_000.0, 7200.0]
+    assert found.outcome.end.tolist() == [100.0, 36_100.0, 7300.0]

@@ -131,6 +131,15 @@ def test_a_job_that_takes_longer_than_requested_runs_to_its_end_and_is_counted()
     assert any(note.startswith("1 of 2 jobs take longer than requested") for note in done.notes)
 
 
+def test_a_job_without_a_requested_time_exceeds_none() -> None:
+    # Both are delayed by 4 s; a was requested for its time alone, of b nothing is known.
+    chain = [("work", 2.0), ("write", 4.0)]
+    done = run([job("a", chain, requested=6.0), job("b", chain)], Platform(1.0, nodes=2))
+    assert dates(done) == {"a": (0.0, 10.0), "b": (0.0, 10.0)}
+    assert done.ran_over == 1
+    assert "1 of 2 jobs had their nodes for longer than requested, to their ends" in done.notes
+
+
 def test_recorded_starts_are_replayed_as_far_as_there_are_nodes() -> None:
     jobs = [
         job("a", [("work", 10.0)], 2, submit=0.0, release=5.0),
@@ -242,7 +251,7 @@ def test_the_slow_twin_agrees(workload: Workload, scheduler: str, policy: str) -
 @given(machines(), st.sampled_from(["max", "random"]), st.booleans())
 def test_packs_of_jobs_submitted_at_once_are_those_of_pack(workload: Workload, order: str, backfill: bool) -> None:
     """With requested times that are the times alone, and one link."""
-    jobs = [dataclasses.replace(one, submit=0.0, requested=None) for one in workload.applications]
+    jobs = [dataclasses.replace(one, submit=0.0, release=0.0, requested=None) for one in workload.applications]
     batch = Workload(dataclasses.replace(workload.platform, resources=None), tuple(jobs))
     packed = schedule(batch, BatchStrategy("pack", order=order, backfill=backfill), policy="fair-share")
     name = "packs-backfill" if backfill else "packs"
@@ -261,6 +270,39 @@ def test_a_list_of_jobs_that_come_is_that_of_pack(workload: Workload, policy: st
     assert done.start.tolist() == [close(start) for start in listed.start.tolist()]
     assert done.end.tolist() == [close(end) for end in listed.end.tolist()]
     assert done.backfilled.tolist() == listed.backfilled.tolist()
+
+
+def test_packs_are_made_again_only_when_jobs_have_come() -> None:
+    # On 4 nodes: {a, b}, then {c, d} with all nodes, then {e}. d joins the first pack when a ends. {c} is still before {e},
+    # which has more nodes now; made again, {e} would be first.
+    jobs = [
+        job("a", [("work", 4.0)], 1, submit=0.0),
+        job("b", [("work", 20.0)], 3, submit=0.0),
+        job("c", [("work", 14.0)], 3, submit=0.0),
+        job("e", [("work", 15.0)], 4, submit=0.0),
+        job("d", [("work", 8.0)], 1, submit=0.0),
+    ]
+    assert run(jobs, Platform(1.0, nodes=4), scheduler="packs-backfill", order="random").jobs_run.start.tolist() == [
+        *(0.0, 0.0, 20.0, 34.0, 4.0)
+    ]
+    late = [*jobs, job("f", [("work", 30.0)], 1, submit=10.0)]  # comes while the first pack runs: {e}, then {c, f}
+    assert run(late, Platform(1.0, nodes=4), scheduler="packs-backfill", order="random").jobs_run.start.tolist() == [
+        *(0.0, 0.0, 20.0, 50.0, 4.0, 20.0)
+    ]
+
+
+def test_times_that_differ_by_rounding_are_equal() -> None:
+    # Each takes 11.7 s, and in doubles every second one 2e-15 s more. All need all nodes: the order is that of the file.
+    chains = (
+        [("work", 5.5), ("io", 3.0), ("work", 1.5), ("io", 1.0), ("work", 1.5), ("io", 4.0)],
+        [("work", 4.0), ("io", 7.0), ("work", 2.5), ("io", 6.0)],
+    )
+    jobs = [job(f"j{index}", chains[index % 2], 5) for index in range(4)]
+    platform = Platform(3.0, node_bandwidth=0.5, nodes=5)
+    starts = run(jobs, platform, scheduler="packs").jobs_run.start.tolist()
+    assert starts == sorted(starts)
+    packed = schedule(Workload(platform, tuple(jobs)), BatchStrategy("pack"), policy="fair-share").outcome.start.tolist()
+    assert packed == sorted(packed)
 
 
 def test_packs_take_no_job_before_it_is_submitted() -> None:

@@ -1,5 +1,7 @@
 """Jobs that should not run together: by hand, and against runs made one by one."""
 
+import dataclasses
+
 import pytest
 
 from penstock.engine import simulate
@@ -52,6 +54,16 @@ def test_jobs_start_when_there_are_nodes() -> None:
     found = jobs_together(workload((2, CHAIN), (2, CHAIN), (2, CHAIN), nodes=3), starts=1)
     assert found.lost == 0.0
     assert {cost for _, cost in found.left_out} == {0.0}
+    assert found.pairs[0].lost.mean == 2.0
+
+
+def test_dates_of_submission_do_not_part_a_pair() -> None:
+    # Submitted hours apart: nobody meets in the run with all. Alone on the machine both start when the pair says.
+    jobs = workload((1, CHAIN), (3, CHAIN))
+    later = tuple(dataclasses.replace(one, submit=36_000.0 * k) for k, one in enumerate(jobs.applications))
+    found = jobs_together(Workload(jobs.platform, later), starts=1)
+    assert found.lost == 0.0
+    assert found.pairs == jobs_together(jobs, starts=1).pairs
     assert found.pairs[0].lost.mean == 2.0
 
 

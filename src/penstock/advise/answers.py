@@ -8,6 +8,7 @@ interval is above 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -41,8 +42,12 @@ MUCH_WORSE: Final = 2.0
 """The first screen says so if the largest slowdown of a job grows by more than this factor."""
 BUFFER_PARTS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Sizes that are tried: parts of the size with which no job waits for another one's writes."""
+DOUBLINGS: Final = 3
+"""Further sizes, each twice the one before, as long as jobs still lose much and more of a buffer helps."""
 ENOUGH: Final = 0.9
 """The smallest buffer with this part of the largest gain is the one to buy."""
+_DIGITS: Final = 6
+"""Decimals of node-hours: a loss that is 0 with so many is rounding."""
 MOST_TOGETHER: Final = 10
 STARTS: Final = 5
 """Jobs that are looked at in pairs, and random starts of each pair."""
@@ -306,8 +311,9 @@ WHICH_BUFFER: Final = "Does a burst buffer pay, and how large?"
 def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     """Run the same jobs with buffers of several sizes, each one pool.
 
-    The largest is as large as what would pile up if all jobs wrote at full speed from the same starts: more than that gains
-    nothing. Reads count as writes there.
+    The largest is as large as what would pile up on one link if all jobs wrote at full speed from the same starts: there
+    more than that gains nothing. Reads count as writes there. On I/O resources more piles up before those that are shared,
+    so that larger ones are tried, too, while they save more.
 
     Args:
         today: the machine and its run.
@@ -319,10 +325,18 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     largest = largest_backlog(full_speed_timeline(at_full_speed(link, today.scheduler))).size
     sizes = sorted({*(part * largest for part in BUFFER_PARTS if largest > 0.0), *((own,) if own else ())})
     none = [operate(today.workload, today.settings(buffer=False), progress=told("no buffer"))] if own else []
-    runs = [
-        operate(today.workload, today.settings(buffer=Buffering(pool=size)), progress=told(f"buffer of {volume(size)}"))
-        for size in sizes
-    ]
+
+    def run(size: float) -> MachineRun:
+        settings = today.settings(buffer=Buffering(pool=size))
+        return operate(today.workload, settings, progress=told(f"buffer of {volume(size)}"))
+
+    runs = [run(size) for size in sizes]
+    for _ in range(DOUBLINGS if runs else 0):
+        saved = runs[-2].delayed - runs[-1].delayed if len(runs) > 1 else math.inf
+        if runs[-1].delayed < today.worth or saved < today.worth:
+            break
+        sizes.append(2.0 * sizes[-1])
+        runs.append(run(sizes[-1]))
     gains = [today.gain(run) for run in runs]
     table = [
         {"size": size, "seconds_of_link": size / today.workload.platform.bandwidth, "today": size == own, **today.row(run)}
@@ -349,9 +363,11 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     size, gain = sizes[enough], gains[enough]
     half = max((k for k in range(len(sizes)) if sizes[k] <= 0.5 * size), default=None)
     also = f" {_size(sizes[half], today)} save {hours(gains[half].mean)} node-hours." if half is not None else ""
+    nothing_left = round(runs[best].delayed, _DIGITS) <= 0.0
+    beyond = f"More than {_size(sizes[best], today)} {'never pile up' if nothing_left else 'save hardly more'}."
     sentence = (
         f"A buffer of {_size(size, today)} saves {percent(gain.mean / today.run.delayed)} of what jobs lose to the I/O of "
-        f"others. More than {_size(largest, today)} never pile up.{also}"
+        f"others. {beyond}{also}"
     )
     return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
 

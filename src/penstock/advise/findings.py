@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from penstock.advise.answers import (
     BUFFER_PARTS,
     CHANGE,
+    DOUBLINGS,
     HOW_MANY,
     POLICIES,
     WHICH_BUFFER,
@@ -332,7 +333,7 @@ def find_out(
         InputError: the workload cannot be operated.
     """
     tried = settings.tried
-    steps = 4 + len(tried) + len(BUFFER_PARTS) + 2
+    steps = 4 + len(tried) + len(BUFFER_PARTS) + DOUBLINGS + 2
     with watch(steps) as watcher:
         told = _Steps(watcher)
         operated = settings.operated(workload)

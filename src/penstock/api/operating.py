@@ -146,8 +146,8 @@ def machine(
         policy: what shares the bandwidth, as for `simulate`.
         nodes: nodes of the machine; those of the platform by default.
         resources: I/O nodes or OSTs; those of the platform by default, one link if it has none.
-        allocation: how many I/O resources a job gets: ``best-bdw``, ``static``, ``n-sys``, ``random``, ``tcpu`` (found anew
-            at each start, with the jobs that run), a number or ``all``.
+        allocation: how many I/O resources a job gets: ``best-bdw``, ``static``, ``n-sys``, ``random``, ``tcpu`` or
+            ``mckp`` (found anew at each start, with the jobs that run), a number or ``all``.
         placement: which ones: the ``least-loaded`` by the running jobs, ``in-turn``, ``random`` or as in the ``file``.
         buffer: bytes of a burst buffer, or a `Buffering`; the platform's by default, False for none.
         limit: the most I/O load of running jobs, for schedulers that look at it; 1 is all of the I/O system.

@@ -37,7 +37,7 @@ def configure(commands: Any) -> None:
     command.add_argument(
         "--allocation",
         metavar="A",
-        help="I/O resources of a job: best-bdw, static, n-sys, tcpu, random, a number or all (best-bdw)",
+        help="I/O resources of a job: best-bdw, static, n-sys, tcpu, mckp, random, a number or all (best-bdw)",
     )
     command.add_argument(
         "--placement", metavar="P", help="which ones: least-loaded, in-turn, random, or as in the file (least-loaded)"

@@ -110,6 +110,11 @@ def _nominal(case: Case) -> bool:
     return case.needs("nominal iteration")
 
 
+def _submitted(case: Case) -> bool:
+    """Whether some application is released when it is submitted; where all are released later, that alone counts."""
+    return any(one.submit is not None and one.submit == one.release for one in case.workload.applications)
+
+
 def _iterations(case: Case) -> bool:
     return case.needs("iteration length")
 
@@ -174,7 +179,13 @@ _FIELDS: Final[dict[str, tuple[Rule, Rule, Rule, Rule, Rule]]] = {
     "applications[].share": (_yes, _yes, _no, _measured, _no),
     "applications[].user": (_users, _no, _users, lambda case: case.measured and _users(case), _users),
     "applications[].group": (_groups, _no, _groups, lambda case: case.measured and _groups(case), _groups),
-    "applications[].submit": (_no, _no, _no, _no, _no),
+    "applications[].submit": (
+        _submitted,
+        _submitted,
+        _submitted,
+        lambda case: case.measured and _submitted(case),
+        _submitted,
+    ),
     "applications[].requested": (_no, _no, _no, _no, _no),
     "applications[].weight": (_weights, _no, _weights, lambda case: case.measured and _weights(case), _weights),
     "applications[].past": (_iterations, _no, _iterations, lambda case: case.measured and _iterations(case), _iterations),

@@ -168,7 +168,7 @@ class Application:
         name: its name, unique in a workload.
         phases: the chain; `Application.of` makes it from a list of pairs.
         nodes: p_i, the number of nodes.
-        release: τ_i, the date in seconds at which it may start.
+        release: τ_i, the date in seconds at which it may start; that of `submit` if given an earlier one.
         lead: seconds of work before the first phase, which belong to no iteration.
         bandwidth: the cap b_i in bytes/s, in place of min(p_i · b, B).
         progress: seconds of its dedicated run that are done between release and T_begin; by default all of that time,
@@ -255,6 +255,7 @@ class Application:
                 raise InputError(name, f"{value!r} is not a {name}; expected a name as a string that is not empty")
         if self.submit is not None:
             object.__setattr__(self, "submit", parse_units.instant(self.submit, "submit"))
+            object.__setattr__(self, "release", max(self.release, self.submit))
         if self.requested is not None:
             object.__setattr__(self, "requested", parse_units.seconds(self.requested, "requested"))
             if not self.requested:

@@ -156,9 +156,10 @@ class EngineWorldFactory:
 
     def open(self, io_node: int, jobs: Sequence[int], held: Collection[int], begin: float) -> Run:
         """Open a run of these `jobs` on an `io_node`, all released at the date `begin`; the positions `held` wait."""
-        # An I/O node has neither resources nor a buffer.
+        # An I/O node has neither resources nor a buffer, and its dates count from the start of a pack.
         applications = tuple(
-            replace(self._applications[job], release=begin, progress=None, placement=None, share=None) for job in jobs
+            replace(self._applications[job], submit=None, release=begin, progress=None, placement=None, share=None)
+            for job in jobs
         )
         self._here = np.array(jobs, np.int64)
         self._sizes = self._nodes[self._here]

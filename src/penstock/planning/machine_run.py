@@ -69,6 +69,8 @@ class RunOfJobs:
     submit: Floats
     requested: Floats
     """Wall time that schedulers plan with: the one requested, else the time alone."""
+    asked: NDArray[np.bool_]
+    """Whether a wall time was requested."""
     alone: Floats
     """Seconds that it takes alone, with the I/O resources that it had."""
     volume: Floats
@@ -118,8 +120,8 @@ class RunOfJobs:
 
     @property
     def ran_over(self) -> NDArray[np.bool_]:
-        """Whether it had its nodes for longer than was requested."""
-        return self.held > self.requested + np.maximum(SAME_TIME_S, NOISE_OF_RUN * self.end)
+        """Whether it had its nodes for longer than was requested; never where nothing was."""
+        return self.asked & (self.held > self.requested + np.maximum(SAME_TIME_S, NOISE_OF_RUN * self.end))
 
     def __len__(self) -> int:
         return len(self.names)

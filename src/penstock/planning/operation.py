@@ -29,7 +29,7 @@ from penstock.numeric.tolerances import SAME_AMOUNT
 from penstock.planning.job_queue import JobQueue
 from penstock.planning.jobs import Progress, Readings
 from penstock.planning.machine_run import MachineRun, RunOfJobs
-from penstock.planning.placement.allocation import Characteristics, find_allocation, tcpu
+from penstock.planning.placement.allocation import AT_STARTS, Characteristics, find_allocation
 from penstock.planning.schedulers import (
     RECORDED,
     SCHEDULERS,
@@ -46,8 +46,6 @@ DEFAULT_SCHEDULER: Final = "easy"
 DEFAULT_SHARING: Final = "fair-share"
 """The policy of a machine without coordination: everybody transfers, in proportion to nodes or bandwidths."""
 DEFAULT_ALLOCATION: Final = "best-bdw"
-TOGETHER: Final = "tcpu"
-"""The allocation that looks at the jobs that run together."""
 PLACEMENTS: Final = ("least-loaded", "in-turn", "random", "file")
 """How the resources of a job are chosen when it starts."""
 
@@ -60,8 +58,8 @@ class MachineSettings:
         scheduler: a name of `penstock.planning.schedulers.SCHEDULERS`, or a function of a `Moment`.
         policy: shares the bandwidth, by name or as an object.
         allocation: how many I/O resources a job gets: a name of `penstock place` that decides for each job by itself
-            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", a number for each job, or ``tcpu``, which
-            finds the number of each job that starts from this job and those that run.
+            (``static``, ``best-bdw``, ``n-sys``, ``random``), a number, "all", a number for each job, or ``tcpu`` or
+            ``mckp``, which find the number of each job that starts from this job and those that run.
         placement: which I/O resources it gets: ``least-loaded``, ``in-turn``, ``random``, or ``file``, as the file says.
         buffer: the burst buffer; the platform's by default, False for none.
         limit: the I/O load that I/O-aware schedulers keep to.
@@ -327,6 +325,7 @@ class _Operation:
             nodes=self._columns.nodes,
             submit=self._submit,
             requested=self._requested,
+            asked=np.array([one.requested is not None for one in self._given]),
             alone=self._columns.alone,
             volume=done["transferred"],
             start=self._queue.start,
@@ -360,7 +359,7 @@ class _Operation:
         counted = (
             (np.diff(self._submit) < 0.0, "come after jobs submitted later; they are taken in the order of submission"),
             (
-                [one.requested is None for one in self._given],
+                ~jobs.asked,
                 "have no requested time; they are planned with their time alone",
             ),
             (self._columns.alone > self._requested * (1.0 + SAME_AMOUNT), "take longer than requested even alone"),
@@ -465,10 +464,9 @@ def _counts(workload: Workload, settings: MachineSettings) -> Ints | None:
         if len(wrong):
             raise InputError("allocation", f"{wrong[0]} I/O resources of {size}; expected 1 to {size}")
         return counts
-    chosen = find_allocation(given)
-    if chosen.name == TOGETHER:
+    if given in AT_STARTS:
         return np.full(len(members), size, np.int64)
-    return chosen.counts(_characteristics(workload), np.random.default_rng(settings.seed))
+    return find_allocation(given).counts(_characteristics(workload), np.random.default_rng(settings.seed))
 
 
 def _characteristics(workload: Workload) -> Characteristics:
@@ -493,7 +491,8 @@ class _Placer:
 
     def __init__(self, workload: Workload, columns: _Columns, counts: Ints, settings: MachineSettings) -> None:
         self.places: list[tuple[int, ...]] = [()] * len(counts)
-        self.together = settings.placement != "file" and settings.allocation == TOGETHER
+        self._allot = None if settings.placement == "file" else AT_STARTS.get(str(settings.allocation))
+        self.together = self._allot is not None
         self._given = workload.applications
         self._counts, self._columns = counts, columns
         self._known = _characteristics(workload) if self.together else None
@@ -505,8 +504,8 @@ class _Placer:
     def place(self, job: int, running: Sequence[int]) -> tuple[int, ...]:
         """Choose the resources of a job that starts now beside others that are `running`."""
         count = int(self._counts[job])
-        if self._known is not None:
-            count = int(tcpu(self._known.some([*running, job]))[-1])
+        if self._known is not None and self._allot is not None:
+            count = int(self._allot(self._known.some([*running, job]))[-1])
         self.places[job] = used = tuple(sorted(self._choose(job, count)))
         return used
 

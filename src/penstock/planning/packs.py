@@ -27,7 +27,7 @@ from numba import types
 from penstock.model import InputError
 from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import kernel
-from penstock.numeric.tolerances import SAME_AMOUNT
+from penstock.numeric.tolerances import SAME_AMOUNT, TIME_GRAIN
 from penstock.planning.jobs import Jobs, Machine
 from penstock.renamed import old_names
 
@@ -105,8 +105,12 @@ def sorted_jobs(jobs: Jobs, order: str, among: Ints | None = None) -> Ints:
     chosen = np.arange(len(jobs)) if among is None else among
     if order == "random":
         return chosen
-    keys = jobs.seconds if order == "max" else jobs.iteration
-    return chosen[np.argsort(-keys[chosen], kind="stable")]
+    return longest_first(chosen, jobs.seconds if order == "max" else jobs.iteration)
+
+
+def longest_first(chosen: Ints, seconds: Floats) -> Ints:
+    """The `chosen` jobs by their `seconds`, the longest first; equal ones, to a nanosecond, stay in order."""
+    return chosen[np.argsort(-np.round(seconds[chosen] * TIME_GRAIN), kind="stable")]
 
 
 def fits_load(occupation: float, seconds: float, sensibility: float) -> bool:

@@ -17,7 +17,8 @@ A running job is predicted to end at its start plus the requested time, or now i
   they never wait for I/O, but to keep the reservation of a heavy one.
 
 - `packs`: when nothing runs, packs are made of all jobs that wait (`packs.make_packs`, T being the requested time), and the
-  first of them starts, that with most nodes. With `packs-backfill` a job joins the running pack if its nodes are free, it is
+  first of them starts, that with most nodes. Where no job has come since, the packs that were made before go on. With
+  `packs-backfill` a job joins the running pack if its nodes are free, it is
   predicted to end before the pack, and the pack with it keeps to the limit; jobs of the other packs come first.
 
 The load of a job is the part of the I/O system that it occupies on average, alone. A job without I/O has none, and one that
@@ -44,7 +45,7 @@ from penstock.numeric.arrays import Floats, Ints
 from penstock.numeric.compiled import inlined_kernel, kernel
 from penstock.numeric.tolerances import SAME_AMOUNT, SAME_TIME_S
 from penstock.planning.list_scheduling import reserve
-from penstock.planning.packs import ORDERS, compiled_make_packs, fits_load
+from penstock.planning.packs import ORDERS, compiled_make_packs, fits_load, longest_first
 from penstock.planning.strategy import DEFAULT_DEPTH
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -284,13 +285,13 @@ def recorded(moment: Moment) -> Sequence[int]:
 
 
 class _Packs:
-    """The running pack, and the jobs that waited when it was made, in the order of their packs."""
+    """The running pack, and the packs that wait, in order; made again when nothing runs and further jobs have come."""
 
     def __init__(self, settings: SchedulerSettings, *, backfills: bool) -> None:
         if settings.order not in ORDERS:
             raise InputError("order", f"{settings.order!r} is unknown; expected one of {', '.join(ORDERS)}")
         self._settings, self._backfills = settings, backfills
-        self._planned: list[int] = []
+        self._packs: list[list[int]] = []
         self._end = self._seconds = self._occupation = 0.0
 
     def __call__(self, moment: Moment) -> Sequence[int]:
@@ -300,30 +301,35 @@ class _Packs:
         return started + (self._joining(moment, started) if self._backfills else [])
 
     def _next_pack(self, moment: Moment) -> list[int]:
-        """The jobs of the first pack, made anew of all that wait."""
+        """The jobs of the next pack that have not joined an earlier one."""
+        jobs, waiting = moment.jobs, set(moment.queue.tolist())
+        left = ([job for job in pack if job in waiting] for pack in self._packs)
+        self._packs = [pack for pack in left if pack]
+        if waiting.difference(*self._packs):
+            self._packs = self._made(moment)
+        chosen = self._packs.pop(0)
+        self._seconds = float(jobs.seconds[chosen].max())
+        self._end, self._occupation = moment.now + self._seconds, float(jobs.occupation[chosen].sum())
+        return chosen
+
+    def _made(self, moment: Moment) -> list[list[int]]:
+        """Packs of all jobs that wait, in the order in which they run."""
         jobs, queue = moment.jobs, np.sort(moment.queue)
         if self._settings.order != "random":
-            keys = jobs.seconds if self._settings.order == "max" else jobs.iteration
-            queue = queue[np.argsort(-keys[queue], kind="stable")]
+            queue = longest_first(queue, jobs.seconds if self._settings.order == "max" else jobs.iteration)
         pack_of, place = np.full(len(jobs.nodes), -1, np.int64), np.full(len(jobs.nodes), -1, np.int64)
         columns = (jobs.nodes, jobs.seconds, jobs.occupation)
         count = compiled_make_packs()(queue, *columns, moment.machine, self._settings.limit, pack_of, place)
-        by_pack = np.empty(count, np.int64)
-        by_pack[place[:count]] = np.arange(count)
-        ordered = queue[np.argsort(by_pack[pack_of[queue]], kind="stable")]
-        first = pack_of[ordered] == place[0]
-        chosen = ordered[first]
-        self._planned = ordered[~first].tolist()
-        self._seconds = float(jobs.seconds[chosen].max())
-        self._end, self._occupation = moment.now + self._seconds, float(jobs.occupation[chosen].sum())
-        members: list[int] = chosen.tolist()
-        return members
+        packs: list[list[int]] = [[] for _ in range(count)]
+        for job in queue.tolist():
+            packs[pack_of[job]].append(job)
+        return [packs[pack] for pack in place[:count].tolist()]
 
     def _joining(self, moment: Moment, started: list[int]) -> list[int]:
         """The jobs that join the running pack now, of which `started` are only starting."""
         jobs, free = moment.jobs, moment.free - int(moment.jobs.nodes[started].sum())
         waiting = set(moment.queue.tolist()).difference(started)
-        planned = [job for job in self._planned if job in waiting]
+        planned = [job for pack in self._packs for job in pack if job in waiting]
         later = waiting.difference(planned)
         joining = []
         for job in [*planned, *(job for job in moment.queue.tolist() if job in later)]:

@@ -129,7 +129,7 @@ def jobs_together(
 
     run = operate(workload, MachineSettings(scheduler=scheduler, policy=policy, buffer=False))
     placed = tuple(
-        replace(one, release=start, progress=None)
+        replace(one, release=start, submit=None, progress=None)
         for one, start in zip(workload.applications, run.jobs_run.start.tolist(), strict=True)
     )
     whole = _lost(workload, placed, policy)

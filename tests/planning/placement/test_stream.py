@@ -1,5 +1,7 @@
 """Placement of jobs that come and go: by hand, against the placement of a set, and laws over all heuristics."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from penstock.model import Application, Curve, InputError, Platform, Workload
 from penstock.planning.operation import curve_on
 from penstock.planning.placement.allocation import ALLOCATIONS, Characteristics, Information, tcpu
 from penstock.planning.placement.heuristics import BASELINE, Heuristic, heuristics
-from penstock.planning.placement.stream import DRAWS, plan_stream, stream_counts
+from penstock.planning.placement.stream import DRAWS, plan_stream
 from tests.naive.compare import close
 from tests.naive.profiles import examples
 
@@ -113,16 +115,31 @@ def test_the_laws_of_proposals(workload, seed):
 def test_together_means_those_that_are_there(workload):
     # All at one time: the last one gets what tcpu gives it among all. Far apart: each what tcpu gives it alone.
     known = Characteristics.of(workload)
-    heuristic = Heuristic("tcpu", "greedy-clairvoyant")
+
+    def counts(jobs: Workload) -> list[int]:
+        return plan_stream(jobs, [Heuristic("tcpu", "greedy-clairvoyant")]).chosen.counts.tolist()
+
+    platform = dataclasses.replace(workload.platform, nodes=sum(one.nodes for one in workload.applications))
     members = [Application.of(one.name, list(one.phases), nodes=one.nodes, curve=one.curve) for one in workload.applications]
-    lasting = [one for one in members if one.phases.amounts.sum() > 0.0]
-    if len(lasting) == len(members):
-        at_once = Workload(workload.platform, tuple(members))
-        assert stream_counts(at_once, known, heuristic)[-1] == tcpu(known)[-1]
-    for index in range(len(members)):
-        alone = known.chosen(np.array([index]))
-        far = Workload(workload.platform, tuple(job(f"x{k}", 1e6 * k, curve=one.curve) for k, one in enumerate(members)))
-        assert stream_counts(far, known, heuristic)[index] == tcpu(alone)[0]
+    known = dataclasses.replace(known, machine=platform.nodes)
+    assert counts(Workload(platform, tuple(members)))[-1] == tcpu(known)[-1]
+    far = [dataclasses.replace(one, release=1e6 * k) for k, one in enumerate(members)]
+    assert counts(Workload(platform, tuple(far))) == [tcpu(known.some([index]))[0] for index in range(len(members))]
+
+
+@pytest.mark.parametrize("allocation", ["tcpu", "mckp"])
+@pytest.mark.parametrize("scheduler", ["recorded", "easy"])
+def test_jobs_that_wait_for_nodes_are_not_there(allocation: str, scheduler: str) -> None:
+    # All three need all nodes, so they run one after the other, and each has both resources for itself: tcpu may raise a
+    # job alone to 2 (a load of 4 / 3 / 2), and not one of two (4 / 3 / 2 + 4 / 5 / 2 > 1).
+    members = [job(name, date, nodes=4, work=1.0) for name, date in (("a", 0.0), ("b", 0.1), ("c", 0.2))]
+    wanted = Heuristic(allocation, None if allocation == "mckp" else "greedy-clairvoyant")
+    plan = plan_stream(on(members), [wanted], scheduler=scheduler)
+    assert plan.chosen.run.jobs_run.start.tolist() == [0.0, 3.0, 6.0]
+    assert plan.chosen.counts.tolist() == [2, 2, 2]
+    assert plan.chosen.lost.mean == 0.0
+    together = plan_stream(on([dataclasses.replace(one, nodes=1) for one in members]), [wanted], scheduler=scheduler)
+    assert together.chosen.counts.tolist() == [2, 1, 1]
 
 
 def test_jobs_without_curves_are_measured_with_equal_parts_of_the_bandwidth() -> None:

@@ -90,18 +90,6 @@ class Characteristics:
             best=_best(workload, curves, size),
         )
 
-    def chosen(self, which: Ints) -> Characteristics:
-        """Those of the applications at the positions `which`."""
-        return replace(
-            self,
-            nodes=self.nodes[which],
-            work=self.work[which],
-            volume=self.volume[which],
-            measured=tuple(self.measured[index] for index in which.tolist()),
-            curves=None if self.curves is None else np.ascontiguousarray(self.curves[which]),
-            best=None if self.best is None else self.best[which],
-        )
-
     def __len__(self) -> int:
         return len(self.nodes)
 
@@ -114,7 +102,7 @@ class Characteristics:
             work=self.work[chosen],
             volume=self.volume[chosen],
             measured=tuple(self.measured[member] for member in members),
-            curves=None if self.curves is None else self.curves[chosen],
+            curves=None if self.curves is None else np.ascontiguousarray(self.curves[chosen]),
             best=None if self.best is None else self.best[chosen],
         )
 
@@ -284,6 +272,16 @@ ALLOCATIONS: Final = {
     )
 }
 """The allocations of the paper by name; a new one takes a function and a line here."""
+
+
+def most_bandwidth(known: Characteristics) -> Ints:
+    """What mckp gives to the applications that are `known`; at least one resource each, which those left without share."""
+    few = len(known) <= known.resources
+    return np.maximum(1, best_choice(known, known.resources if few else known.resources - 1, optional=not few))
+
+
+AT_STARTS: Final = {"tcpu": tcpu, "mckp": most_bandwidth, "mckp-shared": most_bandwidth}
+"""Allocations that look at a set of applications: of jobs that come and go, at those that run when one starts."""
 
 
 def find_allocation(name: str) -> Allocation:

@@ -4,8 +4,7 @@ Only jobs that run at the same time contend. A job is allotted its I/O resources
 files keep their storage targets. What is decided is decided again at every start, for the jobs that are there:
 
 - *How many.* `random`, `static`, `best-bdw` and `n-sys` decide for each job by itself. `tcpu` and `mckp` look at a set of
-  jobs; here it is the newcomer with those that started before it and, alone with their best number of resources, have not
-  ended yet. The newcomer gets what it has in that set.
+  jobs; here it is the newcomer with those that run when it starts. The newcomer gets what it has in that set.
 - *Which.* `greedy-clairvoyant` takes the resources whose running jobs occupy them least, `greedy-non-clairvoyant` takes them
   in turn.
 
@@ -29,8 +28,8 @@ from penstock.numeric.arrays import Floats, Ints
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.node_hours import HOUR, Hours, recommendation
 from penstock.planning.operation import MachineSettings, curve_on, operate
-from penstock.planning.placement.allocation import Characteristics, Information, best_choice, find_allocation
-from penstock.planning.placement.heuristics import BASELINE, MCKP, MCKP_SHARED, Heuristic
+from penstock.planning.placement.allocation import AT_STARTS, Characteristics, Information, find_allocation
+from penstock.planning.placement.heuristics import BASELINE, Heuristic
 from penstock.planning.placement.planner import why
 from penstock.planning.schedulers import RECORDED
 from penstock.policies.policy import Policy
@@ -264,21 +263,27 @@ def _proposal(
     workload: Workload, known: Characteristics, heuristic: Heuristic, policy: Policy | str, scheduler: str, seed: int
 ) -> StreamProposal:
     best = known.io_seconds.min(axis=1)
-    runs, counts = [], []
+    runs = []
     for draw in range(DRAWS if heuristic.baseline else 1):
-        allotted = stream_counts(workload, known, heuristic, seed + draw)
         settings = MachineSettings(
             scheduler=scheduler,
             policy=policy,
-            allocation=tuple(allotted.tolist()),
+            allocation=_allocation(known, heuristic, seed + draw),
             placement=RULES[heuristic.placement],
             buffer=False,
             seed=seed + draw,
         )
-        counts.append(allotted)
         runs.append(operate(workload, settings))
     lost = Hours.of([float(lost_to_io(run, best).sum()) for run in runs])
-    return StreamProposal(heuristic, counts[0], runs[0], best, lost)
+    counts = np.array([len(used) for used in runs[0].jobs_run.resources or ()], np.int64)
+    return StreamProposal(heuristic, counts, runs[0], best, lost)
+
+
+def _allocation(known: Characteristics, heuristic: Heuristic, seed: int) -> str | tuple[int, ...]:
+    """How many resources each job gets, for a run of the machine; by name where that depends on the jobs that run."""
+    if heuristic.allocation in AT_STARTS:
+        return heuristic.allocation
+    return tuple(find_allocation(heuristic.allocation).counts(known, np.random.default_rng(seed)).tolist())
 
 
 def lost_to_io(run: MachineRun, best_seconds: Floats) -> Floats:
@@ -290,37 +295,6 @@ def lost_to_io(run: MachineRun, best_seconds: Floats) -> Floats:
     """
     jobs = run.jobs_run
     return np.maximum(0.0, jobs.held - jobs.worked - best_seconds) * jobs.nodes / HOUR
-
-
-def stream_counts(workload: Workload, known: Characteristics, heuristic: Heuristic, seed: int = 0) -> Ints:
-    """How many I/O resources each job gets at its start.
-
-    Args:
-        workload: the jobs, with the dates at which they start.
-        known: what is known of them.
-        heuristic: says how many.
-        seed: for a random heuristic.
-    """
-    together = heuristic.allocation in ("tcpu", MCKP, MCKP_SHARED)
-    if not together:
-        return find_allocation(heuristic.allocation).counts(known, np.random.default_rng(seed))
-    start = np.array([one.started for one in workload.applications])
-    least = known.work + np.array([one.lead for one in workload.applications]) + known.io_seconds.min(axis=1)
-    order = np.argsort(start, kind="stable")
-    counts = np.ones(len(known), np.int64)
-    for place, job in enumerate(order.tolist()):
-        before = order[:place]
-        there = np.append(before[start[before] + least[before] > start[job]], job)
-        counts[job] = _together(known.chosen(there), heuristic)[-1]
-    return counts
-
-
-def _together(known: Characteristics, heuristic: Heuristic) -> Ints:
-    """The counts of jobs that are there at one time; at least one each."""
-    if heuristic.allocation == "tcpu":
-        return find_allocation("tcpu").counts(known, np.random.default_rng(0))
-    few = len(known) <= known.resources
-    return np.maximum(1, best_choice(known, known.resources if few else known.resources - 1, optional=not few))
 
 
 def _over(part: Floats, whole: Floats) -> Floats:
