@@ -11,7 +11,7 @@ Check and Wait ask for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -311,10 +311,15 @@ class Lines:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterable[bytes]:
         """The lines that are complete with `data` added, without their newlines; Oversized if one is too long."""
-        lines = (self._rest + data).split(b"\n")
+        data = self._rest + data
+        lines = data.split(b"\n")
         self._rest = lines.pop()
+        return lines if len(data) < MESSAGE_BYTES else self._checked(lines)
+
+    def _checked(self, lines: list[bytes]) -> Iterator[bytes]:
+        """The lines up to the first one that is too long, where there is one."""
         for line in lines:
             if len(line) >= MESSAGE_BYTES:
                 raise Oversized

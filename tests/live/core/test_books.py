@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.live.core.clients import number_of_name
 from penstock.live.core.core import Core
 from penstock.live.core.events import (
     BeatEvent,
@@ -21,7 +22,8 @@ from penstock.live.core.events import (
     ReleaseEvent,
     ReportEvent,
 )
-from penstock.live.core.pending import BURST_SECONDS, OVERRUN
+from penstock.live.core.limits import Limits
+from penstock.live.core.pending import BURST_SECONDS, OVERRUN, Posting
 from penstock.live.core.places import PACING_SECONDS
 from penstock.live.core.recording import CompletedOperation, as_workload
 from tests.naive.profiles import examples
@@ -205,3 +207,37 @@ def test_no_row_keeps_others_from_being_recorded(bad):
         names = [application.name for application in as_workload(rows, B).applications]
         assert any(name in ("honest", "honest (1)") for name in names)
         assert len(set(names)) == len(names)
+
+
+def test_every_value_of_a_posting_is_in_its_own_row() -> None:
+    """They are given in order, without their names: two that are exchanged would go unnoticed where they are alike."""
+    core = Core("fcfs", 1000.0, limits=Limits(weights={7: 3.0}))
+    known = RegisterEvent(
+        "a", nodes=4, uid=7, group="g", bandwidth=400.0, elapsed=50.0, progress=20.0, dedicated_seconds=99.0
+    )
+    (client,) = core.handle(0.0, known).registered
+    core.handle(10.0, InformEvent(client, 1, volume=500.0, rounds=5, moved=100.0))
+    client.transfer_seconds, client.known.operations, client.known.volume = 2.5, 1, 450.0
+    posting = core.places.posting(11.0, client, client.operation)  # type: ignore[arg-type]
+    assert posting == Posting(
+        application=client.number,
+        turn=-1,
+        user=7,
+        group=number_of_name("g", client.number),
+        cap=400.0,
+        volume=500.0,
+        posted=10.0,
+        release=-50.0,
+        nodes=4,
+        mean_iteration=0.0,
+        whole=99.0,
+        rank=0.0,
+        rounds=5,
+        weight=3.0,
+        transferring=2.5,
+        done=30.0,
+        base=100.0,
+        round=100.0,
+        progressed=11.0,
+        believed=450.0,
+    )

@@ -22,7 +22,8 @@ from penstock.live.server.journal import Present, entries_in, fold
 from tests.live.server.program import Task
 
 READY_SECONDS = 240.0
-"""A coordinator that is not ready by then never will be: with 25 processes for two cores it has taken more than 60."""
+"""A coordinator that is not ready, or has not answered, by then never will: with 25 processes for two cores a start has
+taken more than 60, and an answer more than 10."""
 ROOT = Path(__file__).parents[3]
 
 
@@ -105,7 +106,7 @@ class Serving:
         self.process = None
         return status
 
-    def state(self, timeout: float = 10.0) -> dict[str, Any]:
+    def state(self, timeout: float = READY_SECONDS) -> dict[str, Any]:
         """What `penstock ctl state --json` shows."""
         state: dict[str, Any] = ask(self.socket, "state", timeout=timeout)
         return state

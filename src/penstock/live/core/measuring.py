@@ -227,7 +227,8 @@ class Reached:
             learned = self._learned[client.number] = Learned()
         volume, remaining, learned.known_allowed, learned.known_seconds = self._pending.account(client.place)
         learned.known_moved = volume - remaining
-        self._pending.set_reach(client.place, learned.reached, learned.reach)
+        if learned.reach > 0.0:  # else the operation has entered so
+            self._pending.set_reach(client.place, learned.reached, learned.reach)
 
     def heard(self, client: Client, moved: float) -> tuple[float, float]:
         """The client has moved so many bytes of its operation, at the present date; call this before they are booked.

@@ -61,9 +61,12 @@ class Bucket:
 
     def take(self, count: int, now: float) -> float:
         """Take `count` tokens at the date `now`; returns the seconds until the bucket has them, 0 if it has them now."""
-        self._tokens = self.left(now) - count
+        tokens = self._tokens + (now - self._then) * self._rate  # as `left`, without a call: this is done for each message
+        if tokens > self._rate:
+            tokens = self._rate
+        self._tokens = tokens = tokens - count
         self._then = now
-        return max(0.0, -self._tokens / self._rate)
+        return 0.0 if tokens >= 0.0 else -tokens / self._rate
 
     def left(self, now: float) -> float:
         """The tokens in the bucket at the date `now`; below 0 when more were taken."""

@@ -162,7 +162,7 @@ class Peer:
 
     def _work(self) -> int:
         """Handle the lines that wait; how many were handled."""
-        count, allowed = 0, self._allowance()
+        count, allowed = 0, self._allowance() if self.client is None else sys.maxsize
         while self._queue and not self._is_over:
             if count >= allowed and self.server.connections.is_stranger(self):
                 break

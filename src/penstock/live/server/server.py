@@ -84,6 +84,7 @@ MOST_RECENT: Final = 500
 
 Introduction: TypeAlias = Register | Join | Control
 """Messages that say who a peer is."""
+INTRODUCTIONS: Final = frozenset({Register, Join, Control})
 EVENTS: Final[dict[type, Callable[[Client, Any], Event]]] = {
     Inform: lambda client, message: InformEvent(
         client, message.operation, message.volume, message.rounds, message.moved, message.bandwidth, message.follows
@@ -201,7 +202,8 @@ class Server:
         """Enter a `message` of `peer` into the core; Refused if it cannot be."""
         kind, client = type(message), peer.client
         self._messages[kind] += 1
-        if isinstance(message, Introduction):
+        if kind in INTRODUCTIONS:
+            assert isinstance(message, Introduction)  # not asked of each message: it takes as long as to decode one
             self._introduce(peer, message)
         elif client is None:
             raise Refused(UNEXPECTED, "nobody has said who this is; expected a register or join message first")

@@ -13,8 +13,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-READ_BYTES: Final = 65_536
-"""Read at a time."""
+READ_BYTES: Final = 16_384
+"""Read at a time. With four times as much, each read takes 2.4 µs for 2.1: Python gets memory for all of it first."""
 RECEIVE_BYTES: Final = 262_144
 """Size of the receive buffer in the kernel: of a peer that is read slowly, it must not hold messages of many minutes."""
 FAREWELL_SECONDS: Final = 1.0
