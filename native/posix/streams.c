@@ -109,6 +109,7 @@ PUT(putchar, (int c), stdout, 1, (c))
 PUT(putchar_unlocked, (int c), stdout, 1, (c))
 PUT(fputs, (const char *text, FILE *stream), stream, strlen(text), (text, stream))
 PUT(fputs_unlocked, (const char *text, FILE *stream), stream, strlen(text), (text, stream))
+PUT(putw, (int word, FILE *stream), stream, sizeof word, (word, stream))
 PUT(puts, (const char *text), stdout, strlen(text) + 1, (text))
 /* Inlined forms of putc_unlocked end here when the buffer is full. */
 PUT(__overflow, (FILE * stream, int c), stream, c == EOF ? 0 : 1, (stream, c))
@@ -163,6 +164,8 @@ FORMAT(__printf_chk, (int flag, const char *format, ...), __vprintf_chk, (flag, 
 FLUSH(int, fseek, (FILE * stream, long at, int whence), __fpending(stream), (stream, at, whence))
 FLUSH(int, fseeko, (FILE * stream, off_t at, int whence), __fpending(stream), (stream, at, whence))
 FLUSH(int, fseeko64, (FILE * stream, off_t at, int whence), __fpending(stream), (stream, at, whence))
+FLUSH(int, fsetpos, (FILE * stream, const fpos_t *at), __fpending(stream), (stream, at))
+FLUSH(int, fsetpos64, (FILE * stream, const fpos64_t *at), __fpending(stream), (stream, at))
 FLUSH(int, fflush_unlocked, (FILE * stream), stream != NULL ? __fpending(stream) : 0, (stream))
 
 SHIM(void, rewind, (FILE * stream)) {
@@ -222,6 +225,8 @@ static FILE *opened(FILE *stream) {
 
 SHIM(FILE *, fopen, (const char *path, const char *mode)) { return opened(real_fopen()(path, mode)); }
 SHIM(FILE *, fopen64, (const char *path, const char *mode)) { return opened(real_fopen64()(path, mode)); }
+SHIM(FILE *, tmpfile, (void)) { return opened(real_tmpfile()()); }
+SHIM(FILE *, tmpfile64, (void)) { return opened(real_tmpfile64()()); }
 SHIM(FILE *, fdopen, (int file, const char *mode)) { return real_fdopen()(file, mode); }
 
 #define REOPEN(name)                                                                                                   \
@@ -386,6 +391,7 @@ GET(int, fgetc_unlocked, (FILE * stream), stream, ahead(stream) > 0, (stream))
 GET(int, getc_unlocked, (FILE * stream), stream, ahead(stream) > 0, (stream))
 GET(int, getchar, (void), stdin, ahead(stdin) > 0, ())
 GET(int, getchar_unlocked, (void), stdin, ahead(stdin) > 0, ())
+GET(int, getw, (FILE * stream), stream, ahead(stream) >= sizeof(int), (stream))
 /* Inlined forms of getc_unlocked come here when the buffer is empty. */
 GET(int, __uflow, (FILE * stream), stream, ahead(stream) > 0, (stream))
 
@@ -425,5 +431,6 @@ GET(size_t, __fread_unlocked_chk, (void *data, size_t room, size_t size, size_t 
     FORMAT(standard##scanf, (const char *format, ...), standard##vscanf, (format, list))
 
 SCAN()
+GET(int, __vfscanf, (FILE * stream, const char *format, va_list list), stream, false, (stream, format, list))
 SCAN(__isoc99_)
 SCAN(__isoc23_)

@@ -5,12 +5,14 @@ The same programs run plain, with a library that only counts, and in rounds unde
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.native.building import need
 from tests.native.mpi_jobs import BOTH, MPICH, OPEN_MPI, Mpi, family, moved, of_ranks, said
-from tests.native.shimming import Seen, Site
+from tests.native.shimming import Seen, Site, functions
 from tests.native.test_posix_live import served
 
 each_mpi = pytest.mark.parametrize("mpi", BOTH, ids=family)
@@ -19,6 +21,23 @@ KINDS = {MPICH: "basiclvCp", OPEN_MPI: "basiclvp"}
 ELEMENTS = 60_000
 ROUNDS = {"PENSTOCK_PHASE": "volume=240000,rounds=4"}
 """Rounds of 60 kB of all ranks, a fraction of what a call moves."""
+
+
+QUIET = """c2f f2c call_errhandler create_errhandler get_errhandler set_errhandler delete get_amode get_atomicity
+get_byte_offset get_group get_info get_position get_type_extent get_type_extent_c get_view seek set_info"""
+"""What the library leaves alone: it moves no data and writes to no file."""
+
+
+@each_mpi
+def test_no_call_is_missed(mpi: Mpi) -> None:
+    """The MPI has no function of files, by either of its names, which the library should stand in for and does not."""
+    need("ldd")
+    linked = subprocess.run(["ldd", mpi.compiled("mpi_calls.c")], capture_output=True, text=True, check=True).stdout
+    offered = set().union(*(functions(line.split()[2]) for line in linked.splitlines() if "libmpi" in line))
+    theirs = {name for name in offered if name.startswith(("MPI_File_", "PMPI_File_"))}
+    ours = functions(mpi.shim())
+    assert {name.partition("File_")[2] for name in theirs - ours} <= set(QUIET.split())
+    assert ours <= theirs
 
 
 def plain(mpi: Mpi, folder: Path, *words: object) -> tuple[list[str], bytes]:
