@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.live.server.running import Raw
+from tests.native.building import need
 from tests.native.shimming import Site, compiled, functions, library, site
+from tests.native.test_posix_live import served, wait_for
 
 __all__ = ["site"]
 SIZE = 100_000
@@ -153,6 +157,34 @@ def test_phases_end_after_a_gap(site: Site) -> None:
     dates = [date for phase in record.phases for date in (phase.begin, phase.end)]
     assert dates == sorted(dates)
     assert record.begin <= dates[0]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to make a small file system")
+def test_a_full_disk_of_records(site: Site) -> None:
+    """The program must not end with a SIGBUS; only its record is missing."""
+    need("mount", "umount")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", site.record], check=True)
+    try:
+        (site.record / "full").write_bytes(bytes(8192))
+        seen = site.run(compiled("traps"), "threads", site.mount / "file")
+    finally:
+        subprocess.run(["umount", site.record], check=True)
+    assert (seen.code, seen.errors, seen.records) == (0, "", [])
+    assert (site.mount / "file").stat().st_size == SIZE
+
+
+def test_hints_that_are_none() -> None:
+    """A volume with a unit is no volume of 1 byte: then each call would ask for a turn of its own."""
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        process = site.start(
+            "bash", "-c", "echo 12345 > file", PENSTOCK_NAME="second", PENSTOCK_PHASE="volume=1GB,rounds=-2"
+        )
+        found = wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert (found["second"]["pending"]["volume"], found["second"]["pending"]["rounds"]) == (16 << 20, 1)
+        first.send("release", operation=1)
+        site.finish(process)
 
 
 def test_records_are_private(site: Site) -> None:

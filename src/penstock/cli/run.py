@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,27 +47,27 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with these `options`; the exit code is that of the program."""
-    from tempfile import TemporaryDirectory
-
     from penstock.api.paths import check_output
+    from penstock.model.files import SUFFIXES
     from penstock.native import launch
     from penstock.native.records import read_records, summary
 
     told = _options(options)
+    sys.stderr.writelines(f"penstock run: {doubt}\n" for doubt in told.doubts())
     if options.dry_run:
         named = options.program[options.program[:1] == ["--"] :]
         for name, value in launch.environment(told, None, {}, named).items():
             print(f"export {name}={shlex.quote(value)}")
         return 0
     program = after_dashes("run", options.program)
-    check_output(options.trace, (".json", ".yaml", ".parquet"))
+    check_output(options.trace, SUFFIXES)
     check_output(options.json)
     _warn(program)
-    with TemporaryDirectory(prefix="penstock-run-") as folder:
-        variables = launch.environment(told, Path(folder), command=program)
+    with _folder() as folder:
+        variables = launch.environment(told, folder, command=program)
         with _hub(told, variables.get("PENSTOCK_JOB_SOCKET"), program[0]) as hub:
             code = launch.run(program, variables)
-        records, unseen = read_records(Path(folder)), launch.unseen_programs(Path(folder))
+        records, unseen = read_records(folder), launch.unseen_programs(folder)
     document = summary(records)
     document["unseen"]["programs"] = unseen
     if hub is not None:  # processes see the hub only
@@ -73,6 +75,21 @@ def run(options: argparse.Namespace) -> int:
         document["outages"] += hub.outages
     _finish(options, told.bandwidth, records, document)
     return code
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Where the processes leave their records."""
+    from tempfile import TemporaryDirectory
+
+    from penstock.model import InputError
+
+    try:
+        folder = TemporaryDirectory(prefix="penstock-run-")
+    except OSError as error:
+        raise InputError("run", f"no folder for records: {error}; expected room below TMPDIR") from None
+    with folder as name:
+        yield Path(name)
 
 
 def _hub(told: Options, path: str | None, command: str) -> AbstractContextManager[Hub | None]:
@@ -101,11 +118,9 @@ def _warn(program: list[str]) -> None:
 
 
 def _options(options: argparse.Namespace) -> Options:
-    from penstock.model import InputError, parse_units
+    from penstock.model import parse_units
     from penstock.native.launch import Options
 
-    if options.nodes is not None and options.nodes < 1:
-        raise InputError("--nodes", f"{options.nodes} is none; expected 1 or more")
     return Options(
         mounts=tuple(options.mount or ()),
         name=options.name,
@@ -121,15 +136,29 @@ def _options(options: argparse.Namespace) -> Options:
 def _finish(
     options: argparse.Namespace, bandwidth: float | None, records: list[ProcessRecord], document: dict[str, Any]
 ) -> None:
-    """Write the trace and the summaries; B of the trace is the `bandwidth`, else the largest rate seen."""
+    """Write the trace and the summaries. What cannot be written is said: the exit code is the program's."""
+    from penstock.model import InputError
+
+    for each in (partial(_trace, options, bandwidth, records), partial(_tell, options, document)):
+        try:
+            each()
+        except (InputError, OSError) as error:
+            sys.stderr.write(f"penstock run: {error}\n")
+
+
+def _trace(options: argparse.Namespace, bandwidth: float | None, records: list[ProcessRecord]) -> None:
+    """Write the trace, if it is wanted; its B is the `bandwidth`, else the largest rate seen."""
     from penstock.model.files import write
     from penstock.native.records import as_workload, job_name, largest_rate
 
-    if options.trace is not None:
-        job = None if options.each else options.name or job_name(records, after_dashes("run", options.program)[0])
-        bandwidth = bandwidth or largest_rate(records, together=not options.each)
-        workload = as_workload(records, bandwidth, nodes=options.nodes or 1, job=job)
-        write(workload, options.trace)
+    if options.trace is None:
+        return
+    job = None if options.each else options.name or job_name(records, after_dashes("run", options.program)[0])
+    bandwidth = bandwidth or largest_rate(records, together=not options.each)
+    write(as_workload(records, bandwidth, nodes=options.nodes or 1, job=job), options.trace)
+
+
+def _tell(options: argparse.Namespace, document: dict[str, Any]) -> None:
     if options.json is not None and options.json != "-":
         emit_json(document, options.json)
     elif options.json is not None:

@@ -31,7 +31,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.live.client.environment import SOCKET_PATH_BYTES, Place, Unix, disabled, find_place, identify, printable
+from penstock.live.client.environment import (
+    NAME_CHARACTERS,
+    SOCKET_PATH_BYTES,
+    Place,
+    Unix,
+    disabled,
+    find_place,
+    identify,
+    printable,
+)
 from penstock.live.client.link import CHUNK, Link
 from penstock.live.client.session import Session
 from penstock.live.protocol import (
@@ -194,7 +203,7 @@ class Hub:
         """Times that the job went on without it."""
         self._path, self._address = path, address
         slurm = "SLURM_JOB_ID" in os.environ
-        own = None if slurm else f"{Path(command).name}-{os.getpid()}"
+        own = None if slurm else f"{Path(command).name}-{os.getpid()}"[-NAME_CHARACTERS:]
         self._identify = partial(identify, name if name is not None else own, bandwidth=bandwidth)
         self._nodes = nodes
         self._link: Link | None = None

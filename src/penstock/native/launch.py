@@ -13,6 +13,7 @@ family passes all calls on.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.live.client.environment import identify
 from penstock.model.errors import InputError
 from penstock.native.libraries import POSIX, mpi_libraries, require
 
@@ -154,9 +156,20 @@ KILLED: Final = 128
 """What is added to the number of a signal that ended a program, as shells do."""
 
 
+SHORTEST_GAP: Final = 1e-3
+LONGEST_GAP: Final = 1e6
+"""Seconds between which the library takes a gap."""
+HINT: Final = re.compile(r"(volume|rounds)=[0-9]+(,(volume|rounds)=[0-9]+)?")
+
+
 @dataclass(frozen=True)
 class Options:
-    """What ``penstock run`` is told."""
+    """What ``penstock run`` is told.
+
+    Raises:
+        InputError: If the gap is out of range.
+        UsageError: If a coordinator would refuse the name, the nodes or the bandwidth.
+    """
 
     mounts: tuple[Path, ...] = ()
     """Folders whose files are watched; none for `default_mounts`."""
@@ -171,6 +184,24 @@ class Options:
     """Only record: connect to no coordinator."""
     each: bool = False
     """Each process is an application of its own."""
+
+    def __post_init__(self) -> None:
+        identify(self.name, self.nodes, bandwidth=self.bandwidth)
+        if self.gap is not None and not SHORTEST_GAP <= self.gap <= LONGEST_GAP:
+            raise InputError("--gap", f"{self.gap:g} s is out of range; expected {SHORTEST_GAP:g} to {LONGEST_GAP:g} s")
+
+    def doubts(self, given: Mapping[str, str] = os.environ) -> list[str]:
+        """What may be a slip, a sentence each: the program runs all the same.
+
+        Args:
+            given: The environment, which may have a hint of the program's phases.
+        """
+        absent = [str(mount) for mount in self.mounts if not mount.exists()]
+        said = [f"--mount: there is no folder {mount!r}; files below it are seen only if it is made" for mount in absent]
+        phase = given.get("PENSTOCK_PHASE", "")
+        if phase and not HINT.fullmatch(phase):
+            said.append(f"PENSTOCK_PHASE: {phase!r} is no hint; expected volume=BYTES,rounds=N with plain numbers")
+        return said
 
 
 JOB_SOCKET: Final = "job"
@@ -261,8 +292,9 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
         process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
     except FileNotFoundError:
         raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
-    except PermissionError:
-        raise InputError("run", f"{command[0]!r} cannot be run; expected a program that may be executed") from None
+    except OSError as error:
+        expected = "a program that may be executed, or a script whose first line names its interpreter"
+        raise InputError("run", f"{command[0]!r} cannot be run: {error.strerror}; expected {expected}") from None
     interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
     terminated = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
     try:
