@@ -216,6 +216,10 @@ class TestTheCommand:
         assert told.startswith("penstock: run: no folder for records: ")
         assert told.endswith("; expected room below TMPDIR\n")
         assert not (tmp_path / "ran").exists()
+        monkeypatch.undo()
+        assert main(["run", "--records", str(tmp_path / "nowhere"), "--", "touch", str(tmp_path / "ran")]) == 2
+        assert capsys.readouterr().err.endswith("; expected a folder of yours with room in it\n")
+        assert not (tmp_path / "ran").exists()
 
     @pytest.mark.parametrize("code", [0, 37])
     def test_what_cannot_be_written_at_the_end_does_not_change_the_exit_code(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.cli.output import after_dashes, emit_json
+
+LONGEST_FOLDER: Final = 80
+"""Bytes of the path of a folder, in which the name of a socket still has room."""
 
 if TYPE_CHECKING:
     from penstock.native.hub import Hub
@@ -38,6 +42,12 @@ def configure(commands: Any) -> None:
     command.add_argument("--socket", metavar="ADDRESS", help="where the coordinator is")
     command.add_argument("--each", action="store_true", help="count each process as an application (all together are one)")
     command.add_argument("--trace", metavar="FILE", help="only record: write the phases as a workload file; no coordinator")
+    command.add_argument(
+        "--records",
+        metavar="DIR",
+        type=Path,
+        help="folder that all nodes reach, to count ranks on other nodes, too (TMPDIR)",
+    )
     command.add_argument("--dry-run", action="store_true", help="print the environment and run nothing")
     command.add_argument("--quiet", action="store_true", help="no summary at the end")
     command.add_argument("--json", metavar="FILE", help="write the summary as JSON; - for standard error")
@@ -63,33 +73,41 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.trace, SUFFIXES)
     check_output(options.json)
     _warn(program)
-    with _folder() as folder:
-        variables = launch.environment(told, folder, command=program)
+    with _folder(_near()) as near, _folder(options.records) as folder:
+        variables = launch.environment(told, folder, command=program, hub=near / "job")
         with _hub(told, variables.get("PENSTOCK_JOB_SOCKET"), program[0]) as hub:
             code = launch.run(program, variables)
         records, unseen = read_records(folder), launch.unseen_programs(folder)
     document = summary(records)
     document["unseen"]["programs"] = unseen
-    if hub is not None:  # processes see the hub only
+    if hub is not None and hub.used:  # its processes saw the hub only
         document["coordinated"] *= hub.coordinated
         document["outages"] += hub.outages
     _finish(options, told.bandwidth, records, document)
     return code
 
 
+def _near() -> Path | None:
+    """The folder below which the socket of the hub is: None for the usual one, if the path of a socket may be as long."""
+    import tempfile
+
+    return None if len(os.fsencode(tempfile.gettempdir())) <= LONGEST_FOLDER else Path("/tmp")  # noqa: S108
+
+
 @contextmanager
-def _folder() -> Iterator[Path]:
-    """Where the processes leave their records."""
+def _folder(below: Path | None) -> Iterator[Path]:
+    """A folder for the time of the run, below this one or, if None, the usual one."""
     from tempfile import TemporaryDirectory
 
     from penstock.model import InputError
 
     try:
-        folder = TemporaryDirectory(prefix="penstock-run-")
+        folder = TemporaryDirectory(prefix="penstock-run-", dir=below, ignore_cleanup_errors=True)
     except OSError as error:
-        raise InputError("run", f"no folder for records: {error}; expected room below TMPDIR") from None
+        expected = "room below TMPDIR" if below is None else "a folder of yours with room in it"
+        raise InputError("run", f"no folder for records: {error}; expected {expected}") from None
     with folder as name:
-        yield Path(name)
+        yield Path(name).absolute()
 
 
 def _hub(told: Options, path: str | None, command: str) -> AbstractContextManager[Hub | None]:

@@ -204,10 +204,6 @@ class Options:
         return said
 
 
-JOB_SOCKET: Final = "job"
-"""The socket of the hub, in the folder of the records."""
-
-
 def default_mounts(mounts: str | None = None) -> tuple[Path, ...]:
     """What is watched unless told: the mount points of shared file systems, or the current folder if there are none.
 
@@ -228,7 +224,11 @@ def _unescaped(text: str) -> str:
 
 
 def environment(
-    options: Options, record: Path | None, given: Mapping[str, str] = os.environ, command: Sequence[str] = ()
+    options: Options,
+    record: Path | None,
+    given: Mapping[str, str] = os.environ,
+    command: Sequence[str] = (),
+    hub: Path | None = None,
 ) -> dict[str, str]:
     """The variables to add for a program.
 
@@ -237,6 +237,7 @@ def environment(
         record: The folder in which processes leave their records; None for none.
         given: The environment as it is; a library that is preloaded already stays so, after ours.
         command: The program and its arguments, which tell the MPI that it uses.
+        hub: The socket at which the processes become one application, unless each is one; None for none.
 
     Raises:
         InputError: If the library was not built, or a mount cannot be named.
@@ -259,7 +260,7 @@ def environment(
         "PENSTOCK_SOCKET": options.socket,
         "PENSTOCK_OBSERVE": 1 if options.observe else None,
         "PENSTOCK_RECORD": record,
-        "PENSTOCK_JOB_SOCKET": record / JOB_SOCKET if record and not (options.each or options.observe) else no_hub,
+        "PENSTOCK_JOB_SOCKET": hub if hub and not (options.each or options.observe) else no_hub,
     }
     variables = {name: str(value) for name, value in told.items() if value is not None}
     return variables | (_for_all_nodes(command, variables, given) if family == "openmpi" else {})
