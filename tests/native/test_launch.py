@@ -111,6 +111,12 @@ class TestExitCodes:
         killed = f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"
         assert run([sys.executable, "-c", killed], {}) == 128 + signal.SIGKILL
 
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
+    def test_a_signal_of_a_batch_system(self, number: signal.Signals) -> None:
+        """It reaches the program, which ends as it likes."""
+        trap = f"trap 'exit 9' {int(number)}; kill -{int(number)} $PPID; while :; do sleep 0.01; done"
+        assert run(["bash", "-c", trap], {}) == 9
+
     def test_the_variables_reach_it(self) -> None:
         assert run([sys.executable, "-c", "import os; raise SystemExit(int(os.environ['NUMBER']))"], {"NUMBER": "5"}) == 5
 

@@ -194,16 +194,20 @@ def _sentences(document: dict[str, Any]) -> list[str]:
     programs = [f"not seen: {reason}" for reason in document["unseen"]["programs"]]
     if not document["processes"]:
         return ["no program read or wrote a watched file", *programs]
-    lines = [
-        f"{volume(document['written'])} written and {volume(document['read'])} read in {document['phases']} phases "
-        f"by {document['processes']} processes, {duration(document['waited'])} waited"
-    ]
+    moved = f"{volume(document['written'])} written and {volume(document['read'])} read"
+    many = f"{_count(document['phases'], 'phase')} by {_count(document['processes'], 'process', 'es')}"
+    lines = [f"{moved} in {many}, {duration(document['waited'])} waited"]
     if not document["coordinated"]:
         lines.append("no coordinator took part")
     elif document["outages"]:
-        lines.append(f"went on without the coordinator {document['outages']} times")
+        lines.append(f"went on without the coordinator {_count(document['outages'], 'time')}")
     words = {"mapped": "files mapped for writing", "io_uring": "uses of io_uring", "libaio": "uses of libaio"}
     unseen = [f"{document['unseen'][kind]} {named}" for kind, named in words.items() if document["unseen"][kind]]
     if unseen:
         lines.append(f"not seen: {', '.join(unseen)}")
     return lines + programs
+
+
+def _count(number: int, what: str, ending: str = "s") -> str:
+    """So many of something, in words."""
+    return f"{number} {what}{'' if number == 1 else ending}"

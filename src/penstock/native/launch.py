@@ -152,6 +152,7 @@ def _family_of(program: Path) -> str | None:
 
 PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
 """File systems that nodes share, by the names in /proc/self/mounts."""
+PASSED_ON: Final = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 KILLED: Final = 128
 """What is added to the number of a signal that ended a program, as shells do."""
 
@@ -282,7 +283,8 @@ def _for_all_nodes(command: Sequence[str], variables: Mapping[str, str], given: 
 def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Run a program to its end with these variables added; returns its exit code, as a shell would.
 
-    Ctrl-C reaches the program by its terminal; we wait for it to end.
+    Ctrl-C reaches the program by its terminal; we wait for it to end. Signals by which a batch system asks for a checkpoint
+    or for the end are passed on.
 
     Args:
         command: The program and its arguments.
@@ -296,11 +298,11 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     except OSError as error:
         expected = "a program that may be executed, or a script whose first line names its interpreter"
         raise InputError("run", f"{command[0]!r} cannot be run: {error.strerror}; expected {expected}") from None
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminated = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    before = {number: signal.signal(number, lambda told, _: process.send_signal(told)) for number in PASSED_ON}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         code = process.wait()
     finally:
-        signal.signal(signal.SIGINT, interrupted)
-        signal.signal(signal.SIGTERM, terminated)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return KILLED - code if code < 0 else code
