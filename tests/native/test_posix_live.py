@@ -17,7 +17,7 @@ import pytest
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running, running
 from tests.native.building import NATIVE, built
-from tests.native.shimming import CASES, SOON, Seen, Site, compiled, prepare, run_case
+from tests.native.shimming import CASES, SOON, Seen, Site, compiled, library, prepare, run_case
 
 POLICIES = ("fcfs", "fair-share")
 BANDWIDTH = 400e6
@@ -304,6 +304,17 @@ def test_threads_that_begin_at_once_all_wait() -> None:
         first.send("release", operation=1)
         seen = site.finish(process)
         assert (seen.code, seen.bytes, file.stat().st_size) == (0, (0, 100_000), 100_000), seen
+
+
+def test_calls_allocate_nothing() -> None:
+    """A thousand writes need as many allocations as ten, connection and warnings included."""
+    counts = []
+    with served("fcfs", LD_PRELOAD=f"{compiled('allocations.so')}:{library()}") as (_, site):
+        for count in (10, 1000):
+            seen = site.run("dd", "if=/dev/zero", "of=file", "bs=4k", f"count={count}", "status=none")
+            assert (seen.bytes, [record.coordinated for record in seen.records]) == ((0, 4096 * count), [True])
+            counts.append(seen.errors)
+    assert counts[0] == counts[1] != "allocations: 0\n"
 
 
 def test_coordination_that_is_switched_off() -> None:
