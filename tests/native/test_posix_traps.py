@@ -6,11 +6,13 @@ import os
 import re
 import stat
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.live.server.running import Raw
+from tests.naive.profiles import LONG
 from tests.native.building import need
 from tests.native.shimming import Site, compiled, functions, library, site
 from tests.native.test_posix_live import served, wait_for
@@ -97,6 +99,14 @@ def test_positions_and_files_without_names(site: Site) -> None:
     for folder, more in (("/nowhere", 0), ("/tmp", SIZE)):
         seen = site.trap("positions", PENSTOCK_MOUNTS=f"{site.mount}:{folder}")
         assert (seen.bytes, seen.errors) == ((1000, 1000 + more), "")
+
+
+@pytest.mark.parametrize("policy", [None, "fcfs"], ids=["observed", "paced"])
+def test_streams_are_counted_as_by_the_kernel(policy: str | None, tmp_path: Path) -> None:
+    """Also what a seek fetches, which is all that a program reads that reads here and there."""
+    with served(policy, bandwidth=100e6) if policy else nullcontext((None, Site(tmp_path))) as (_, site):
+        seen = site.run(compiled("streams"), site.mount / "file", "1", "100" if LONG else "20", "40")
+    assert (seen.code, seen.errors) == (0, "")
 
 
 def test_children_that_leave_by_exit(site: Site) -> None:
