@@ -85,6 +85,16 @@ def test_wrong_calls_return_what_the_library_says(tmp_path: Path) -> None:
         same(MPICH.run(site, *words), site, expected)
 
 
+def test_ranks_that_end_with_a_file_open(tmp_path: Path) -> None:
+    """One after the other, without MPI_Finalize: no rank waits for another one. Open MPI calls such an end a fault."""
+    words = (MPICH.compiled("mpi_calls.c"), "file", "bcvx", ELEMENTS)
+    expected = plain(MPICH, tmp_path / "plain", *words)
+    with served("fcfs", **ROUNDS) as (_, site):
+        steered = MPICH.run(site, *words)
+        same(steered, site, expected)
+        assert of_ranks(steered, words[0]).bytes == moved("\n".join(expected[0]))
+
+
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 @each_mpi
 def test_fortran(mpi: Mpi, module: str) -> None:
