@@ -124,3 +124,13 @@ def test_a_compiler_that_is_of_no_mpi(tmp_path: Path, capsys: pytest.CaptureFixt
     need("make", "cc")
     assert main(["native", "build", "--mpicc", "cc", "-o", str(tmp_path)]) == 2
     assert "cc is not the C compiler of an MPI" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("make", "cc")
+    (tmp_path / "file").touch()
+    assert main(["native", "build", "-o", str(tmp_path / "file")]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"penstock: native: {tmp_path}/file: File exists; expected a folder of yours by --output\n"
+    )
