@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from penstock.native.records import read_records
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running, running
 from tests.native.building import NATIVE, built
@@ -289,6 +290,22 @@ def test_a_signal_does_not_cut_the_wait() -> None:
         first.send("release", operation=1)
         seen = site.finish(process)
         assert (seen.code, seen.bytes) == (0, (0, 40 * 100_000 + side.stat().st_size)), seen
+
+
+def test_a_seek_waits_for_the_turn() -> None:
+    """A program that reads a byte in each of 20 blocks reads them in seeks; the first one, with nothing in the buffer, fetches
+    the byte before only."""
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        first.until("grant")
+        (site.mount / "file").write_bytes(bytes(i % 251 for i in range(100_000)))
+        process = site.start(compiled("traps"), "seeks", site.mount / "file", PENSTOCK_NAME="second")
+        wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert [record.read for record in read_records(site.record)] == [0]
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, seen.bytes) == (0, (20 * 4096 + 1, 0)), seen
 
 
 def test_threads_that_begin_at_once_all_wait() -> None:

@@ -272,6 +272,15 @@ static void positions(void) {
     fclose(nameless);
 }
 
+/* Reads 20 bytes here and there: each seek fetches the block around the byte. */
+static void seeks(void) {
+    FILE *stream = fopen(path, "r");
+    check(stream != NULL, "fopen");
+    for (int i = 20; i > 0; i--)
+        check(fseek(stream, 4096 * i + 1, SEEK_SET) == 0 && getc(stream) == (unsigned char)data[4096 * i + 1], "fseek");
+    fclose(stream);
+}
+
 static void mapped(void) {
     int file = make();
     check(ftruncate(file, SIZE) == 0, "ftruncate");
@@ -358,7 +367,7 @@ static const struct {
            {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},         {"formats", formats},
            {"children", children},     {"vfork", after_vfork},   {"killed", killed},   {"duplicates", duplicates},
            {"vectors", vectors},       {"asynchronous", asynchronous}, {"mapped", mapped},
-           {"copies", copies},         {"opened", opened},   {"aliases", aliases}, {"positions", positions},
+           {"copies", copies},         {"opened", opened},   {"aliases", aliases}, {"positions", positions}, {"seeks", seeks},
            {"closes_all", closes_all}, {"signals", signals},     {"errors", errors},   {"missing", missing}};
 
 int main(int count, char **arguments) {
