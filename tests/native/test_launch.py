@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.model import InputError
-from penstock.native.launch import Options, default_mounts, environment, mpi_family, run
+from penstock.native.launch import Options, _signals_passed_on, default_mounts, environment, mpi_family, run
 from penstock.native.libraries import LIBRARY_PATH, MPI, POSIX, find, require
 from tests.native.building import need
 from tests.native.mpi_jobs import Mpi
@@ -116,6 +117,25 @@ class TestExitCodes:
         """It reaches the program, which ends as it likes."""
         trap = f"trap 'exit 9' {int(number)}; kill -{int(number)} $PPID; while :; do sleep 0.01; done"
         assert run(["bash", "-c", trap], {}) == 9
+
+    def test_a_signal_before_the_start(self) -> None:
+        with _signals_passed_on() as tell:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            waits = "trap 'exit 9' USR1; echo; while :; do sleep 0.01; done"
+            with subprocess.Popen(["bash", "-c", waits], stdout=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                process.stdout.readline()
+                tell(process)
+                assert process.wait() == 9
+
+    def test_what_is_ignored_stays_so(self) -> None:
+        """As under nohup; Ctrl-C, which is not ignored, can still end the program."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            assert run(["bash", "-c", "kill -HUP $$ $PPID; exit 3"], {}) == 3
+            assert run(["bash", "-c", "kill -INT $PPID; kill -INT $$; exit 3"], {}) == 128 + signal.SIGINT
+        finally:
+            signal.signal(signal.SIGHUP, before)
 
     def test_the_variables_reach_it(self) -> None:
         assert run([sys.executable, "-c", "import os; raise SystemExit(int(os.environ['NUMBER']))"], {"NUMBER": "5"}) == 5

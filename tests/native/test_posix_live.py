@@ -293,8 +293,10 @@ def test_a_signal_does_not_cut_the_wait() -> None:
 
 
 def test_a_seek_waits_for_the_turn() -> None:
-    """A program that reads a byte in each of 20 blocks reads them in seeks; the first one, with nothing in the buffer, fetches
-    the byte before only."""
+    """A program that reads a byte in each of 20 blocks reads them in seeks.
+
+    The first one, with nothing in the buffer, fetches only the byte before.
+    """
     with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
         first.register("first")
         first.send("inform", operation=1, volume=1e12)

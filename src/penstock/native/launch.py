@@ -19,7 +19,8 @@ import signal
 import stat
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -290,19 +291,43 @@ def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
         command: The program and its arguments.
         variables: The variables to add to the environment.
     """
-    try:
-        # Descriptors are passed on: ranks of a Slurm step find each other by one.
-        process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
-    except FileNotFoundError:
-        raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
-    except OSError as error:
-        expected = "a program that may be executed, or a script whose first line names its interpreter"
-        raise InputError("run", f"{command[0]!r} cannot be run: {error.strerror}; expected {expected}") from None
-    before = {number: signal.signal(number, lambda told, _: process.send_signal(told)) for number in PASSED_ON}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
+    with _signals_passed_on() as told:
+        try:
+            # Descriptors are passed on: ranks of a Slurm step find each other by one.
+            process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
+        except FileNotFoundError:
+            raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
+        except OSError as error:
+            expected = "a program that may be executed, or a script whose first line names its interpreter"
+            raise InputError("run", f"{command[0]!r} cannot be run: {error.strerror}; expected {expected}") from None
+        told(process)
         code = process.wait()
+    return KILLED - code if code < 0 else code
+
+
+@contextmanager
+def _signals_passed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Pass signals on to the process that the block tells, also those that come before; those that are ignored stay so.
+
+    Handlers, which the program does not inherit, and no SIG_IGN, which it would.
+    """
+    early: list[int] = []
+    pass_on = early.append
+
+    def tell(process: subprocess.Popen[bytes]) -> None:
+        nonlocal pass_on
+        pass_on = process.send_signal
+        for number in early:
+            process.send_signal(number)
+
+    def handle(number: int, _: object) -> None:
+        if number != signal.SIGINT:
+            pass_on(number)
+
+    handled = [one for one in (signal.SIGINT, *PASSED_ON) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in handled}
+    try:
+        yield tell
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return KILLED - code if code < 0 else code
