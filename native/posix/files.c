@@ -37,25 +37,25 @@ static bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TM
         va_end(arguments);                                                                                             \
     }
 
-SHIM(int, open, (const char *path, int flags, ...)) {
-    MODE(flags)
-    return made(real_open()(path, flags, mode));
-}
+#define OPEN(name)                                                                                                     \
+    SHIM(int, name, (const char *path, int flags, ...)) {                                                              \
+        MODE(flags)                                                                                                    \
+        return made(real_##name()(path, flags, mode));                                                                 \
+    }
 
-SHIM(int, open64, (const char *path, int flags, ...)) {
-    MODE(flags)
-    return made(real_open64()(path, flags, mode));
-}
+#define OPEN_AT(name)                                                                                                  \
+    SHIM(int, name, (int folder, const char *path, int flags, ...)) {                                                  \
+        MODE(flags)                                                                                                    \
+        return made(real_##name()(folder, path, flags, mode));                                                         \
+    }
 
-SHIM(int, openat, (int folder, const char *path, int flags, ...)) {
-    MODE(flags)
-    return made(real_openat()(folder, path, flags, mode));
-}
-
-SHIM(int, openat64, (int folder, const char *path, int flags, ...)) {
-    MODE(flags)
-    return made(real_openat64()(folder, path, flags, mode));
-}
+/* Names that begin with two underlines are those by which other libraries of the system call libc. */
+OPEN(open)
+OPEN(open64)
+OPEN(__open)
+OPEN(__open64)
+OPEN_AT(openat)
+OPEN_AT(openat64)
 
 SHIM(int, __open_2, (const char *path, int flags)) { return made(real___open_2()(path, flags)); }
 SHIM(int, __open64_2, (const char *path, int flags)) { return made(real___open64_2()(path, flags)); }
@@ -79,10 +79,14 @@ SHIM(int, mkostemps64, (char *path, int ending, int flags)) { return made(real_m
 /* ---- dup ---- */
 
 SHIM(int, dup, (int file)) { return made(real_dup()(file)); }
-SHIM(int, dup2, (int file, int wanted)) {
-    int copy = real_dup2()(file, wanted);
-    return file == wanted ? copy : made(copy);
-}
+#define DUPLICATE(name)                                                                                                \
+    SHIM(int, name, (int file, int wanted)) {                                                                          \
+        int copy = real_##name()(file, wanted);                                                                        \
+        return file == wanted ? copy : made(copy);                                                                     \
+    }
+
+DUPLICATE(dup2)
+DUPLICATE(__dup2)
 SHIM(int, dup3, (int file, int wanted, int flags)) { return made(real_dup3()(file, wanted, flags)); }
 
 /* Any argument of fcntl is as wide as a pointer, or narrower. */
@@ -104,23 +108,28 @@ SHIM(int, dup3, (int file, int wanted, int flags)) { return made(real_dup3()(fil
 
 CONTROL(fcntl)
 CONTROL(fcntl64)
+CONTROL(__fcntl)
 
 /* ---- close ---- */
 
-SHIM(int, close, (int file)) {
-    if ((unsigned)file < PS_FILES) {
-        if (atomic_load_explicit(&ps_files[file], memory_order_relaxed) == PS_OURS) {
-            if (ps_ours == 0) {
-                errno = EBADF; /* as far as the program knows, it is not open */
-                return -1;
-            }
-            ps_disown(file);
+/* Whether the program may close it: as far as it knows, ours is not open. */
+static bool closes(int file) {
+    if ((unsigned)file >= PS_FILES)
+        return true;
+    if (atomic_load_explicit(&ps_files[file], memory_order_relaxed) == PS_OURS) {
+        if (ps_ours == 0) {
+            errno = EBADF;
+            return false;
         }
-        ps_unseen_use(file);
-        atomic_store_explicit(&ps_files[file], PS_UNKNOWN, memory_order_relaxed);
+        ps_disown(file);
     }
-    return real_close()(file);
+    ps_unseen_use(file);
+    atomic_store_explicit(&ps_files[file], PS_UNKNOWN, memory_order_relaxed);
+    return true;
 }
+
+SHIM(int, close, (int file)) { return closes(file) ? real_close()(file) : -1; }
+SHIM(int, __close, (int file)) { return closes(file) ? real___close()(file) : -1; }
 
 static void forget(unsigned first, unsigned last) {
     for (unsigned file = first; file <= last && file < PS_FILES && file < 65536; file++)

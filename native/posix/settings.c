@@ -30,12 +30,14 @@ static double number(const char *text, double standard, double least, double mos
     return *text != '\0' && *end == '\0' && value >= least && value <= most ? value : standard;
 }
 
+/* The number after `name`; 0 if there is none, or not only a number. */
 static uint64_t hint(const char *phase, const char *name) {
     const char *found = strstr(phase, name);
-    if (found == NULL || (found != phase && found[-1] != ','))
+    char *end;
+    if (found == NULL || (found != phase && found[-1] != ',') || found[strlen(name)] == '-')
         return 0;
-    unsigned long long value = strtoull(found + strlen(name), NULL, 10);
-    return value > (unsigned long long)1 << 53 ? 0 : value;
+    unsigned long long value = strtoull(found + strlen(name), &end, 10);
+    return (*end != '\0' && *end != ',') || value > (unsigned long long)1 << 53 ? 0 : value;
 }
 
 /* Relative folders are left out: they would mean another one after a chdir. */

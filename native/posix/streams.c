@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -32,6 +33,9 @@ static void set_left(int file, size_t pending) {
     uint32_t now = pending < UINT32_MAX ? (uint32_t)pending : UINT32_MAX;
     atomic_fetch_add(&all_left, (int64_t)now - (int64_t)atomic_exchange(&left[file], now));
 }
+
+/* Bytes in the buffer that the program has not got yet. */
+static size_t ahead(const FILE *stream) { return (size_t)(stream->_IO_read_end - stream->_IO_read_ptr); }
 
 void ps_end_streams(void);
 /* exit flushes what is pending, after all that we can see. */
@@ -109,6 +113,7 @@ PUT(putchar, (int c), stdout, 1, (c))
 PUT(putchar_unlocked, (int c), stdout, 1, (c))
 PUT(fputs, (const char *text, FILE *stream), stream, strlen(text), (text, stream))
 PUT(fputs_unlocked, (const char *text, FILE *stream), stream, strlen(text), (text, stream))
+PUT(putw, (int word, FILE *stream), stream, sizeof word, (word, stream))
 PUT(puts, (const char *text), stdout, strlen(text) + 1, (text))
 /* Inlined forms of putc_unlocked end here when the buffer is full. */
 PUT(__overflow, (FILE * stream, int c), stream, c == EOF ? 0 : 1, (stream, c))
@@ -160,10 +165,89 @@ FORMAT(__printf_chk, (int flag, const char *format, ...), __vprintf_chk, (flag, 
         return result;                                                                                                 \
     }
 
-FLUSH(int, fseek, (FILE * stream, long at, int whence), __fpending(stream), (stream, at, whence))
-FLUSH(int, fseeko, (FILE * stream, off_t at, int whence), __fpending(stream), (stream, at, whence))
-FLUSH(int, fseeko64, (FILE * stream, off_t at, int whence), __fpending(stream), (stream, at, whence))
 FLUSH(int, fflush_unlocked, (FILE * stream), stream != NULL ? __fpending(stream) : 0, (stream))
+
+/* A seek flushes what is pending. Then glibc (_IO_new_file_seekoff) fetches the block around the new place, unless that is in
+ * the buffer or at the beginning of a block; so a program that reads here and there fetches all in seeks. */
+struct seek {
+    struct put put;
+    off_t block; /* of the file, which the seek fetches; -1: none */
+    off_t to;
+    bool entered;
+    size_t taken;
+};
+
+static off_t size_of(int file) {
+    struct stat status;
+    return fstat(file, &status) == 0 ? (off_t)status.st_size : 0;
+}
+
+/* Where a seek goes, and the block that it will fetch, or -1. */
+static off_t block_to_fetch(FILE *stream, off_t at, int whence, off_t *to) {
+    off_t pending = (off_t)__fpending(stream), end = lseek(stream->_fileno, 0, SEEK_CUR), held = 0, got = 0;
+    off_t room = __fbufsize(stream) > 0 ? (off_t)__fbufsize(stream) : BLOCK;
+    if (!__freadable(stream) || end < 0 || (whence == SEEK_CUR && stream->_offset < 0))
+        return -1;
+    if (pending > 0) { /* it is written to where the program has read, and nothing is in the buffer any more */
+        end += stream->_IO_write_base - stream->_IO_read_end + pending;
+    } else if (stream->_offset >= 0) {
+        held = stream->_IO_read_end - stream->_IO_buf_base;
+        got = (off_t)ahead(stream);
+    }
+    if (whence == SEEK_CUR)
+        at += end - got;
+    if (whence == SEEK_END) /* which may be what is pending */
+        at += size_of(stream->_fileno) > end ? size_of(stream->_fileno) : end;
+    *to = at;
+    return at > 0 && at % room != 0 && (at < end - held || at >= end) ? at - at % room : -1;
+}
+
+static bool begin_seek(struct seek *seek, FILE *stream, off_t at, int whence) {
+    if (!begin_put(&seek->put, stream, 0, true))
+        return false;
+    int error = errno;
+    seek->block = block_to_fetch(stream, at, whence, &seek->to);
+    seek->entered = seek->block >= 0 && !seek->put.entered && ps_enter();
+    seek->taken = seek->entered || (seek->block >= 0 && seek->put.entered) ? ps_take_all(BLOCK) : 0;
+    errno = error;
+    return true;
+}
+
+/* How many bytes were fetched; beyond the end of the file they are not kept. */
+static size_t fetched(const struct seek *seek) {
+    const FILE *stream = seek->put.stream;
+    off_t to_end = size_of(stream->_fileno) - seek->block, kept = stream->_IO_read_end - stream->_IO_read_base;
+    return (size_t)(kept > 0 ? kept : to_end > 0 && seek->block + to_end < seek->to ? to_end : 0);
+}
+
+static void end_seek(struct seek *seek) {
+    int error = errno;
+    size_t bytes = seek->block >= 0 ? fetched(seek) : 0;
+    if (seek->taken > 0)
+        ps_moved(PS_READ, seek->taken, bytes);
+    else if (bytes > 0)
+        ps_count(PS_READ, bytes, 1);
+    if (seek->entered)
+        ps_leave(PS_READ);
+    errno = error;
+    end_put(&seek->put, 0, __fpending(seek->put.stream));
+}
+
+#define SEEK(name, parameters, at, whence, arguments)                                                                  \
+    SHIM(int, name, parameters) {                                                                                      \
+        struct seek seek;                                                                                              \
+        if (!begin_seek(&seek, stream, at, whence))                                                                    \
+            return real_##name() arguments;                                                                            \
+        int result = real_##name() arguments;                                                                          \
+        end_seek(&seek);                                                                                               \
+        return result;                                                                                                 \
+    }
+
+SEEK(fseek, (FILE * stream, long at, int whence), at, whence, (stream, at, whence))
+SEEK(fseeko, (FILE * stream, off_t at, int whence), at, whence, (stream, at, whence))
+SEEK(fseeko64, (FILE * stream, off_t at, int whence), at, whence, (stream, at, whence))
+SEEK(fsetpos, (FILE * stream, const fpos_t *place), place->__pos, SEEK_SET, (stream, place))
+SEEK(fsetpos64, (FILE * stream, const fpos64_t *place), place->__pos, SEEK_SET, (stream, place))
 
 SHIM(void, rewind, (FILE * stream)) {
     struct put put;
@@ -222,6 +306,8 @@ static FILE *opened(FILE *stream) {
 
 SHIM(FILE *, fopen, (const char *path, const char *mode)) { return opened(real_fopen()(path, mode)); }
 SHIM(FILE *, fopen64, (const char *path, const char *mode)) { return opened(real_fopen64()(path, mode)); }
+SHIM(FILE *, tmpfile, (void)) { return opened(real_tmpfile()()); }
+SHIM(FILE *, tmpfile64, (void)) { return opened(real_tmpfile64()()); }
 SHIM(FILE *, fdopen, (int file, const char *mode)) { return real_fdopen()(file, mode); }
 
 #define REOPEN(name)                                                                                                   \
@@ -314,8 +400,6 @@ PUT_BLOCKS(fwrite_unlocked, false)
 
 /* ---- Getting ---- */
 
-static size_t ahead(const FILE *stream) { return (size_t)(stream->_IO_read_end - stream->_IO_read_ptr); }
-
 struct get {
     int file;
     off_t from;
@@ -386,6 +470,7 @@ GET(int, fgetc_unlocked, (FILE * stream), stream, ahead(stream) > 0, (stream))
 GET(int, getc_unlocked, (FILE * stream), stream, ahead(stream) > 0, (stream))
 GET(int, getchar, (void), stdin, ahead(stdin) > 0, ())
 GET(int, getchar_unlocked, (void), stdin, ahead(stdin) > 0, ())
+GET(int, getw, (FILE * stream), stream, ahead(stream) >= sizeof(int), (stream))
 /* Inlined forms of getc_unlocked come here when the buffer is empty. */
 GET(int, __uflow, (FILE * stream), stream, ahead(stream) > 0, (stream))
 
@@ -425,5 +510,6 @@ GET(size_t, __fread_unlocked_chk, (void *data, size_t room, size_t size, size_t 
     FORMAT(standard##scanf, (const char *format, ...), standard##vscanf, (format, list))
 
 SCAN()
+GET(int, __vfscanf, (FILE * stream, const char *format, va_list list), stream, false, (stream, format, list))
 SCAN(__isoc99_)
 SCAN(__isoc23_)

@@ -47,6 +47,10 @@ BUFFER(pread64, PS_READ, (int file, void *data, size_t size, off_t at), at, 0, (
 BUFFER(pwrite, PS_WRITE, (int file, const void *data, size_t size, off_t at), at, 0, (file, data, size, at))
 BUFFER(pwrite64, PS_WRITE, (int file, const void *data, size_t size, off_t at), at, 0,
        (file, data, size, at))
+BUFFER(__read, PS_READ, (int file, void *data, size_t size), 0, 0, (file, data, size))
+BUFFER(__write, PS_WRITE, (int file, const void *data, size_t size), 0, 0, (file, data, size))
+BUFFER(__pread64, PS_READ, (int file, void *data, size_t size, off_t at), at, 0, (file, data, size, at))
+BUFFER(__pwrite64, PS_WRITE, (int file, const void *data, size_t size, off_t at), at, 0, (file, data, size, at))
 BUFFER(__read_chk, PS_READ, (int file, void *data, size_t size, size_t room), 0, room, (file, data, size, room))
 BUFFER(__pread_chk, PS_READ, (int file, void *data, size_t size, off_t at, size_t room), at, room,
        (file, data, size, at, room))

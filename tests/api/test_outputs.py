@@ -23,6 +23,8 @@ def test_what_can_be_written_is_accepted(tmp_path: Path, monkeypatch: pytest.Mon
     for path in (None, "-", "new.json", tmp_path / "x", "./x.csv"):
         check_output(path)
     check_picture("x.svg")
+    check_output("/dev/null")
+    check_output("/dev/stdout")
 
 
 @pytest.mark.parametrize(

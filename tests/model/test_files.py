@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -370,3 +373,28 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InputError, match="is a directory; expected the name of a file to write"):
         write(workload, tmp_path / "folder.json")
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    """As /dev/stdout and /dev/null: by the superuser they were replaced by a file."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    with ThreadPoolExecutor() as pool:
+        for path in (pipe, link):
+            read_back = pool.submit(pipe.read_bytes)
+            with replacing(path) as temporary:
+                temporary.write_text("content", encoding="utf-8")
+            assert read_back.result() == b"content"
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to make a device")
+def test_a_device_that_takes_nothing(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    os.mknod(full, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+    with pytest.raises(InputError, match="full: cannot be written: No space left on device"), replacing(full) as temporary:
+        temporary.write_text("content", encoding="utf-8")
+    assert full.is_char_device()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.native.hub import LEASE_SECONDS, LEAST_STEP, NO_LIMIT, Hub, Share, divide
+from penstock.native.libraries import LIBRARY_PATH
 from penstock.numeric.tolerances import RATE_SLACK
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running
 from tests.naive.profiles import examples
-from tests.native.shimming import CASES, SOON, Site, hub_of, prepare, run_case
+from tests.native.building import need
+from tests.native.shimming import CASES, SOON, Site, hub_of, library, prepare, run_case
 from tests.native.test_posix_live import BANDWIDTH, HALF, applications, finish, served, served_apart, wait_for, writer
 
 RATES = st.one_of(st.just(0.0), st.just(math.inf), st.floats(1.0, 1e12))
@@ -180,12 +187,67 @@ def test_without_a_coordinator_nobody_connects() -> None:
             assert not (site.folder / "hub").exists()
 
 
+def test_a_coordinator_that_goes_before_the_first_process() -> None:
+    """Nobody waits for it: each process has a patience of 60 s, the hub one of 5 s."""
+    with served("fcfs") as (_, site), hub_of(site) as hub:
+        (site.folder / "socket").rename(site.folder / "away")
+        for _ in range(3):
+            seen = site.run("bash", "-c", "echo 12345 > file")
+            assert (seen.code, seen.bytes, seen.errors) == (0, (0, 6), "")
+            assert seen.records[0].waited < 1.0
+        assert not hub.coordinated
+
+
 def test_processes_that_do_not_find_the_hub_connect_themselves() -> None:
     """As on another node, where the folder of the run does not exist."""
     with served("fcfs") as (coordinator, site):
         process = writer(site, "file", PENSTOCK_JOB_SOCKET="/nowhere/to/be/found/job")
         wait_for(coordinator, lambda found: found.get("file", {}).get("transferred") == len(HALF))
         finish(site, process, "file")
+
+
+def by_command(site: Site, *words: str, **more: str) -> tuple[dict[str, Any], str]:
+    """The summary of `penstock run`, and what it says besides."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", "run", "--mount", site.mount, "--json", "-", *words],
+        env=kept | {LIBRARY_PATH: str(library().parent), "PENSTOCK_SOCKET": str(site.folder / "socket")} | more,
+        cwd=site.mount,
+        capture_output=True,
+        text=True,
+        timeout=SOON,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    *said, document = done.stderr.splitlines()
+    return json.loads(document), "\n".join(said)
+
+
+def test_a_long_path_of_temporary_files() -> None:
+    """Too long for a socket in it, so that the hub listens elsewhere."""
+    with served("fcfs") as (_, site):
+        long = site.folder / ("x" * 100)
+        long.mkdir()
+        found, said = by_command(site, "--", "bash", "-c", "echo 12345 > file", TMPDIR=str(long))
+        assert (found["written"], found["coordinated"], said) == (6, 1, "")
+        assert list(long.iterdir()) == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, for a mount of its own")
+def test_records_of_other_nodes(tmp_path: Path) -> None:
+    """A program for which the folder for temporary files is empty, as on another node, leaves its record in --records."""
+    need("unshare", "mount")
+    with served("fcfs") as (_, site):
+        local, shared = tmp_path / "local", tmp_path / "shared"
+        local.mkdir()
+        shared.mkdir()
+        script = f"mount -t tmpfs none {local}; exec bash -c 'echo 12345 > file'"
+        command = ("--name", "job", "--", "unshare", "-m", "bash", "-c", script)
+        found, _ = by_command(site, "--records", str(shared), *command, TMPDIR=str(local))
+        assert (found["written"], found["coordinated"]) == (6, 1)
+        found, _ = by_command(site, *command, TMPDIR=str(local))
+        assert found["written"] == 0
+        assert list(shared.iterdir()) == list(local.iterdir()) == []
 
 
 def test_a_hub_that_dies_is_a_coordinator_that_dies() -> None:

@@ -5,12 +5,14 @@ The same programs run plain, with a library that only counts, and in rounds unde
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.native.building import need
 from tests.native.mpi_jobs import BOTH, MPICH, OPEN_MPI, Mpi, family, moved, of_ranks, said
-from tests.native.shimming import Seen, Site
+from tests.native.shimming import Seen, Site, functions
 from tests.native.test_posix_live import served
 
 each_mpi = pytest.mark.parametrize("mpi", BOTH, ids=family)
@@ -19,6 +21,23 @@ KINDS = {MPICH: "basiclvCp", OPEN_MPI: "basiclvp"}
 ELEMENTS = 60_000
 ROUNDS = {"PENSTOCK_PHASE": "volume=240000,rounds=4"}
 """Rounds of 60 kB of all ranks, a fraction of what a call moves."""
+
+
+QUIET = """c2f f2c call_errhandler create_errhandler get_errhandler set_errhandler delete get_amode get_atomicity
+get_byte_offset get_group get_info get_position get_type_extent get_type_extent_c get_view seek set_info"""
+"""What the library leaves alone: it moves no data and writes to no file."""
+
+
+@each_mpi
+def test_no_call_is_missed(mpi: Mpi) -> None:
+    """The MPI has no function of files, by either of its names, which the library should stand in for and does not."""
+    need("ldd")
+    linked = subprocess.run(["ldd", mpi.compiled("mpi_calls.c")], capture_output=True, text=True, check=True).stdout
+    offered = set().union(*(functions(line.split()[2]) for line in linked.splitlines() if "libmpi" in line))
+    theirs = {name for name in offered if name.startswith(("MPI_File_", "PMPI_File_"))}
+    ours = functions(mpi.shim())
+    assert {name.partition("File_")[2] for name in theirs - ours} <= set(QUIET.split())
+    assert ours <= theirs
 
 
 def plain(mpi: Mpi, folder: Path, *words: object) -> tuple[list[str], bytes]:
@@ -64,6 +83,16 @@ def test_wrong_calls_return_what_the_library_says(tmp_path: Path) -> None:
     assert "0" not in {row["class"] for row in said("\n".join(expected[0])) if row["call"].startswith("wrong")}
     with served("fcfs", **ROUNDS) as (_, site):
         same(MPICH.run(site, *words), site, expected)
+
+
+def test_ranks_that_end_with_a_file_open(tmp_path: Path) -> None:
+    """One after the other, without MPI_Finalize: no rank waits for another one. Open MPI calls such an end a fault."""
+    words = (MPICH.compiled("mpi_calls.c"), "file", "bcvx", ELEMENTS)
+    expected = plain(MPICH, tmp_path / "plain", *words)
+    with served("fcfs", **ROUNDS) as (_, site):
+        steered = MPICH.run(site, *words)
+        same(steered, site, expected)
+        assert of_ranks(steered, words[0]).bytes == moved("\n".join(expected[0]))
 
 
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])

@@ -92,6 +92,27 @@ def test_a_slurm_step(slurm: Slurm, tmp_path: Path) -> None:
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"0", "1"}
 
 
+def test_a_task_prolog_of_slurm(slurm: Slurm, tmp_path: Path) -> None:
+    """With the library preloaded as by a profile, and a watched file that prolog and task write: Slurm reads what the prolog
+    prints, so nothing may be added to it, not even that there is no coordinator."""
+    prolog = tmp_path / "prolog"
+    lines = ["#!/bin/bash", f"echo started >> {tmp_path}/log", "echo print hello", "echo export TOLD=yes"]
+    prolog.write_text("\n".join(lines))
+    prolog.chmod(0o755)
+    told = {"LD_PRELOAD": str(library()), "PENSTOCK_MOUNTS": str(tmp_path), "PENSTOCK_SOCKET": str(tmp_path / "nobody")}
+    done = subprocess.run(
+        ["srun", "-N2", "-n2", f"--task-prolog={prolog}", "bash", "-c", f"echo $TOLD >> {tmp_path}/log; echo $TOLD"],
+        env=os.environ | slurm.environment | told,
+        capture_output=True,
+        text=True,
+        timeout=2 * SOON,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.splitlines()) == ["hello", "hello", "yes", "yes"]
+    assert sorted((tmp_path / "log").read_text().splitlines()) == ["started", "started", "yes", "yes"]
+
+
 def test_building_for_an_mpi(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     need("make", "cc", "mpicc.mpich")
     monkeypatch.setenv("CFLAGS", "-O0")
@@ -103,3 +124,13 @@ def test_a_compiler_that_is_of_no_mpi(tmp_path: Path, capsys: pytest.CaptureFixt
     need("make", "cc")
     assert main(["native", "build", "--mpicc", "cc", "-o", str(tmp_path)]) == 2
     assert "cc is not the C compiler of an MPI" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("make", "cc")
+    (tmp_path / "file").touch()
+    assert main(["native", "build", "-o", str(tmp_path / "file")]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"penstock: native: {tmp_path}/file: File exists; expected a folder of yours by --output\n"
+    )

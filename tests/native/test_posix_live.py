@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from penstock.native.records import read_records
 from tests.live.server.process import Coordinator
 from tests.live.server.running import Raw, Running, running
 from tests.native.building import NATIVE, built
-from tests.native.shimming import CASES, SOON, Seen, Site, compiled, prepare, run_case
+from tests.native.shimming import CASES, SOON, Seen, Site, compiled, library, prepare, run_case
 
 POLICIES = ("fcfs", "fair-share")
 BANDWIDTH = 400e6
@@ -291,6 +292,24 @@ def test_a_signal_does_not_cut_the_wait() -> None:
         assert (seen.code, seen.bytes) == (0, (0, 40 * 100_000 + side.stat().st_size)), seen
 
 
+def test_a_seek_waits_for_the_turn() -> None:
+    """A program that reads a byte in each of 20 blocks reads them in seeks.
+
+    The first one, with nothing in the buffer, fetches only the byte before.
+    """
+    with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
+        first.register("first")
+        first.send("inform", operation=1, volume=1e12)
+        first.until("grant")
+        (site.mount / "file").write_bytes(bytes(i % 251 for i in range(100_000)))
+        process = site.start(compiled("traps"), "seeks", site.mount / "file", PENSTOCK_NAME="second")
+        wait_for(coordinator, lambda found: bool(found.get("second", {}).get("pending")))
+        assert [record.read for record in read_records(site.record)] == [0]
+        first.send("release", operation=1)
+        seen = site.finish(process)
+        assert (seen.code, seen.bytes) == (0, (20 * 4096 + 1, 0)), seen
+
+
 def test_threads_that_begin_at_once_all_wait() -> None:
     """No thread moves a byte while another one still connects."""
     with served("fcfs") as (coordinator, site), Raw(coordinator.settings.socket) as first:
@@ -304,6 +323,17 @@ def test_threads_that_begin_at_once_all_wait() -> None:
         first.send("release", operation=1)
         seen = site.finish(process)
         assert (seen.code, seen.bytes, file.stat().st_size) == (0, (0, 100_000), 100_000), seen
+
+
+def test_calls_allocate_nothing() -> None:
+    """A thousand writes need as many allocations as ten, connection and warnings included."""
+    counts = []
+    with served("fcfs", LD_PRELOAD=f"{compiled('allocations.so')}:{library()}") as (_, site):
+        for count in (10, 1000):
+            seen = site.run("dd", "if=/dev/zero", "of=file", "bs=4k", f"count={count}", "status=none")
+            assert (seen.bytes, [record.coordinated for record in seen.records]) == ((0, 4096 * count), [True])
+            counts.append(seen.errors)
+    assert counts[0] == counts[1] != "allocations: 0\n"
 
 
 def test_coordination_that_is_switched_off() -> None:

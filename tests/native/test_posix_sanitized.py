@@ -16,7 +16,10 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif("PENSTOCK_LONG" not in os.environ, reason="builds the library twice; make test-long runs it"),
 ]
-TRAPS = ("fortified", "streams_at_exit", "streams_read", "threads", "children", "duplicates", "vectors", "signals")
+TRAPS = (
+    *("fortified", "streams_at_exit", "streams_read", "threads", "children"),
+    *("duplicates", "vectors", "signals", "aliases", "positions"),
+)
 CLOSING = "closes_all"
 """ThreadSanitizer takes it for a race that a program closes a descriptor which another thread made."""
 

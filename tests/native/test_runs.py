@@ -16,6 +16,7 @@ import pytest
 from tests.live.conversing import SOON, Coordinator, converse
 from tests.native.conftest import Serve, Start
 from tests.native.driving import Driver
+from tests.native.shimming import compiled
 from tests.native.test_vectors import NativeApplication
 
 MB = 1_000_000
@@ -395,6 +396,21 @@ def test_whole_rounds_are_one_call_each(start: Start, folder: Path) -> None:
     assert program.call("move", 1000) == 3
     assert program.call("end") == 0
     assert (folder / "file").read_bytes() == expected(1000)
+
+
+def test_paced_calls_allocate_nothing(serve: Serve, start: Start) -> None:
+    """200 operations of five paced writes each need as many allocations as 20, connection included."""
+    serve("--message-rate", "100000")
+    counts = []
+    for operations in (20, 200):
+        program = opened(start("file", LD_PRELOAD=str(compiled("allocations.so"))), "writer")
+        for _ in range(operations):
+            assert program.call("begin", 5 * 4096, 5) == 0
+            for _ in range(5):
+                assert program.call("write", 4096) == 4096
+            assert program.call("end") == 0
+        counts.append(program.errors())
+    assert counts[0] == counts[1] != "allocations: 0\n"
 
 
 def test_a_program_can_take_the_notices(start: Start, folder: Path) -> None:

@@ -119,6 +119,8 @@ def _reason(file: Path) -> str | None:
     try:
         if file.is_dir():
             return "is a directory; expected the name of a file to write"
+        if file.exists() and not file.is_file():  # a device or a pipe, which is not replaced
+            return None if os.access(file, os.W_OK) else "cannot be written: Permission denied"
         if not stat.S_ISDIR(file.parent.stat().st_mode):
             return "cannot be written: Not a directory"
     except OSError as error:

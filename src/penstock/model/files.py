@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -143,9 +144,18 @@ def write(workload: Workload, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that replaces it when the block succeeds, and is removed when it fails."""
+    """A temporary file that replaces `path` when the block succeeds, and is removed when it fails.
+
+    A device or a pipe is not replaced: what the block has written goes there.
+    """
     if path.is_dir():
         raise InputError(str(path), "is a directory; expected the name of a file to write")
+    if path.exists() and not path.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder) / path.name
+            yield temporary
+            _pour(temporary, path)
+        return
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     except OSError as error:
@@ -162,6 +172,15 @@ def replacing(path: Path) -> Iterator[Path]:
         raise InputError(str(path), f"cannot be written: {error.strerror or error}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _pour(source: Path, path: Path) -> None:
+    """Write the content of `source` to `path`, a device or a pipe."""
+    try:
+        with source.open("rb") as content, path.open("wb") as out:
+            shutil.copyfileobj(content, out)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror or error}") from None
 
 
 def from_document(document: object) -> Workload:

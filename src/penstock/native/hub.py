@@ -31,7 +31,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from penstock.live.client.environment import SOCKET_PATH_BYTES, Place, Unix, disabled, find_place, identify, printable
+from penstock.live.client.environment import (
+    NAME_CHARACTERS,
+    SOCKET_PATH_BYTES,
+    Place,
+    Unix,
+    disabled,
+    find_place,
+    identify,
+    printable,
+)
 from penstock.live.client.link import CHUNK, Link
 from penstock.live.client.session import Session
 from penstock.live.protocol import (
@@ -192,11 +201,15 @@ class Hub:
         """A coordinator took part."""
         self.outages = 0
         """Times that the job went on without it."""
+        self.used = False
+        """A process has registered."""
         self._path, self._address = path, address
         slurm = "SLURM_JOB_ID" in os.environ
-        own = None if slurm else f"{Path(command).name}-{os.getpid()}"
+        own = None if slurm else f"{Path(command).name}-{os.getpid()}"[-NAME_CHARACTERS:]
         self._identify = partial(identify, name if name is not None else own, bandwidth=bandwidth)
         self._nodes = nodes
+        self._coordinator: Place | None = None
+        """Where it was when the hub began to listen."""
         self._link: Link | None = None
         self._processes: dict[int, JobProcess] = {}
         self._made = 0
@@ -237,7 +250,10 @@ class Hub:
 
     def _look(self) -> None:
         """Listen, once there is a coordinator."""
-        if self._listener is not None or len(os.fsencode(self._path)) > SOCKET_PATH_BYTES or self._place() is None:
+        if self._listener is not None or len(os.fsencode(self._path)) > SOCKET_PATH_BYTES:
+            return
+        self._coordinator = self._place()
+        if self._coordinator is None:
             return
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.setblocking(False)
@@ -341,7 +357,7 @@ class Hub:
     def _apply(self, process: JobProcess, message: Request) -> None:
         match message:
             case Register():
-                process.waits = message
+                process.waits, self.used = message, True
                 self._join(message)
             case Inform():
                 self._inform(process, message)
@@ -363,9 +379,9 @@ class Hub:
                 self._say(process, Error(UNEXPECTED, "processes of a run do not ask for this", message.seq))
 
     def _join(self, first: Register) -> None:
-        """Connect to the coordinator, with the first process."""
-        place = self._place() if self._link is None else None
-        if place is None:
+        """Connect to the coordinator, with the first process. If it has gone meanwhile, the processes go on at once."""
+        place = self._coordinator
+        if place is None or self._link is not None:
             return
         self._patience = place.patience
         identity = self._identify(nodes=self._nodes if self._nodes is not None else first.nodes)

@@ -13,16 +13,19 @@ family passes all calls on.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import stat
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from penstock.live.client.environment import identify
 from penstock.model.errors import InputError
 from penstock.native.libraries import POSIX, mpi_libraries, require
 
@@ -150,13 +153,25 @@ def _family_of(program: Path) -> str | None:
 
 PARALLEL: Final = ("lustre", "gpfs", "beegfs", "ceph", "pvfs2", "panfs", "wekafs", "daos", "nfs", "nfs4", "fuse.cvmfs2")
 """File systems that nodes share, by the names in /proc/self/mounts."""
+PASSED_ON: Final = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 KILLED: Final = 128
 """What is added to the number of a signal that ended a program, as shells do."""
 
 
+SHORTEST_GAP: Final = 1e-3
+LONGEST_GAP: Final = 1e6
+"""Seconds between which the library takes a gap."""
+HINT: Final = re.compile(r"(volume|rounds)=[0-9]+(,(volume|rounds)=[0-9]+)?")
+
+
 @dataclass(frozen=True)
 class Options:
-    """What ``penstock run`` is told."""
+    """What ``penstock run`` is told.
+
+    Raises:
+        InputError: If the gap is out of range.
+        UsageError: If a coordinator would refuse the name, the nodes or the bandwidth.
+    """
 
     mounts: tuple[Path, ...] = ()
     """Folders whose files are watched; none for `default_mounts`."""
@@ -172,9 +187,23 @@ class Options:
     each: bool = False
     """Each process is an application of its own."""
 
+    def __post_init__(self) -> None:
+        identify(self.name, self.nodes, bandwidth=self.bandwidth)
+        if self.gap is not None and not SHORTEST_GAP <= self.gap <= LONGEST_GAP:
+            raise InputError("--gap", f"{self.gap:g} s is out of range; expected {SHORTEST_GAP:g} to {LONGEST_GAP:g} s")
 
-JOB_SOCKET: Final = "job"
-"""The socket of the hub, in the folder of the records."""
+    def doubts(self, given: Mapping[str, str] = os.environ) -> list[str]:
+        """What may be a slip, a sentence each: the program runs all the same.
+
+        Args:
+            given: The environment, which may have a hint of the program's phases.
+        """
+        absent = [str(mount) for mount in self.mounts if not mount.exists()]
+        said = [f"--mount: there is no folder {mount!r}; files below it are seen only if it is made" for mount in absent]
+        phase = given.get("PENSTOCK_PHASE", "")
+        if phase and not HINT.fullmatch(phase):
+            said.append(f"PENSTOCK_PHASE: {phase!r} is no hint; expected volume=BYTES,rounds=N with plain numbers")
+        return said
 
 
 def default_mounts(mounts: str | None = None) -> tuple[Path, ...]:
@@ -197,7 +226,11 @@ def _unescaped(text: str) -> str:
 
 
 def environment(
-    options: Options, record: Path | None, given: Mapping[str, str] = os.environ, command: Sequence[str] = ()
+    options: Options,
+    record: Path | None,
+    given: Mapping[str, str] = os.environ,
+    command: Sequence[str] = (),
+    hub: Path | None = None,
 ) -> dict[str, str]:
     """The variables to add for a program.
 
@@ -206,6 +239,7 @@ def environment(
         record: The folder in which processes leave their records; None for none.
         given: The environment as it is; a library that is preloaded already stays so, after ours.
         command: The program and its arguments, which tell the MPI that it uses.
+        hub: The socket at which the processes become one application, unless each is one; None for none.
 
     Raises:
         InputError: If the library was not built, or a mount cannot be named.
@@ -228,7 +262,7 @@ def environment(
         "PENSTOCK_SOCKET": options.socket,
         "PENSTOCK_OBSERVE": 1 if options.observe else None,
         "PENSTOCK_RECORD": record,
-        "PENSTOCK_JOB_SOCKET": record / JOB_SOCKET if record and not (options.each or options.observe) else no_hub,
+        "PENSTOCK_JOB_SOCKET": hub if hub and not (options.each or options.observe) else no_hub,
     }
     variables = {name: str(value) for name, value in told.items() if value is not None}
     return variables | (_for_all_nodes(command, variables, given) if family == "openmpi" else {})
@@ -250,24 +284,50 @@ def _for_all_nodes(command: Sequence[str], variables: Mapping[str, str], given: 
 def run(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Run a program to its end with these variables added; returns its exit code, as a shell would.
 
-    Ctrl-C reaches the program by its terminal; we wait for it to end.
+    Ctrl-C reaches the program by its terminal; we wait for it to end. Signals by which a batch system asks for a checkpoint
+    or for the end are passed on.
 
     Args:
         command: The program and its arguments.
         variables: The variables to add to the environment.
     """
-    try:
-        # Descriptors are passed on: ranks of a Slurm step find each other by one.
-        process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
-    except FileNotFoundError:
-        raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
-    except PermissionError:
-        raise InputError("run", f"{command[0]!r} cannot be run; expected a program that may be executed") from None
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminated = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-    try:
+    with _signals_passed_on() as told:
+        try:
+            # Descriptors are passed on: ranks of a Slurm step find each other by one.
+            process = subprocess.Popen(list(command), env={**os.environ, **variables}, close_fds=False)  # noqa: S603
+        except FileNotFoundError:
+            raise InputError("run", f"there is no program {command[0]!r}; expected one on PATH, or its path") from None
+        except OSError as error:
+            expected = "a program that may be executed, or a script whose first line names its interpreter"
+            raise InputError("run", f"{command[0]!r} cannot be run: {error.strerror}; expected {expected}") from None
+        told(process)
         code = process.wait()
-    finally:
-        signal.signal(signal.SIGINT, interrupted)
-        signal.signal(signal.SIGTERM, terminated)
     return KILLED - code if code < 0 else code
+
+
+@contextmanager
+def _signals_passed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Pass signals on to the process that the block tells, also those that come before; those that are ignored stay so.
+
+    Handlers, which the program does not inherit, and no SIG_IGN, which it would.
+    """
+    early: list[int] = []
+    pass_on = early.append
+
+    def tell(process: subprocess.Popen[bytes]) -> None:
+        nonlocal pass_on
+        pass_on = process.send_signal
+        for number in early:
+            process.send_signal(number)
+
+    def handle(number: int, _: object) -> None:
+        if number != signal.SIGINT:
+            pass_on(number)
+
+    handled = [one for one in (signal.SIGINT, *PASSED_ON) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in handled}
+    try:
+        yield tell
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 static MPI_File file;
@@ -293,6 +294,14 @@ int main(int count, char **words) {
 #endif
     if (strchr(kind, 'p') != NULL)
         shared(data, back, elements);
+    if (strchr(kind, 'x') != NULL) { /* ends as it is, one rank after the other, with the file open */
+        print_all();
+        fflush(stdout);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank > 0)
+            usleep(300000);
+        exit(0);
+    }
     MPI_File_close(&file);
     print_all();
     free(data);

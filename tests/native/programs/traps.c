@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,58 @@ static void opened(void) {
         check(write(files[i], data, 100) == 100, "write");
 }
 
+/* The names by which other libraries of the system call libc: 100 bytes each, written and read. */
+extern int __open(const char *, int, ...), __open64(const char *, int, ...), __close(int), __dup2(int, int);
+extern int __fcntl(int, int, ...), __vfscanf(FILE *, const char *, va_list);
+extern ssize_t __read(int, void *, size_t), __write(int, const void *, size_t);
+extern ssize_t __pread64(int, void *, size_t, off_t), __pwrite64(int, const void *, size_t, off_t);
+
+static int scan(FILE *stream, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int found = __vfscanf(stream, format, list);
+    va_end(list);
+    return found;
+}
+
+static void aliases(void) {
+    char back[100], word[101];
+    int file = __open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), again = __open64(path, O_RDWR), ends[2];
+    check(__write(file, data, 100) == 100 && __pwrite64(again, data, 100, 100) == 100, "__write");
+    check(__read(again, back, 100) == 100 && __pread64(file, back, 100, 100) == 100, "__read");
+    int copies[] = {__dup2(file, 70), __fcntl(file, F_DUPFD, 80)};
+    check(write(copies[0], data, 100) == 100 && write(copies[1], data, 100) == 100, "write to copies");
+    check(__close(file) == 0 && __close(again) == 0 && __close(70) == 0 && pipe(ends) == 0, "__close");
+    check(dup2(ends[1], 70) == 70 && write(70, data, 100) == 100, "write to a pipe"); /* the number was that of the file */
+    FILE *stream = fopen(path, "r");
+    check(scan(stream, "%100c", word) == 1, "__vfscanf");
+    fclose(stream);
+}
+
+/* Streams: words of 4 bytes, a position that is set, and a file without a name in the folder of temporary ones. */
+static void positions(void) {
+    FILE *stream = fopen(path, "w+"), *nameless = tmpfile();
+    fpos_t begin;
+    check(stream != NULL && nameless != NULL && fgetpos(stream, &begin) == 0, "fopen");
+    for (int i = 0; i < 250; i++)
+        check(putw(i, stream) == 0, "putw");
+    check(fsetpos(stream, &begin) == 0, "fsetpos");
+    for (int i = 0; i < 250; i++)
+        check(getw(stream) == i, "getw");
+    fclose(stream);
+    check(fwrite(data, 1, SIZE, nameless) == SIZE, "fwrite");
+    fclose(nameless);
+}
+
+/* Reads 20 bytes here and there: each seek fetches the block around the byte. */
+static void seeks(void) {
+    FILE *stream = fopen(path, "r");
+    check(stream != NULL, "fopen");
+    for (int i = 20; i > 0; i--)
+        check(fseek(stream, 4096 * i + 1, SEEK_SET) == 0 && getc(stream) == (unsigned char)data[4096 * i + 1], "fseek");
+    fclose(stream);
+}
+
 static void mapped(void) {
     int file = make();
     check(ftruncate(file, SIZE) == 0, "ftruncate");
@@ -314,7 +367,7 @@ static const struct {
            {"streams_lost", streams_lost}, {"streams_read", streams_read}, {"threads", threads},         {"formats", formats},
            {"children", children},     {"vfork", after_vfork},   {"killed", killed},   {"duplicates", duplicates},
            {"vectors", vectors},       {"asynchronous", asynchronous}, {"mapped", mapped},
-           {"copies", copies},         {"opened", opened},
+           {"copies", copies},         {"opened", opened},   {"aliases", aliases}, {"positions", positions}, {"seeks", seeks},
            {"closes_all", closes_all}, {"signals", signals},     {"errors", errors},   {"missing", missing}};
 
 int main(int count, char **arguments) {
