@@ -142,7 +142,8 @@ def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
     rows = results.where(policy)
     batches = np.array([parameters["batches"] for parameters in rows.parameters])
     order = np.argsort(batches)
-    return batches[order], 1.0 / np.array(list(rows.lists("yields")))[order]
+    yields = np.array(list(rows.lists("yields"))) if len(rows) else np.empty((0, 1))
+    return batches[order], 1.0 / yields[order]
 
 
 def figure_iii_4(results: Results) -> Figure:
