@@ -152,10 +152,11 @@ def test_mckp_is_judged_where_it_is_defined() -> None:
 
 
 def test_missing_data_decide_nothing() -> None:
-    empty = Sets("none", (), 10)
-    assert {check.holds for check in claims.s3([empty]).checks} == {None}
-    assert {check.holds for check in claims.s2([empty]).checks} == {None}
-    assert {check.holds for check in claims.s5([empty]).checks} == {None}
+    for size in (10, 40):
+        none = [Sets("none", (), size)]
+        verdicts = [judge(none) for judge in (claims.s1, claims.s2, claims.s3, claims.s4, claims.s5, claims.s6)]
+        verdicts += [claims.s7(none, none[0]), claims.interval(none), claims.oracle([])]
+        assert {verdict.word for verdict in verdicts} == {"not measured"}
 
 
 def test_where_one_passes_the_other() -> None:
