@@ -11,7 +11,7 @@ from penstock.cli.main import main
 from penstock.engine.scenarios import simulate_placement
 from penstock.model import InputError
 from penstock.papers.catalogue import DISTRIBUTED, PROFILES
-from penstock.papers.distributed import claims, experiments
+from penstock.papers.distributed import claims, experiments, figures
 from penstock.papers.distributed.claims import ALLOCATIONS
 from penstock.papers.distributed.experiments import (
     BUILT_IN,
@@ -166,6 +166,14 @@ def test_where_one_passes_the_other() -> None:
         rows.append({"load": float(load), "runs": runs})
     assert claims.crossing(Sets("", tuple(rows)), "n-sys") == pytest.approx(1.05)
     assert claims.crossing(Sets("", tuple(rows[:90])), "n-sys") is None
+
+
+def test_names_stand_once_below_boxes() -> None:
+    keys = [key for _, key, _ in figures.drawn(Sets("", ()))]
+    runs = {key: {"mean_slowdown": 2.0, "max_slowdown": 3.0} for key in keys}
+    sets = Sets("", tuple({"load": load, "runs": runs} for load in (0.3, 0.9)))
+    for panel in figures.figure_8(sets).axes:
+        assert panel.get_xticks().tolist() == list(range(1, len(keys) + 1))
 
 
 def _worse(sets: Sets) -> Sets:
