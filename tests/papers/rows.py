@@ -52,13 +52,20 @@ def as_claimed(policy: str, pressure: float) -> Outcome:
     return {"min_yield": min_yield, "efficiency": efficiency, "utilization": efficiency - 0.02}
 
 
+BY_FRACTION = ("fair-share", "best-next-event", "look-ahead-greedy-yield")
+
+
 def sorted_yields(policy: str) -> np.ndarray:
-    """Yields of 60 applications by rank of ω (and of φ, for fair-share) that bear out R5 and R6."""
+    """Yields of 60 applications that bear out R5 and R6, by rank of ω, or of φ for those of `BY_FRACTION`."""
     rank = np.linspace(0.0, 1.0, 60)
+    if policy == "fair-share":
+        return 0.95 - 0.1 * rank
     if policy == "fcfs":
         return 0.4 + 0.5 * rank
     if policy == "greedy-com":
         return 0.95 - 0.3 * rank
+    if policy in ("best-next-event", "look-ahead-greedy-yield"):
+        return np.where(rank < 0.16, 0.93, 0.9)
     if policy == "set-10":
         return 0.9 - 0.1 * np.repeat([0, 1, 2], 20) + 0.05 * np.tile(np.linspace(0.0, 1.0, 20), 3)
     return np.full(60, 0.9)
@@ -74,10 +81,10 @@ def pressure_results(
         for policy in POLICIES:
             for seed in range(3):
                 outcome = change(policy, pressure, as_claimed(policy, pressure))
-                # By φ, fair-share falls with the rank; by ω, an order without relation to φ, it is flat.
-                yields = 0.95 - 0.1 * ranks / 60 if policy == "fair-share" else sorted_yields(policy)
-                omegas = mixed.astype(float) if policy == "fair-share" else ranks
-                lists = {"yields": yields, "mean_iterations": omegas, "io_fractions": ranks}
+                # ω and φ have nothing to do with each other: what follows one is flat by the other.
+                orders = (mixed, ranks) if policy in BY_FRACTION else (ranks, mixed)
+                omegas, fractions = (order.astype(float) for order in orders)
+                lists = {"yields": sorted_yields(policy), "mean_iterations": omegas, "io_fractions": fractions}
                 parameters = {"pressure": pressure, "small": 20, "sigma": 0.5, "noise": 0.5}
                 rows.append(row(policy, parameters, seed, outcome, **{k: list(v) for k, v in lists.items()}))
     return Results.of(table(rows))

@@ -48,7 +48,7 @@ def started(name: str, out: Path, *options: str) -> "subprocess.Popen[str]":
 def completed(name: str, out: Path, *options: str) -> None:
     """Run a paper to its end."""
     with started(name, out, *options) as run:
-        _, told = run.communicate(timeout=600)
+        _, told = run.communicate(timeout=1800)  # against a hang; ten minutes are too few on busy cores
     assert run.returncode == 0, told
 
 

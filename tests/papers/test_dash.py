@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from penstock.campaign import SCHEMA
 from penstock.cli.main import main
 from penstock.model import InputError
 from penstock.papers.catalogue import DASH
 from penstock.papers.dash import claims, mapping, validation
+from penstock.papers.dash import figures as dash_figures
 from penstock.papers.dash.experiments import EIGHT, BatchTrial, DashScale
-from penstock.papers.reproducing import Reproduction
+from penstock.papers.reproducing import Reproduction, Results
 from penstock.papers.trials import key_of
 from penstock.papers.verdicts import Estimate
 from penstock.planning.batch import schedule
@@ -83,6 +85,22 @@ def test_claims_can_fail(made, monkeypatch):
     assert verdicts
 
 
+def test_no_runs_decide_nothing():
+    none = Results.of(SCHEMA.empty_table())
+    verdicts = [claims.d5(none), claims.d6(none, none), claims.d7(none), claims.d8(none)]
+    assert {verdict.word for verdict in verdicts} == {"not measured"}
+    for _, draw in dash_figures.CHAIN_FIGURES.values():
+        assert draw(none).axes
+
+
+def test_an_extreme_needs_as_many_batches_as_the_thesis_has():
+    few, many = np.full(32, 6.0), np.full(390, 6.0)
+    assert claims._extreme(few) is None
+    assert claims._extreme(np.append(few, 8.0)) is True
+    assert claims._extreme(many) is False
+    assert claims._extreme(np.append(few, 14.0)) is False
+
+
 def test_means_over_loads_do_not_depend_on_how_many_there_are():
     """0.5 to 10: the mean of α² is 35.08, and the middle of the range counts twice as much as its ends."""
 
@@ -141,6 +159,7 @@ def test_d11_follows_the_rows():
     assert outcomes(mapped(1e-12), "list has the highest steady utilization") == {None}, "rounding decides nothing"
     assert outcomes(mapped(), "have a lower max stretch than list") == {True}
     assert outcomes(mapped(), "a steady state in 90 %") == {True}
+    assert outcomes(mapped(), "pack char has more idle time than random") == {None}
 
 
 def test_pathologically_loaded_batches_are_excluded():

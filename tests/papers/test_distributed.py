@@ -11,7 +11,7 @@ from penstock.cli.main import main
 from penstock.engine.scenarios import simulate_placement
 from penstock.model import InputError
 from penstock.papers.catalogue import DISTRIBUTED, PROFILES
-from penstock.papers.distributed import claims, experiments
+from penstock.papers.distributed import claims, experiments, figures
 from penstock.papers.distributed.claims import ALLOCATIONS
 from penstock.papers.distributed.experiments import (
     BUILT_IN,
@@ -152,10 +152,11 @@ def test_mckp_is_judged_where_it_is_defined() -> None:
 
 
 def test_missing_data_decide_nothing() -> None:
-    empty = Sets("none", (), 10)
-    assert {check.holds for check in claims.s3([empty]).checks} == {None}
-    assert {check.holds for check in claims.s2([empty]).checks} == {None}
-    assert {check.holds for check in claims.s5([empty]).checks} == {None}
+    for size in (10, 40):
+        none = [Sets("none", (), size)]
+        verdicts = [judge(none) for judge in (claims.s1, claims.s2, claims.s3, claims.s4, claims.s5, claims.s6)]
+        verdicts += [claims.s7(none, none[0]), claims.interval(none), claims.oracle([])]
+        assert {verdict.word for verdict in verdicts} == {"not measured"}
 
 
 def test_where_one_passes_the_other() -> None:
@@ -165,6 +166,14 @@ def test_where_one_passes_the_other() -> None:
         rows.append({"load": float(load), "runs": runs})
     assert claims.crossing(Sets("", tuple(rows)), "n-sys") == pytest.approx(1.05)
     assert claims.crossing(Sets("", tuple(rows[:90])), "n-sys") is None
+
+
+def test_names_stand_once_below_boxes() -> None:
+    keys = [key for _, key, _ in figures.drawn(Sets("", ()))]
+    runs = {key: {"mean_slowdown": 2.0, "max_slowdown": 3.0} for key in keys}
+    sets = Sets("", tuple({"load": load, "runs": runs} for load in (0.3, 0.9)))
+    for panel in figures.figure_8(sets).axes:
+        assert panel.get_xticks().tolist() == list(range(1, len(keys) + 1))
 
 
 def _worse(sets: Sets) -> Sets:

@@ -172,6 +172,41 @@ def together(outcomes: Iterable[bool | None]) -> bool | None:
     return False if False in found else None if None in found or not found else True
 
 
+def share(outcomes: np.ndarray) -> float:
+    """The part of the `outcomes` that are true; not a number if there are none.
+
+    Example:
+        >>> share(np.array([True, False])), share(np.array([], dtype=bool))
+        (0.5, nan)
+    """
+    return float(np.mean(outcomes)) if np.size(outcomes) else math.nan
+
+
+def minimum(values: Floats) -> float:
+    """The smallest of the `values`; not a number if there are none."""
+    return float(np.min(values)) if np.size(values) else math.nan
+
+
+def maximum(values: Floats) -> float:
+    """The largest of the `values`; not a number if there are none."""
+    return float(np.max(values)) if np.size(values) else math.nan
+
+
+def at_least(value: float, limit: float) -> bool | None:
+    """Whether a `value` without an error reaches the `limit`; None where it is not a number, as data are missing.
+
+    Example:
+        >>> at_least(1.0, 1.0), at_least(0.5, 1.0), at_least(math.nan, 1.0)
+        (True, False, None)
+    """
+    return None if math.isnan(value) else value >= limit
+
+
+def at_most(value: float, limit: float) -> bool | None:
+    """Whether a `value` without an error does not exceed the `limit`; None where it is not a number."""
+    return None if math.isnan(value) else value <= limit
+
+
 def listed(names: Sequence[str], values: Sequence[float] | Sequence[Estimate], form: str = ".4f") -> str:
     """Named figures in one line: "fcfs 0.3700, set-10 0.6700".
 

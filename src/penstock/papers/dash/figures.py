@@ -7,7 +7,8 @@ The first paragraph of a figure's docstring is its caption.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from penstock.papers.dash.experiments import (
 )
 from penstock.papers.drawing import binned, colour_of, common_legend, lanes, panels, plain_ticks
 from penstock.papers.reproducing import Results
+from penstock.papers.verdicts import Estimate
 from penstock.planning.batch import schedule as batch_schedule
 from penstock.planning.partition import best_partition
 from penstock.planning.strategy import BatchStrategy
@@ -40,6 +42,8 @@ from penstock.theory.chains import hierarchical_round_robin
 from penstock.theory.chains import schedule as chain_schedule
 
 Rows = Mapping[BatchTrial, Mapping[str, Any]]
+Batch = tuple[Any, int]
+"""The parameters and the seed of a batch."""
 STRATEGIES: Final[Mapping[str, tuple[BatchStrategy, str, str]]] = {
     "S = 1": (ONE, "fifo", "#0072b2"),
     "S = I/O load": (LOAD, "fifo", "#e69f00"),
@@ -142,7 +146,8 @@ def stretches(results: Results, policy: str) -> tuple[Floats, np.ndarray]:
     rows = results.where(policy)
     batches = np.array([parameters["batches"] for parameters in rows.parameters])
     order = np.argsort(batches)
-    return batches[order], 1.0 / np.array(list(rows.lists("yields")))[order]
+    yields = np.array(list(rows.lists("yields"))) if len(rows) else np.empty((0, 1))
+    return batches[order], 1.0 / yields[order]
 
 
 def figure_iii_4(results: Results) -> Figure:
@@ -229,6 +234,28 @@ def ratios(rows: Rows, name: str, measure: str, io_nodes: int = 1) -> tuple[Floa
     ours, base = chosen(rows, strategy, policy, io_nodes), chosen(rows, FIRST_FIT, io_nodes=io_nodes)
     loads = np.array([row["io_load"] for row in ours.values()])
     return loads, np.array([row[measure] / base[batch][measure] for batch, row in ours.items()])
+
+
+def over_loads(batches: Iterable[Batch], values: Floats) -> Estimate:
+    """The mean of `values` over α_gen, one for each of the `batches`, with its error over seeds.
+
+    The mean over α_gen is by trapezia, so that it does not depend on how many values a scale has. Batches of one seed are
+    not independent of each other.
+    """
+    points = sorted(
+        (seed, dict(parameters)["load"], value) for (parameters, seed), value in zip(batches, values, strict=True)
+    )
+    means = []
+    for _, group in itertools.groupby(points, key=lambda point: point[0]):
+        _, loads, found = zip(*group, strict=True)
+        means.append(float(np.trapezoid(found, loads)) / (loads[-1] - loads[0]) if len(loads) > 1 else found[0])
+    return Estimate.of(means)
+
+
+def geometric(batches: Iterable[Batch], values: Floats) -> Estimate:
+    """The geometric mean of positive `values` over α_gen, one for each of the `batches`, with its standard error."""
+    mean = over_loads(batches, np.log(values))
+    return Estimate(float(np.exp(mean.value)), float(np.exp(mean.value)) * mean.error)
 
 
 def strategies(rows: Rows) -> dict[str, tuple[BatchStrategy, str, str]]:
@@ -332,7 +359,8 @@ def figure_iii_12(rows: Rows) -> Figure:
 
 
 def figure_iii_13(rows: Rows) -> Figure:
-    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α.
+    """Figure III.13: makespan of packs (S = 1) over that of first-fit on as many I/O nodes, by I/O load α. Geometric means
+    are over α_gen, with a standard error over seeds.
 
     Args:
         rows: the rows of the batches.
@@ -340,10 +368,9 @@ def figure_iii_13(rows: Rows) -> Figure:
     figure, (panel,) = panels(1, 1)
     for count, colour in ((1, "#0072b2"), (3, "#e69f00"), (5, "#009e73")):
         loads, values = ratios(rows, "S = 1", "makespan", count)
-        mean = float(np.exp(np.log(values).mean()))
-        panel.plot(
-            loads, values, ".", color=colour, label=f"{count} I/O node{'s' if count > 1 else ''}: geometric mean {mean:.2f}"
-        )
+        mean = geometric(chosen(rows, ONE, io_nodes=count), values)
+        nodes = f"{count} I/O node{'s' if count > 1 else ''}"
+        panel.plot(loads, values, ".", color=colour, label=f"{nodes}: geometric mean {mean:.2f}")
     panel.axhline(1.0, color="#000000", linewidth=0.8)
     panel.set(xlabel="I/O load α", ylabel="makespan / first-fit")
     common_legend(figure)

@@ -162,7 +162,8 @@ def figure_8(sets: Sets) -> Figure:
             panel = axes[2 * row + column]
             samples = {name: sets.of(key, measure)[sets.between(low, high)] for name, key, _ in drawn(sets)}
             if sets.between(low, high).any():
-                panel.boxplot(list(samples.values()), tick_labels=list(samples), whis=(10, 90), showfliers=False)
+                panel.boxplot(list(samples.values()), whis=(10, 90), showfliers=False, manage_ticks=False)
+            panel.set_xticks(range(1, len(samples) + 1), list(samples))  # once for the shared axis
             panel.set(yscale="log", title=f"I/O-load {low} to {high}")
             panel.set_ylim(bottom=1.0)
             panel.tick_params(axis="x", labelrotation=20)

@@ -99,9 +99,15 @@ def sorted_yields(results: Results, policy: str, pressure: float, by: str) -> Fl
     `results` are the rows of the campaign "pressure". `policy` and `pressure` (W_GOAL) choose the traces; `by` is a column
     with one value per application.
     """
-    chosen = results.where(policy, pressure=pressure)
-    ranked = [yields[np.argsort(keys)] for yields, keys in zip(chosen.lists("yields"), chosen.lists(by), strict=True)]
-    return np.asarray(np.mean(ranked, axis=0))
+    ranked = ranked_yields(results, policy, pressure, by)
+    return np.asarray(ranked.mean(axis=0)) if len(ranked) else np.empty(0)
+
+
+def ranked_yields(results: Results, policy: str, pressure: float, by: str) -> np.ndarray:
+    """The yield at each rank (columns) in each trace (rows); arguments as for `sorted_yields`. No columns without traces."""
+    rows = results.where(policy, pressure=pressure)
+    ranked = [yields[np.argsort(keys)] for yields, keys in zip(rows.lists("yields"), rows.lists(by), strict=True)]
+    return np.array(ranked) if ranked else np.empty((0, 0))
 
 
 def _sorted_figure(results: Results, by: str, name: str) -> Figure:
