@@ -76,7 +76,8 @@ def build(output: Path | None = None, *, compiler: str = "cc", mpi: Sequence[str
         The libraries that were built.
 
     Raises:
-        InputError: If there are no sources, or a compiler is missing or fails; the text ends with its last line.
+        InputError: If there are no sources, the folder cannot be made, or a compiler is missing or fails; the text ends
+            with the compiler's last line.
     """
     folder = sources()
     if folder is None:
@@ -85,7 +86,10 @@ def build(output: Path | None = None, *, compiler: str = "cc", mpi: Sequence[str
         if shutil.which(one) is None:
             raise InputError("native", f"there is no program {one!r}; expected a C compiler such as gcc, and make")
     target = (output or folder / "build").absolute()
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(str(target), f"cannot be made: {error.strerror}; expected a folder for the libraries") from None
     for what in (*(["mpi", f"MPICC={one}"] for one in mpi), ["all"]):
         command = ["make", "-C", str(folder), f"BUILD={target}", f"CC={compiler}", *what]
         done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603
