@@ -147,8 +147,8 @@ def _print_plans(advice: Advice) -> None:
         "rows": [f"{plan.effort.rows:,}" for plan in plans],
         "columns": [f"{plan.effort.columns:,}" for plan in plans],
         "nonzeros": [f"{plan.effort.nonzeros:,}" for plan in plans],
-        "gap": [f"{plan.effort.gap:.1e}" for plan in plans],
-        "residual": [f"{max(plan.effort.primal_residual, plan.effort.dual_residual):.1e}" for plan in plans],
+        "gap": [_small(plan.effort.gap) for plan in plans],
+        "residual": [_small(max(plan.effort.primal_residual, plan.effort.dual_residual)) for plan in plans],
         "checked": [_verdict(advice, plan.mode) for plan in plans],
         "replayed": [f"{advice.verified[plan.mode].stretch:.6f}" if plan.mode in advice.verified else "–" for plan in plans],
         "building": [duration(plan.effort.build_seconds) for plan in plans],
@@ -203,3 +203,10 @@ def _print_found(advice: Advice) -> None:
         "mean by durations": [f"{one.replay.mean_duration_stretch:.4f}" for one in shown],
     }
     print_table(columns, ("mean by durations", "mean", "through", "by durations"))
+
+
+def _small(value: float) -> str:
+    """What a solver leaves open; what is rounding alone is 0."""
+    from penstock.numeric.tolerances import SAME_RATIO
+
+    return "0" if abs(value) < SAME_RATIO else f"{value:.1e}"
