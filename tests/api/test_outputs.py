@@ -107,16 +107,6 @@ def test_commands_look_before_they_act(tmp_path: Path, capsys: Capture, command:
     assert capsys.readouterr().err == f"penstock: {missing}: cannot be written: No such file or directory\n"
 
 
-def test_a_folder_for_the_libraries(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "file").touch()
-    assert main(["native", "build", "-o", str(tmp_path / "file" / "x")]) == 2
-    said = capsys.readouterr().err
-    assert (
-        said
-        == f"penstock: {tmp_path / 'file' / 'x'}: cannot be made: Not a directory; expected a folder for the libraries\n"
-    )
-
-
 def test_a_report_is_of_one_workload(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["compare", "a.json", "b.json", "--html", "x.html"])
