@@ -263,16 +263,8 @@ class Registry:
 
     def _record(self, client: Client, posted: float, end: float, volume: float, rounds: int) -> None:
         self.ended.append(
-            CompletedOperation(
-                application=client.number,
-                job=client.job,
-                nodes=client.nodes,
-                cap=client.cap,
-                registered=client.registered,
-                posted=posted,
-                end=end,
-                volume=volume,
-                rounds=rounds,
+            CompletedOperation(  # in the order of its fields
+                client.number, client.job, client.nodes, client.cap, client.registered, posted, end, volume, rounds
             )
         )
 

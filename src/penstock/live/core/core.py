@@ -344,8 +344,9 @@ class Core:
                 event.operation, event.volume, event.rounds, now, base, base, event.bandwidth, event.follows
             )
             client.last_operation = event.operation
+        is_new = client.place == NO_PLACE
         factor = self.places.post(self.now, client, event.moved)
-        self.reached.begin(client)
+        self.reached.begin(client, is_new=is_new)
         self.grants.announce(client)
         return self._punish(self._note(now, client), factor)
 

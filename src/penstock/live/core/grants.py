@@ -88,9 +88,11 @@ class Leases:
     def renew(self, now: float, client: Client) -> None:
         """Start a new lease of the `client` at the date `now`: it gave a sign of life."""
         client.last_heard = now
-        self._heard[client.number] = client
-        self._heard.move_to_end(client.number)
-        self._away.pop(client.number, None)
+        number, heard = client.number, self._heard
+        heard[number] = client
+        heard.move_to_end(number)
+        if self._away:
+            self._away.pop(number, None)
 
     def set_deadline(self, client: Client, deadline: float) -> None:
         """Set the date by which the client must acknowledge a reduced grant; an earlier deadline stands."""

@@ -217,16 +217,23 @@ class Reached:
         self._pending = pending
         self._learned: dict[int, Learned] = {}
 
-    def begin(self, client: Client) -> None:
-        """The client has announced an operation, or has announced it again; what is known of the client holds for it."""
+    def begin(self, client: Client, *, is_new: bool = False) -> None:
+        """The client has announced an operation, or has announced it again; what is known of the client holds for it.
+
+        `is_new` says that the operation has just entered; if nothing of it is moved, its account needs no look.
+        """
         if client.place == NO_PLACE:
             return
         learned = self._learned.get(client.number)
         if learned is None:
             self._forget_gone()
             learned = self._learned[client.number] = Learned()
-        volume, remaining, learned.known_allowed, learned.known_seconds = self._pending.account(client.place)
-        learned.known_moved = volume - remaining
+        if is_new and client.operation is not None and client.operation.moved == 0.0:
+            learned.known_moved = learned.known_allowed = 0.0
+            learned.known_seconds = client.transfer_seconds
+        else:
+            volume, remaining, learned.known_allowed, learned.known_seconds = self._pending.account(client.place)
+            learned.known_moved = volume - remaining
         if learned.reach > 0.0:  # else the operation has entered so
             self._pending.set_reach(client.place, learned.reached, learned.reach)
 

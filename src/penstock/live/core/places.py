@@ -125,6 +125,7 @@ class Places:
         eligible: Eligible,
     ) -> None:
         self._eligible = eligible
+        self._longest_round = eligible.limits.longest_round
         self._registry = registry
         self._pending = pending
         self._turns = turns
@@ -168,7 +169,7 @@ class Places:
 
     def _round(self, operation: PendingOperation, usable: float) -> float:
         """Bytes of a round of the `operation`, at most what a cap of `usable` bytes/s carries in the longest one."""
-        return min(operation.round_bytes, usable * self._eligible.limits.longest_round)
+        return min(operation.round_bytes, usable * self._longest_round)
 
     def post(self, now: float, client: Client, moved: float) -> float:
         """Give the operation of the `client` a place at the date `now`, or bring its row up to date.
@@ -195,7 +196,9 @@ class Places:
     def posting(self, now: float, client: Client, operation: PendingOperation) -> Posting:
         """The row of an operation of the client among the pending ones, as it enters at the date `now`."""
         order, whole, usable, known = self._turns.order, client.dedicated_seconds, client.usable, client.known
-        number, turn, rank = order.size + client.number, -1, self._turns.rank_of(client)
+        number, turn, rank = order.size + client.number, -1, 0.0
+        if order.size or order.learns:  # else nothing is planned, and the rank of all is 0
+            rank = self._turns.rank_of(client)
         if order.size:
             name = self._turns.planned_name(client)
             position = order.position(name)

@@ -142,13 +142,23 @@ class Peer:
         self.close()
 
     def _received(self, data: bytes) -> None:
-        """Handle the lines that have arrived, then slow the peer down if it sends too many."""
+        """Handle the lines that have arrived, then slow the peer down if it sends too many.
+
+        Lines of a client are handled at once, those of a stranger may have to wait.
+        """
         self.server.connections.slowed.discard(self)
+        at_once, count = self.client is not None and not self._queue, 0
         try:
-            self._queue.extend(self._lines.feed(data))
+            for line in self._lines.feed(data):
+                if at_once and not self._is_over:
+                    self._hear(line)
+                    count += 1
+                else:
+                    self._queue.append(line)
         except Oversized:
             self._is_oversized = True
-        count = self._work()
+        if self._queue:
+            count += self._work()
         if self._is_over or self._is_held:
             return
         if self._is_oversized:
@@ -156,9 +166,9 @@ class Peer:
             self.hang_up()
             return
         now = self.server.clock.now()
-        wait = max(self._bucket.take(count, now), self.server.connections.bucket(self).take(count, now))
-        if wait > 0.0:
-            self._slow_down(wait)
+        own, shared = self._bucket.take(count, now), self.server.connections.bucket(self).take(count, now)
+        if own > 0.0 or shared > 0.0:
+            self._slow_down(max(own, shared))
 
     def _work(self) -> int:
         """Handle the lines that wait; how many were handled."""

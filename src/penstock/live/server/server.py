@@ -15,7 +15,7 @@ import hmac
 import logging
 import math
 import secrets
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -124,8 +124,9 @@ class Server:
         self.connections = Connections(settings, self.clock)
         self.control = ControlCommands(self.core, self.now, self.snapshot, self.journal, self.stop)
         self._writer = JournalWriter(self.journal, self.clock, self.core, settings.policy)
-        self._messages: Counter[type] = Counter()
-        self._recent: deque[RecentGrant] = deque(maxlen=MOST_RECENT)
+        self._messages: defaultdict[type, int] = defaultdict(int)
+        self._recent: deque[tuple[float, int, str, float]] = deque(maxlen=MOST_RECENT)
+        """The fields of the latest grants: a `RecentGrant` is made of them when somebody looks."""
         self._peers: dict[int, Peer] = {}
         """The connection of each client, by its number."""
         self._after_commit: list[Callable[[], None]] = []
@@ -187,7 +188,7 @@ class Server:
         self.core.advance(self.now())
         traffic = Traffic(
             messages={kind.__name__.lower(): count for kind, count in self._messages.items()},
-            recent=tuple(self._recent),
+            recent=tuple(map(RecentGrant._make, self._recent)),
             connections=len(self.connections.peers),
             refused_messages=self.connections.refused,
             cut_off=self.connections.cut_off,
@@ -211,9 +212,9 @@ class Server:
             raise Refused(UNKNOWN, f"application {client.number} is forgotten; expected to register anew")
         elif isinstance(message, Inform) and message.store:
             raise Refused(INVALID, f"store {message.store!r} is not shared here; expected none, the coordinator's own")
-        elif kind in EVENTS:
+        elif (event_of := EVENTS.get(kind)) is not None:
             overruns = client.overruns
-            self.core.enter(self.now(), EVENTS[kind](client, message))
+            self.core.enter(self.now(), event_of(client, message))
             if client.overruns > overruns:
                 self.logbook.overrun(client)
         elif isinstance(message, Ask):
@@ -388,6 +389,7 @@ class Server:
         self._warning = core.warning
 
     def _send(self, instructions: Instructions) -> None:
+        now, observing = self.core.now, self.core.observing
         for forget in instructions.forgets:
             client = forget.client
             self.logbook.client("forgotten", client, f"is sent away: {forget.reason}", reason=forget.reason)
@@ -403,13 +405,14 @@ class Server:
                 peer.say(Warned(warning.text))
         for grant in instructions.withheld:
             client = grant.client
-            self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
+            self._recent.append((now, client.number, client.job, grant.rate))
             self.logbook.client("withheld", client, f"would be granted {grant.rate:.4g} bytes/s", rate=grant.rate)
         for grant in instructions.grants:
             client = grant.client
-            if not self.core.observing:
-                self._recent.append(RecentGrant(self.core.now, client.number, client.job, grant.rate))
-            peer = self._peers.get(client.number)
+            number = client.number
+            if not observing:
+                self._recent.append((now, number, client.job, grant.rate))
+            peer = self._peers.get(number)
             if peer is not None:
                 peer.say(protocol.Grant(grant.operation, grant.number, grant.rate))
 

@@ -57,7 +57,7 @@ class Wire:
 
     def read(self) -> None:
         """Hand over what has arrived; at its end, end."""
-        if not self._is_open or self.is_paused:
+        if not self._is_open or (self._timer is not None and self.is_paused):
             return
         try:
             data = self._socket.recv(READ_BYTES)
@@ -70,9 +70,10 @@ class Wire:
             return
         if self._left_to_read is not None:
             self._left_to_read -= len(data)
-        if self._left_to_read is not None and self._left_to_read < 0:
-            self._end()
-        elif not data:
+            if self._left_to_read < 0:
+                self._end()
+                return
+        if not data:
             self._end_when_sent()
         elif not self._hung_up:
             self._received(data)
