@@ -172,7 +172,7 @@ class _Runs:
                 submit=None,
                 progress=None,
                 share=None,
-                placement=jobs.resources and jobs.resources[index],
+                placement=None if jobs.resources is None else jobs.resources[index],
             )
             for index, (one, start) in enumerate(zip(workload.applications, jobs.start.tolist(), strict=True))
         )
@@ -195,7 +195,7 @@ class _Runs:
             roomy = replace(self._workload.platform, nodes=sum(one.nodes for one in pair), buffer=None)
             places = operate(Workload(roomy, tuple(pair)), self._settings).jobs_run.resources
         one, other = (
-            replace(self.placed[job], release=0.0, placement=places and places[index])
+            replace(self.placed[job], release=0.0, placement=None if places is None else places[index])
             for index, job in enumerate((first, second))
         )
         return one, other
