@@ -6,7 +6,7 @@ import pytest
 
 from penstock.engine import simulate
 from penstock.model import Application, Buffer, Curve, InputError, Platform, Workload
-from penstock.planning.operation import operate
+from penstock.planning.operation import MachineSettings, operate
 from penstock.planning.together import jobs_together
 
 CHAIN = [("work", 1800.0), ("io", 1800.0)]
@@ -169,3 +169,22 @@ def test_too_few_are_refused() -> None:
         jobs_together(workload((1, CHAIN), (1, CHAIN)), most=1)
     with pytest.raises(InputError, match="nodes: the platform of the workload has no number of nodes"):
         jobs_together(Workload(Platform(1.0), workload((1, CHAIN), (1, CHAIN)).applications))
+
+
+@pytest.mark.parametrize("policy", ["fair-share", "due-yield"])
+def test_what_jobs_of_different_widths_lose_is_what_the_machine_says(policy) -> None:
+    """Without curves, on resources that some share in part: the run with all, and two alone that start at one time."""
+    phases = [[("work", 300.0 + 70.0 * k), ("io", 900.0 + 130.0 * k)] * (1 + k % 3) for k in range(5)]
+    jobs = tuple(
+        Application.of(f"j{k}", phases[k], nodes=1 + k, bandwidth=bandwidth, submit=100.0 * k)
+        for k, bandwidth in enumerate((4.0, 1.0, 2.5, 0.6, 3.0))
+    )
+    platform = Platform(4.0, nodes=9, resources=4)
+    found = jobs_together(Workload(platform, jobs), policy, starts=1)
+    settings = MachineSettings(policy=policy)
+    assert found.lost == pytest.approx(operate(Workload(platform, jobs), settings).lost_node_hours)
+    for pair in found.pairs:
+        both = tuple(dataclasses.replace(jobs[job], release=0.0, submit=None) for job in (pair.first, pair.second))
+        alone = operate(Workload(dataclasses.replace(platform, nodes=20), both), settings)
+        assert pair.lost.mean == pytest.approx(alone.lost_node_hours)
+    assert sum(pair.lost.mean > 0.0 for pair in found.pairs) > 3
