@@ -1,10 +1,17 @@
 "use strict";
 
-/* Names in code stay on one line where they are short; the lines of drawings and tables in text meet. */
+/* Names in code stay on one line where they are short, and are broken where they are long; the lines of drawings meet. */
 (function () {
-  const SHORT = 24; // characters, which fit beside each other on a telephone
-  for (const code of document.querySelectorAll(".rst-content :not(pre) > code"))
-    if (code.textContent.length <= SHORT && !code.closest(".table-box, .doc-heading")) code.classList.add("name");
+  const SHORT = 24, // characters, which fit beside each other on a telephone
+    SHORT_IN_TABLE = 16;
+  for (const code of document.querySelectorAll(".rst-content :not(pre) > code:not(.doc-heading code)")) {
+    const length = code.textContent.length;
+    if (!code.closest(".table-box")) code.classList.toggle("name", length <= SHORT);
+    else if (length > SHORT_IN_TABLE && code.childElementCount === 0) {
+      code.classList.add("long");
+      code.replaceChildren(...code.textContent.split(/(?<=[._/=,(])/).flatMap((part) => [part, document.createElement("wbr")]));
+    }
+  }
   for (const text of document.querySelectorAll(".rst-content pre")) if (/[│┃]/.test(text.textContent)) text.classList.add("drawn");
 })();
 

@@ -23,16 +23,31 @@ from penstock.report.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from penstock.api.advising import AdviceResult
     from penstock.api.campaigns import CampaignResult, SummaryResult
     from penstock.api.comparing import ComparisonResult
     from penstock.api.deltas import DeltaResult
+    from penstock.api.grouping import GroupsResult
     from penstock.api.operating import MachineResult
     from penstock.api.packing import PackResult
     from penstock.api.placing import PlaceResult
     from penstock.api.runs import SimulationResult
     from penstock.api.sizing import SizingResult
 
-__all__ = ["comparison", "delta", "filling", "gantt", "machine", "occupancy", "rates", "stretches", "summary", "yields"]
+__all__ = [
+    "advice",
+    "comparison",
+    "delta",
+    "filling",
+    "gantt",
+    "groups",
+    "machine",
+    "occupancy",
+    "rates",
+    "stretches",
+    "summary",
+    "yields",
+]
 
 
 def comparison(result: ComparisonResult, measures: Sequence[str] = tuple(OBJECTIVES), *, ax: Axes | None = None) -> Axes:
@@ -159,6 +174,59 @@ def machine(result: MachineResult, *, ax: Axes | None = None) -> Axes:
 
     with _drawing(ax) as axes:
         draw_use(axes, result.run)
+    return axes
+
+
+def advice(result: AdviceResult, *, ax: Axes | None = None) -> Axes:
+    """Node-hours that each answer would save, as bars with their 95 % intervals.
+
+    Args:
+        result: what `penstock.advise` returns.
+        ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> job = penstock.Application.of("a", [("work", 3000.0), ("write", 600.0)], recorded=(0.0, 3600.0))
+        >>> found = penstock.advise(penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=1), (job,)))
+        >>> penstock.plot.advice(found).get_xlabel()
+        'node-hours saved'
+    """
+    from penstock.report.plot import draw_node_hours
+
+    answers = [row for row in result.tables()["answers"] if row["gain"] is not None]
+    ends = [None if row["low"] is None else (row["low"], row["high"]) for row in answers]
+    names = [f"{row['question']}\n{row['answer']}" for row in answers]
+    with _drawing(ax) as axes:
+        draw_node_hours(axes, names, [row["gain"] for row in answers], ends, "node-hours saved")
+    return axes
+
+
+def groups(result: GroupsResult, *, ax: Axes | None = None) -> Axes:
+    """Node-hours lost to I/O in each way to divide the bandwidth, with and without groups, as bars.
+
+    Args:
+        result: what `penstock.groups` returns.
+        ax: where to draw.
+
+    Returns:
+        The Axes.
+
+    Example:
+        >>> import penstock
+        >>> jobs = [penstock.Application.of(name, [("work", 9.0), ("write", 1.0)]) for name in "ab"]
+        >>> found = penstock.groups(penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=2), tuple(jobs)))
+        >>> penstock.plot.groups(found).get_xlabel()
+        'node-hours lost to I/O'
+    """
+    from penstock.report.plot import draw_node_hours
+
+    runs = result.found.runs
+    lost = [run.lost_node_hours for run in runs]
+    with _drawing(ax) as axes:
+        draw_node_hours(axes, [run.name for run in runs], lost, [None] * len(runs), "node-hours lost to I/O")
     return axes
 
 

@@ -61,6 +61,9 @@ def test_a_folder_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["place"], ["-o", "--csv", "--setstripe", "--plot"]),
         (["buffer"], ["-o", "--plan", "--directives", "--plot"]),
         (["campaign", "--out", "never"], ["--csv", "--plot"]),
+        (["machine"], ["-o", "--html"]),
+        (["advise"], ["-o", "--html"]),
+        (["groups"], ["-o"]),
     ],
 )
 def test_commands_look_before_they_read(tmp_path: Path, capsys: Capture, command: list[str], options: list[str]) -> None:
@@ -75,6 +78,33 @@ def test_delta_looks_before_it_simulates(tmp_path: Path, capsys: Capture, monkey
     for option in ("-o", "--plot"):
         assert main(["delta", option, str(tmp_path / "no" / "x.svg")]) == 2
         assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["generate", "swf", "no-such-trace.swf", "-o"],
+        ["import", "swf", "no-such-trace.swf", "-o"],
+        ["import", "slurm", "no-such-file", "-o"],
+        ["import", "darshan", "no-such-log", "-o"],
+        ["import", "ior", "no-such-file", "-o"],
+        ["run", "--", "false", "--trace"],
+        ["run", "--", "false", "--json"],
+        ["ctl", "--socket", "no-such-socket", "record", "-o"],
+        *(["ctl", "--socket", "no-such-socket", *order, "-o"] for order in (["state"], ["stop"], ["policy", "fcfs"])),
+        ["ctl", "--socket", "no-such-socket", "forget", "job", "-o"],
+        ["ctl", "--socket", "no-such-socket", "observed", "-o"],
+        ["why", "--socket", "no-such-socket", "job", "-o"],
+    ],
+    ids=" ".join,
+)
+def test_commands_look_before_they_act(tmp_path: Path, capsys: Capture, command: list[str]) -> None:
+    missing = str(tmp_path / "no" / "x.json")
+    words = [*command, missing]
+    if "--" in command:  # options stand before the program
+        words = ["run", command[-1], missing, "--", "false"]
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"penstock: {missing}: cannot be written: No such file or directory\n"
 
 
 def test_a_report_is_of_one_workload(capsys: Capture) -> None:

@@ -66,6 +66,23 @@ def test_plans(jobs: str, curved: str, writers: str, axes: Axes) -> None:
     assert labels(plot.stretches(sized)) == ["static, largest", "static, mean", "dynamic, largest", "dynamic, mean"]
 
 
+def test_advice_and_groups(axes: Axes) -> None:
+    chain = [("work", 3000.0), ("write", 600.0)]
+    jobs = tuple(penstock.Application.of(name, chain, nodes=1, recorded=(0.0, 3600.0)) for name in "a$b")
+    workload = penstock.Workload(penstock.Platform(bandwidth=1.0, nodes=3), jobs)
+    advice = penstock.advise(workload)
+    assert plot.advice(advice, ax=axes) is axes
+    answers = [row for row in advice.tables()["answers"] if row["gain"] is not None]
+    assert [patch.get_width() for patch in axes.patches] == [row["gain"] for row in answers]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [f"{row['question']}\n{row['answer']}" for row in answers]
+    ends = [line.get_xdata().tolist() for line in axes.lines]
+    assert ends == [[row["low"], row["high"]] for row in answers if row["low"] is not None]
+    found = penstock.groups(workload)
+    drawn = plot.groups(found)
+    assert drawn is not axes
+    assert [patch.get_width() for patch in drawn.patches] == [row["lost_node_hours"] for row in found.tables()["ways"]]
+
+
 def test_a_delta_graph(axes: Axes) -> None:
     found = penstock.delta(volume=("4 GB", "1 GB"), points=9, strategy=["fcfs", "serializing"])
     assert plot.delta(found, ax=axes) is axes

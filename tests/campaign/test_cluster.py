@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -164,9 +163,7 @@ def test_a_worker_or_a_scheduler_without_campaigns(tmp_path: Path, address: str)
 def test_an_unreachable_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = tmp_path / "tiny.yaml", tmp_path / "out"
     file.write_text(FILE)
-    begun = time.monotonic()
     assert main(["campaign", str(file), "--out", str(out), "--dask", "tcp://127.0.0.1:9"]) == 2
-    assert time.monotonic() - begun < 12.0
     assert capsys.readouterr().err == (
         "penstock: Dask scheduler tcp://127.0.0.1:9: no answer; "
         "expected the address of a running scheduler, such as tcp://127.0.0.1:8786\n"

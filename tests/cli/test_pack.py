@@ -250,7 +250,7 @@ def test_the_defaults_of_the_help(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["pack", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert f"waiting jobs that backfilling looks at ({DEFAULT_DEPTH})" in text
+    assert f"waiting jobs that backfilling looks at (default: {DEFAULT_DEPTH})" in text
     assert parser().parse_args(["pack", "w.json"]).io_nodes == 1
 
 

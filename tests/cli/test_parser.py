@@ -79,7 +79,7 @@ def test_the_help_of_every_option_shows_its_default() -> None:
     for command in commands(parser()):
         help_text = " ".join(command.format_help().split())
         for action in command._actions:
-            if action.option_strings and action.default not in (None, False, argparse.SUPPRESS):
+            if action.option_strings and action.nargs != 0 and action.default not in (None, argparse.SUPPRESS):
                 text = str(command._get_formatter()._get_help_string(action))
                 assert text.endswith(")"), f"{command.prog} {action.option_strings}: {text}"
                 shown += "(default: %(default)s)" in text and f"(default: {action.default})" in help_text

@@ -1,15 +1,19 @@
-"""Tables at several widths of the terminal: no line is wider, and no name is broken inside."""
+"""Help, tables and sentences at several widths of the terminal: no line is wider, and no name is broken inside."""
 
+import argparse
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from penstock import Workload, read, write
-from penstock.cli.main import main
+from penstock import Platform, Workload, read, write
+from penstock.cli.main import main, parser
+from penstock.cli.output import say
 from penstock.model import Application
 from penstock.policies import REGISTRY, expand
+from tests.cli.test_parser import commands
 
 Capture = pytest.CaptureFixture[str]
 WIDTHS = (60, 80, 120)
@@ -34,16 +38,18 @@ def long_names(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=WIDTHS)
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setenv("COLUMNS", str(request.param))
+    monkeypatch.setattr("penstock.cli.output.terminal_width", lambda stream: request.param)
     return int(request.param)
 
 
 def lines(arguments: list[str], capsys: Capture, width: int) -> list[str]:
     """The lines that the command prints, none of them too wide."""
     assert main(arguments) == 0
-    printed = capsys.readouterr().out.splitlines()
-    table = [line for line in printed if not re.match(r"[a-z]+: |I/O times", line)]  # the others are sentences
-    assert max(map(len, (line.rstrip() for line in table))) <= width, table
-    return printed
+    captured = capsys.readouterr()
+    said = [line.rstrip() for line in (captured.out + captured.err).splitlines()]
+    # The names of files stay whole; what the engine says while it compiles is an event, as of a log.
+    assert not [line for line in said if len(line) > width and not re.match(r"results: |penstock: compiling", line)]
+    return captured.out.splitlines()
 
 
 def first_words(printed: list[str]) -> set[str]:
@@ -102,6 +108,31 @@ def test_other_tables(arguments: list[str], tmp_path: Path, capsys: Capture, wid
     assert lines(arguments, capsys, width)
 
 
+@pytest.mark.parametrize("command", ["machine", "advise", "groups", "buffer"])
+def test_tables_of_a_job_list(command: str, tmp_path: Path, capsys: Capture, width: int) -> None:
+    jobs = tuple(
+        Application.of(f"{name}-of-the-third-floor", [("work", 600.0), ("write", 2e12)], nodes=nodes, user=f"user-{name}")
+        for name, nodes in (("climate", 48), ("plasma", 16), ("genomics", 32))
+    )
+    write(Workload(Platform(bandwidth="10 GB/s", nodes=64), jobs), tmp_path / "w.json")
+    assert lines([command, str(tmp_path / "w.json")], capsys, width)
+
+
+def test_tables_of_a_campaign(tmp_path: Path, capsys: Capture, width: int) -> None:
+    grid = {
+        "campaign": "widths",
+        "workload": "synthetic",
+        "parameters": {"pressure": 0.5, "applications": 3, "small": 1, "horizon": 20_000},
+        "seeds": [0],
+        "policies": ["fair-share", "look-ahead-greedy-yield"],
+    }
+    (tmp_path / "c.yaml").write_text(json.dumps(grid))
+    arguments = ["campaign", str(tmp_path / "c.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    printed = lines([*arguments, "--summary-by", "policy"], capsys, width)
+    assert {"fair-share", "look-ahead-greedy-yield"} <= first_words(printed)
+    assert "min-yield" in printed[0]
+
+
 @pytest.mark.parametrize("command", ["simulate", "place"])
 def test_tables_of_io_resources(command: str, tmp_path: Path, capsys: Capture, width: int) -> None:
     path = str(tmp_path / "w.json")
@@ -109,6 +140,33 @@ def test_tables_of_io_resources(command: str, tmp_path: Path, capsys: Capture, w
     capsys.readouterr()
     printed = lines([command, path], capsys, width)
     assert {application.name for application in read(path).applications} <= first_words(printed)
+
+
+def test_help(capsys: Capture, width: int) -> None:
+    """The help of every command: no line is wider, and names with hyphens and options with values stay whole."""
+    known = {name for family in ("sharing", "static") for name in expand([family])} | {"best-bdw", "least-loaded"}
+    for command in commands(parser()):
+        text = command.format_help()
+        assert max(map(len, text.splitlines())) <= width, command.prog
+        broken = re.findall(r"(\S+-)\n *(\S+)", text)
+        assert not [name for name in known for start, end in broken if f"{start}{end}".startswith(name)], command.prog
+        usage = text.split("\n\n")[0]
+        assert usage.startswith(f"usage: {command.prog} [-h]")
+        assert not re.search(r" -o *\n", usage)
+        given = [action for action in command._actions if action.option_strings and action.help is not argparse.SUPPRESS]
+        assert all(action.option_strings[0] in usage for action in given), command.prog
+
+
+def test_sentences_are_wrapped_on_a_terminal_only(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "  a sentence with best-next-event in it, and with more words than a narrow terminal has room for"
+    say(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    monkeypatch.setattr("penstock.cli.output.terminal_width", lambda stream: 30)
+    say(text, sys.stderr)
+    said = capsys.readouterr().err.splitlines()
+    assert " ".join(line.strip() for line in said) == text.strip()
+    assert all(line.startswith("  ") and len(line) <= 30 for line in said)
+    assert "  best-next-event in it, and" in said
 
 
 def test_a_name_wider_than_the_terminal_stays_whole(

@@ -32,3 +32,22 @@ def test_every_row_of_the_page_is_true(site: Path) -> None:
             (module, _, name), (old_module, _, old_name) = new.rpartition("."), old.rpartition(".")
             old_home = import_module(f"penstock.{old_module}")
             assert getattr(old_home, old_name) is getattr(import_module(f"penstock.{module}"), name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("workloads.apex.Job", "ApexJob"),
+        ("workloads.apex.Schedule", "ApexSchedule"),
+        ("workloads.swf.Trace", "SwfTrace"),
+        ("engine.result.Measured", "RunMeasures"),
+        ("planning.placement.planner.Plan", "PlacementPlan"),
+        ("planning.partition.Part", "BandwidthPart"),
+        ("planning.strategy.Strategy", "BatchStrategy"),
+    ],
+)
+def test_classes_that_stayed_in_their_modules_have_their_old_names(old: str, new: str) -> None:
+    module, _, name = old.rpartition(".")
+    home = import_module(f"penstock.{module}")
+    with pytest.warns(DeprecationWarning, match=f"{name} is now penstock.{module}.{new}; the old name goes with 0.3"):
+        assert getattr(home, name) is getattr(home, new)

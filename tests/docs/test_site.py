@@ -77,6 +77,15 @@ def test_short_names_are_not_broken_and_drawings_have_no_gaps(site: Path, page: 
     assert lines.evaluate("code => parseFloat(getComputedStyle(code).lineHeight)") <= 16.0
 
 
+@pytest.mark.parametrize("name", ["renamed.html", "api.html", "install.html", "commands.html"])
+def test_tables_of_long_names_fit(site: Path, page: Page, name: str) -> None:
+    """Names of modules and options are broken at their dots and underscores, so that no table scrolls."""
+    page.goto((site / name).as_uri())
+    boxes = page.locator(".table-box").evaluate_all("boxes => boxes.map(box => box.scrollWidth - box.clientWidth)")
+    assert boxes
+    assert max(boxes) <= 0
+
+
 def test_the_search_box_of_a_page_finds_look_ahead(site: Path, page: Page, width: int) -> None:
     page.goto((site / "policies/beyond.html").as_uri())
     if width < 768:

@@ -1,9 +1,11 @@
 """Node-hours with intervals, and the sentence of advice."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from penstock.planning.node_hours import Hours, hours, recommendation
+from penstock.planning.node_hours import Hours, batch_reason, hours, recommendation
 
 
 def test_an_interval_is_there_where_something_is_random() -> None:
@@ -40,3 +42,13 @@ def test_the_sentence_says_what_why_and_what_it_assumes() -> None:
     assert recommendation("a list", Hours(9.0), None, None, "", "jobs stay") == (
         "a list loses 9.00 node-hours to I/O, and nothing that was tried loses less; this assumes that jobs stay"
     )
+
+
+def test_numbers_that_look_the_same_are_said_once() -> None:
+    one = SimpleNamespace(lost_node_hours=879.2, kept_idle=246.1)
+    two = SimpleNamespace(lost_node_hours=952.0, kept_idle=245.9)
+    idle = "nodes stay idle beside waiting jobs for"
+    assert batch_reason(one, two) == f"jobs are delayed for 879 and not 952 node-hours, and {idle} 246 in both runs"
+    assert batch_reason(one, one).startswith("jobs are delayed for 879 node-hours in both runs, and")
+    other = SimpleNamespace(lost_node_hours=1.0, kept_idle=3.0)
+    assert batch_reason(one, other) == f"jobs are delayed for 879 and not 1.00 node-hours, and {idle} 246 and not 3.00"

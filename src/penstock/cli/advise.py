@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import POLICY_HELP, add_outputs, emit_json, print_table, seed, watch
+from penstock.cli.output import POLICY_HELP, add_outputs, emit_json, print_table, say, seed, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -29,27 +29,35 @@ def configure(commands: Any) -> None:
         help="workload file (JSON, YAML or Parquet; - reads standard input), the output of sacct, an SWF trace or a Darshan "
         "log; or a folder of them",
     )
-    command.add_argument("--policy", metavar="NAME", help=f"what shares the bandwidth today (fair-share): {POLICY_HELP}")
-    command.add_argument("--policies", metavar="NAME", nargs="+", help="what to try in its place (a few that are good)")
+    command.add_argument(
+        "--policy", metavar="NAME", help=f"the policy that shares the bandwidth today (default: fair-share): {POLICY_HELP}"
+    )
+    command.add_argument(
+        "--policies", metavar="NAME", nargs="+", help="the policies to try in its place (default: a few that are good)"
+    )
     command.add_argument(
         "--scheduler",
         metavar="S",
-        help="what starts the jobs, as for penstock machine (recorded if all jobs have a recorded start, else easy)",
+        help="as for penstock machine (default: recorded if all jobs have a recorded start, else easy)",
     )
     command.add_argument(
-        "--allocation", metavar="A", help="I/O resources of a job today, as for penstock machine (best-bdw)"
+        "--allocation", metavar="A", help="I/O resources of a job today, as for penstock machine (default: best-bdw)"
     )
-    command.add_argument("--placement", metavar="P", help="which ones today, as for penstock machine (least-loaded)")
-    command.add_argument("--nodes", metavar="P", type=int, help="nodes of the machine (those of the platform)")
-    command.add_argument("--resources", metavar="N", type=int, help="I/O nodes or OSTs (those of the platform, or one link)")
+    command.add_argument(
+        "--placement", metavar="P", help="which ones today, as for penstock machine (default: least-loaded)"
+    )
+    command.add_argument("--nodes", metavar="P", type=int, help="nodes of the machine (default: those of the platform)")
+    command.add_argument(
+        "--resources", metavar="N", type=int, help="I/O nodes or OSTs (default: those of the platform, or one link)"
+    )
     command.add_argument(
         "--trust",
         metavar="F",
         type=float,
         help="recommend nothing unless median and geometric mean of predicted over recorded run times are within this "
-        "factor, and three quarters of the jobs are (1.25)",
+        "factor, and three quarters of the jobs are (default: 1.25)",
     )
-    command.add_argument("--seed", type=seed, help="for what is random (0)")
+    command.add_argument("--seed", type=seed, help="for what is random (default: 0)")
     add_outputs(command)
     command.set_defaults(run=run, parser=command)
 
@@ -80,22 +88,23 @@ def run(options: argparse.Namespace) -> int:
 def _print(result: AdviceResult) -> None:
     """Print the sentences, the answers and the backtest."""
     found = result.found
-    print(f"{found.headline}.\n")
+    say(f"{found.headline}.")
+    print()
     for sentence in found.summary():
-        print(sentence)
+        say(sentence)
     print()
     if found.answers:
         _print_answers(found)
     if found.backtest.groups:
         _print_backtest(found)
     if found.backtest.caution():
-        print(f"note: {found.backtest.caution()}")
+        say(f"note: {found.backtest.caution()}")
     for note in found.run.notes:
-        print(f"note: {note}")
-    print("not modelled: metadata, IOPS, caches, failures")
+        say(f"note: {note}")
+    say("not modelled: metadata, IOPS, caches, failures")
     print("would help:")
     for text in found.wanted_data():
-        print(f"  {text}")
+        say(f"  {text}")
 
 
 def _print_answers(found: Findings) -> None:

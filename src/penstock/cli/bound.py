@@ -26,7 +26,7 @@ def configure(commands: Any) -> None:
         type=_pieces,
         default=8,
         help="cut an operation of an application that cannot fill the link into N pieces: more take longer, and the bound "
-        "is a little lower (8)",
+        "is a little lower (default: 8)",
     )
     add_placement(command)
     add_json(command)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, watch
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, say, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -33,36 +33,38 @@ def configure(commands: Any) -> None:
     modes.add_argument("--dynamic", action="store_true", help="only a buffer that is one pool")
     wanted = command.add_mutually_exclusive_group()
     wanted.add_argument("--size", metavar="S", help="a buffer of this size, in bytes or such as 40TB")
-    wanted.add_argument("--stretch", metavar="R", type=float, help="a largest stretch of R, 1 or more (1)")
+    wanted.add_argument("--stretch", metavar="R", type=float, help="a largest stretch of R, 1 or more (default: 1)")
     command.add_argument(
         "--policy",
         metavar="NAME",
         nargs="+",
-        help=f"what shares the file system in a search (a few that are good): {POLICY_HELP}",
+        help=f"what shares the file system in a search (default: a few that are good): {POLICY_HELP}",
     )
     command.add_argument(
         "--threshold",
         metavar="F",
         type=float,
         nargs="+",
-        help="in a search: drain once this part of a share or pool is full, 0 to 1 (0 and 0.5)",
+        help="in a search: drain once this part of a share or pool is full, 0 to 1 (default: 0 and 0.5)",
     )
     command.add_argument(
         "--by",
         choices=("dates", "durations"),
         default="dates",
-        help="how stretches count: from the clock's 0, as in 004, or from the release (dates)",
+        help="how stretches count: from the clock's 0, as in 004, or from the release (default: dates)",
     )
     command.add_argument(
         "--scheduler",
         metavar="NAME",
-        help="what starts the jobs of a stream, as for penstock machine (each starts at its release)",
+        help="what starts the jobs of a stream, as for penstock machine (default: each starts at its release)",
     )
     command.add_argument("--capped", action="store_true", help="take an application's speed as at most the file system's")
     add_json(command)
     command.add_argument("--plan", metavar="OUT", help="write the plan with the rates at every event as JSON")
     command.add_argument("--directives", metavar="OUT", help="write the shares as lines for batch scripts")
-    command.add_argument("--style", choices=("dw", "bb"), default="dw", help="of the lines: DataWarp's #DW, or #BB (dw)")
+    command.add_argument(
+        "--style", choices=("dw", "bb"), default="dw", help="of the lines: DataWarp's #DW, or #BB (default: dw)"
+    )
     command.add_argument("--plot", metavar="OUT", help="draw the filling and the stretch by size: .svg, .png or .html")
     command.set_defaults(run=run, parser=command)
 
@@ -128,9 +130,9 @@ def _print(result: SizingResult) -> None:
         print()
         _print_found(advice)
     for note in result.notes():
-        print(f"note: {note}")
+        say(f"note: {note}")
     if result.recommendation is not None:
-        print(f"recommendation: {result.recommendation}")
+        say(f"recommendation: {result.recommendation}")
 
 
 def _print_plans(advice: Advice) -> None:
@@ -145,8 +147,8 @@ def _print_plans(advice: Advice) -> None:
         "rows": [f"{plan.effort.rows:,}" for plan in plans],
         "columns": [f"{plan.effort.columns:,}" for plan in plans],
         "nonzeros": [f"{plan.effort.nonzeros:,}" for plan in plans],
-        "gap": [f"{plan.effort.gap:.1e}" for plan in plans],
-        "residual": [f"{max(plan.effort.primal_residual, plan.effort.dual_residual):.1e}" for plan in plans],
+        "gap": [_small(plan.effort.gap) for plan in plans],
+        "residual": [_small(max(plan.effort.primal_residual, plan.effort.dual_residual)) for plan in plans],
         "checked": [_verdict(advice, plan.mode) for plan in plans],
         "replayed": [f"{advice.verified[plan.mode].stretch:.6f}" if plan.mode in advice.verified else "–" for plan in plans],
         "building": [duration(plan.effort.build_seconds) for plan in plans],
@@ -201,3 +203,10 @@ def _print_found(advice: Advice) -> None:
         "mean by durations": [f"{one.replay.mean_duration_stretch:.4f}" for one in shown],
     }
     print_table(columns, ("mean by durations", "mean", "through", "by durations"))
+
+
+def _small(value: float) -> str:
+    """What a solver leaves open; what is rounding alone is 0."""
+    from penstock.numeric.tolerances import SAME_RATIO
+
+    return "0" if abs(value) < SAME_RATIO else f"{value:.1e}"

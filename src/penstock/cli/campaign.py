@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import add_placement, console, emit_json, emit_text, print_table
+from penstock.cli.output import add_placement, emit_json, emit_text, print_table, say
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def configure(commands: Any) -> None:
         "--measures",
         metavar="NAMES",
         default="min_yield,efficiency,utilization",
-        help="columns of the rows that are summarised, separated by commas (min_yield,efficiency,utilization)",
+        help="columns of the rows that are summarised, separated by commas (default: min_yield,efficiency,utilization)",
     )
     command.add_argument("--csv", metavar="OUT", help="write the summary as comma-separated values (- for standard output)")
     command.add_argument("--plot", metavar="OUT", help="draw the summary with standard errors: .svg, .png or .html")
@@ -103,17 +103,13 @@ def _note_unused(described: Campaign) -> None:
 
 
 def _print(result: CampaignResult, summary: SummaryResult | None) -> None:
-    from rich.table import Table
-
-    table = Table("policy", box=None, header_style="bold", pad_edge=False)
-    for title in ("min yield", "efficiency", "utilization", "rows", "failed"):
-        table.add_column(title, justify="right")
-    for row in result.by_policy():
-        means = [row[name] for name in ("min_yield", "efficiency", "utilization")]
-        numbers = ["–" if mean is None else f"{mean:.4f}" for mean in means]
-        told = f" ({row['information']})" if row.get("information") else ""
-        table.add_row(row["policy"] + told, *numbers, str(row["rows"]), str(row["failed"]))
-    console().print(table)
+    policies = result.by_policy()
+    told = [f" ({row['information']})" if row.get("information") else "" for row in policies]
+    columns = {"policy": [row["policy"] + what for row, what in zip(policies, told, strict=True)]}
+    for name, heading in (("min_yield", "min-yield"), ("efficiency", "efficiency"), ("utilization", "utilization")):
+        columns[heading] = ["–" if row[name] is None else f"{row[name]:.4f}" for row in policies]
+    columns |= {name: [str(row[name]) for row in policies] for name in ("rows", "failed")}
+    print_table(columns, ("utilization", "rows"))
     if summary is not None:
         _print_summary(summary)
     failures = result.failures
@@ -122,7 +118,7 @@ def _print(result: CampaignResult, summary: SummaryResult | None) -> None:
     if len(failures) > 3:
         print(f"failed: {len(failures) - 3} more, in the column error")
     for on, rows in result.placements:
-        print(f"placement: {on.text}{f', {rows:,} rows' if len(result.placements) > 1 else ''}")
+        say(f"placement: {on.text}{f', {rows:,} rows' if len(result.placements) > 1 else ''}")
     print(f"results: {result.results}")
 
 

@@ -21,6 +21,7 @@ from penstock.cli.output import (
     print_notes,
     print_placement,
     print_table,
+    say,
     watch,
 )
 from penstock.cli.used_fields import Case, note_unused
@@ -120,7 +121,7 @@ def _note(series: ComparisonSeries) -> None:
     note_unused("compare", *cases)
     left_out = list(dict.fromkeys(name for one in series.comparisons for name in one.left_out))
     if left_out:
-        sys.stderr.write(f"note: left out {', '.join(left_out)}: their orders are those of a link, made from true values\n")
+        say(f"note: left out {', '.join(left_out)}: their orders are those of a link, made from true values", sys.stderr)
 
 
 def _print(series: ComparisonSeries) -> None:
@@ -143,7 +144,7 @@ def _print_one(one: ComparisonResult) -> None:
     print_notes(one.runs)
     note_information(one.runs)
     if one.recommendation is not None:
-        print(f"recommendation: {one.recommendation}")
+        say(f"recommendation: {one.recommendation}")
 
 
 def _print_summary(series: ComparisonSeries) -> None:
@@ -157,4 +158,4 @@ def _print_summary(series: ComparisonSeries) -> None:
         columns[f"± {heading}"] = ["–" if row[f"{name}_std"] is None else text(row[f"{name}_std"]) for row in rows]
     print_table(columns, ("± utilization", "utilization"), f"means over {len(series)} workloads, ± standard deviation")
     if series.recommendation is not None:
-        print(f"recommendation: {series.recommendation}")
+        say(f"recommendation: {series.recommendation}")

@@ -83,7 +83,10 @@ def configure(commands: Any) -> None:
     observed = orders.add_parser("observed", help="tell what steering would have gained on what has run so far")
     observed.add_argument("--policy", metavar="NAME", help="the policy that is to steer (default: the coordinator's)")
     observed.add_argument(
-        "--as-it-ran", metavar="NAME", default="interfering", help="the policy that stands for how it ran (interfering)"
+        "--as-it-ran",
+        metavar="NAME",
+        default="interfering",
+        help="the policy that stands for how it ran (default: interfering)",
     )
     observed.add_argument("--journal", metavar="FILE", help="the journal of a coordinator that is not running")
     observed.add_argument("--last", metavar="TIME", help='only the last part, such as "2 h" (default: all that is recorded)')
@@ -93,6 +96,10 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
+    from penstock.api.paths import check_output
+    from penstock.model.files import SUFFIXES
+
+    check_output(options.output, SUFFIXES if options.order == "record" else ())
     if options.order == "record":
         return _record(options)
     if options.order == "observed":

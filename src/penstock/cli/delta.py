@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import POLICY_HELP, add_json, emit_json, print_table, telling
+from penstock.cli.output import POLICY_HELP, add_json, emit_json, print_table, say, telling
 
 if TYPE_CHECKING:
     from penstock.api.deltas import DeltaResult
@@ -30,37 +30,44 @@ def configure(commands: Any) -> None:
         "two real applications do the same on a test bed, and are shown beside the simulation.",
     )
     for name, kind, default, what in (
-        ("volume", str, None, "bytes to write, such as 32GB (1GB; live 2 s and 1 s of the test bed)"),
-        ("nodes", int, 1, "processes or nodes (1)"),
-        ("cap", str, None, "the most that it can use, in bytes/s (nodes by --node-bandwidth, or the link)"),
-        ("rounds", int, None, "rounds or files between which it can be interrupted; 0: anywhere (0; live 8 and 4)"),
+        ("volume", str, None, "bytes to write, such as 32GB (default: 1GB; live 2 s and 1 s of the test bed)"),
+        ("nodes", int, 1, "processes or nodes (default: 1)"),
+        ("cap", str, None, "the most that it can use, in bytes/s (default: nodes by --node-bandwidth, or the link)"),
+        ("rounds", int, None, "rounds or files between which it can be interrupted; 0: anywhere (default: 0; live 8 and 4)"),
     ):
         both = None if name in ("volume", "rounds") else (default, default)
         command.add_argument(
             f"--{name}", nargs=2, metavar=("A", "B"), type=kind, default=both, help=f"of A and of B: {what}"
         )
-    command.add_argument("--bandwidth", metavar="B", help="what the link carries (1 GB/s; live what the test bed does)")
-    command.add_argument("--node-bandwidth", metavar="b", help="what a process or node can use (all of the link)")
     command.add_argument(
-        "--degradation", metavar="PART", type=float, help="what is left of the link when both use it, above 0 to 1 (1)"
+        "--bandwidth", metavar="B", help="what the link carries (default: 1 GB/s; live what the test bed does)"
+    )
+    command.add_argument("--node-bandwidth", metavar="b", help="what a process or node can use (default: all of the link)")
+    command.add_argument(
+        "--degradation",
+        metavar="PART",
+        type=float,
+        help="what is left of the link when both use it, above 0 to 1 (default: 1)",
     )
     command.add_argument(
         "--strategy",
         metavar="NAME",
         nargs="+",
-        help="interfering, serializing, interrupting and coordinating if not said, live also uncoordinated, without a "
-        f"coordinator: {POLICY_HELP}",
+        help="default: interfering, serializing, interrupting and coordinating, live also uncoordinated: no coordinator. "
+        f"Otherwise {POLICY_HELP}",
     )
     command.add_argument(
         "--metric",
         metavar="M",
         default="cpu-seconds",
-        help="what coordinating makes small: cpu-seconds, interference, io-time or max-interference (cpu-seconds)",
+        help="what coordinating makes small: cpu-seconds, interference, io-time or max-interference (default: cpu-seconds)",
     )
     command.add_argument("--dt", nargs=2, metavar=("FROM", "TO"), type=float, help="seconds from A's posting to B's")
-    command.add_argument("--points", metavar="N", type=int, help="how many dt, at equal distances (101; live 5)")
+    command.add_argument("--points", metavar="N", type=int, help="how many dt, at equal distances (default: 101; live 5)")
     command.add_argument("--live", metavar="DIR", type=Path, help="run it on the test bed at DIR too: see penstock testbed")
-    command.add_argument("--repeat", metavar="N", type=int, default=1, help="live runs of each dt; medians are shown (1)")
+    command.add_argument(
+        "--repeat", metavar="N", type=int, default=1, help="live runs of each dt; medians are shown (default: 1)"
+    )
     command.add_argument(
         "--program",
         metavar="COMMAND",
@@ -103,7 +110,7 @@ def _live(options: argparse.Namespace) -> DeltaResult:
     told = False
     with _term_is_an_interrupt(), telling() as show:
 
-        def say(text: str) -> None:
+        def tell(text: str) -> None:
             nonlocal told
             if told:
                 show(text)
@@ -111,7 +118,7 @@ def _live(options: argparse.Namespace) -> DeltaResult:
                 sys.stderr.write(f"penstock delta: {text}\n")
             told = True
 
-        return _simulated(options, say)
+        return _simulated(options, tell)
 
 
 @contextmanager
@@ -146,10 +153,10 @@ def _print(graph: Delta, metric: str) -> None:
             columns[f"{short} {member}"] = [f"{times[row, index]:.4g} ({factors[name][row, index]:.3f})" for row in chosen]
         columns[f"{short} {metric}"] = [f"{values[name][row]:.4g}" for row in chosen]
     print_table(columns, [name for name in columns if name.endswith(metric)])
-    print(f"alone: A {duration(alone.a)}, B {duration(alone.b)}; I/O times in seconds, interference factors in brackets")
+    say(f"alone: A {duration(alone.a)}, B {duration(alone.b)}; I/O times in seconds, interference factors in brackets")
     for name, changes in graph.changes.items():
         for change in changes:
-            print(f"{name}: at dt = {_rounded(graph, change.dt):g} s from “{change.before}” to “{change.after}”")
+            say(f"{name}: at dt = {_rounded(graph, change.dt):g} s from “{change.before}” to “{change.after}”")
 
 
 def _print_live(live: LiveDelta) -> None:
@@ -167,8 +174,8 @@ def _print_live(live: LiveDelta) -> None:
                 columns[f"{member} simulated"].append(f"{live.simulated[name][row, index]:.3f}")
                 columns[f"{member} ratio"].append(f"{live.ratios[name][row, index]:.3f}")
     print_table(columns)
-    print("I/O times in seconds, from posting to end; ratio: live over simulated")
-    print("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in live.means.items()))
+    say("I/O times in seconds, from posting to end; ratio: live over simulated")
+    say("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in live.means.items()))
 
 
 def _rounded(graph: Delta, dt: float) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import seed
+from penstock.cli.output import say, seed
 
 if TYPE_CHECKING:
     from penstock.model import Workload
@@ -90,13 +90,15 @@ def run(options: argparse.Namespace) -> int:
     `options` are those of the command line. Returns the exit code.
     """
     from penstock.api.generating import generate
-    from penstock.model.files import write
+    from penstock.api.paths import check_output
+    from penstock.model.files import SUFFIXES, write
 
+    check_output(options.output, SUFFIXES)
     said: list[str] = []
     workload = generate(options.kind, say=said.append, **given(options, options.kind))
     write(workload, options.output)
     for line in said:
-        sys.stderr.write(f"{line}\n")
+        say(line, sys.stderr)
     return 0
 
 
@@ -117,7 +119,7 @@ def run_several(options: argparse.Namespace) -> int:
     applications = fmean(len(window.applications) for window in made)
     seconds, pressure = fmean(run.end - run.begin for run in alone), fmean(run.pressure for run in alone)
     means = f"{applications:.1f} applications, {seconds:.0f} s, pressure {pressure:.3f}"
-    print(f"{len(made)} windows in {folder}: on average {means}")
+    say(f"{len(made)} windows in {folder}: on average {means}")
     return 0
 
 

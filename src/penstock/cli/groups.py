@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, add_json, emit_json, print_table, watch
+from penstock.cli.output import FILE_HELP, add_json, emit_json, print_table, say, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def configure(commands: Any) -> None:
         "inside, and a part for each application. Prints the groups and the node-hours lost to I/O.",
     )
     command.add_argument("file", metavar="FILE", help=f"{FILE_HELP}; without a window")
-    command.add_argument("--shared", metavar="NAME", help="policy where applications share a link (fair-share)")
-    command.add_argument("--exclusive", metavar="NAME", help="policy where they take turns (fifo)")
+    command.add_argument("--shared", metavar="NAME", help="policy where applications share a link (default: fair-share)")
+    command.add_argument("--exclusive", metavar="NAME", help="policy where they take turns (default: fifo)")
     add_json(command)
     command.set_defaults(run=run, parser=command)
 
@@ -51,10 +51,10 @@ def _print(result: GroupsResult) -> None:
     _print_groups(result)
     print()
     _print_ways(result)
-    print(f"recommendation: {result.recommendation}")
+    say(f"recommendation: {result.recommendation}")
     idle = len(result.workload.applications) - sum(len(part.members) for part in result.found.partition.parts)
     if idle:
-        print(f"note: {idle:,} of {len(result.workload.applications):,} applications have no I/O, and are in no group")
+        say(f"note: {idle:,} of {len(result.workload.applications):,} applications have no I/O, and are in no group")
 
 
 def _print_groups(result: GroupsResult) -> None:
@@ -69,8 +69,8 @@ def _print_groups(result: GroupsResult) -> None:
         "bandwidth": [rate(row["bandwidth"]) for row in shown],
         "used": [f"{row['load']:.3f}" for row in shown],
         "value": [f"{row['value']:.3f}" for row in shown],
-        "lost, exclusive": [f"{row['lost_exclusive']:,.2f}" for row in shown],
-        "lost, shared": [f"{row['lost_shared']:,.2f}" for row in shown],
+        "lost if exclusive": [f"{row['lost_exclusive']:,.2f}" for row in shown],
+        "lost if shared": [f"{row['lost_shared']:,.2f}" for row in shown],
     }
     more = f"the first {MOST_GROUPS} of {len(rows):,} groups; --json has all" if len(rows) > MOST_GROUPS else None
     print_table(columns, ("value", "used"), more)

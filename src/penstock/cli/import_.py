@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.generate import add_parameters, given
-from penstock.cli.output import emit_json, seed
+from penstock.cli.output import emit_json, say, seed
 
 if TYPE_CHECKING:
     from penstock.api.importing import ImportResult
@@ -70,7 +70,7 @@ def finish(options: argparse.Namespace, make: Callable[[], ImportResult]) -> int
         emit_json(result.to_dict(), None)
     else:
         for line in result.summary():
-            sys.stderr.write(f"{line}\n")
+            say(line, sys.stderr)
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table, seed, watch
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table, say, seed, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -29,29 +29,42 @@ def configure(commands: Any) -> None:
     command.add_argument(
         "--scheduler",
         metavar="S",
-        help="easy, conservative, fcfs, list, list-backfill, packs, packs-backfill, two-group or recorded (easy)",
+        help="easy, conservative, fcfs, list, list-backfill, packs, packs-backfill, two-group or recorded (default: easy)",
     )
-    command.add_argument("--policy", metavar="NAME", help=f"who has the bandwidth (fair-share): {POLICY_HELP}")
-    command.add_argument("--nodes", metavar="P", type=int, help="nodes of the machine (those of the platform)")
-    command.add_argument("--resources", metavar="N", type=int, help="I/O nodes or OSTs (those of the platform, or one link)")
+    command.add_argument(
+        "--policy", metavar="NAME", help=f"the policy that shares the bandwidth (default: fair-share): {POLICY_HELP}"
+    )
+    command.add_argument("--nodes", metavar="P", type=int, help="nodes of the machine (default: those of the platform)")
+    command.add_argument(
+        "--resources", metavar="N", type=int, help="I/O nodes or OSTs (default: those of the platform, or one link)"
+    )
     command.add_argument(
         "--allocation",
         metavar="A",
-        help="I/O resources of a job: best-bdw, static, n-sys, tcpu, mckp, random, a number or all (best-bdw)",
+        help="I/O resources of a job: best-bdw, static, n-sys, tcpu, mckp, random, a number or all (default: best-bdw)",
     )
     command.add_argument(
-        "--placement", metavar="P", help="which ones: least-loaded, in-turn, random, or as in the file (least-loaded)"
-    )
-    command.add_argument("--buffer", metavar="SIZE", help="a burst buffer of this size (the platform's); none for no buffer")
-    command.add_argument(
-        "--limit", metavar="L", type=float, help="the most I/O load of running jobs, for list, packs and two-group (1)"
+        "--placement",
+        metavar="P",
+        help="which ones: least-loaded, in-turn, random, or as in the file (default: least-loaded)",
     )
     command.add_argument(
-        "--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (all; 100 if conservative)"
+        "--buffer", metavar="SIZE", help="a burst buffer of this size (default: the platform's); none for no buffer"
     )
-    command.add_argument("--order", metavar="O", help="jobs go into packs by max time, char (iteration) or random (max)")
+    command.add_argument(
+        "--limit",
+        metavar="L",
+        type=float,
+        help="the most I/O load of running jobs, for list, packs and two-group (default: 1)",
+    )
+    command.add_argument(
+        "--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (default: all; 100 if conservative)"
+    )
+    command.add_argument(
+        "--order", metavar="O", help="jobs go into packs by max time, char (iteration) or random (default: max)"
+    )
     command.add_argument("--kill", action="store_true", help="end a job at its requested time")
-    command.add_argument("--seed", type=seed, help="for random allocation and placement (0)")
+    command.add_argument("--seed", type=seed, help="for random allocation and placement (default: 0)")
     command.add_argument(
         "--no-baseline", dest="baseline", action="store_false", help="do not run easy under fair-share beside it"
     )
@@ -93,8 +106,8 @@ def _print(result: MachineResult) -> None:
         print()
         _print_users(run)
     for note in result.notes():
-        print(f"note: {note}")
-    print(f"recommendation: {result.recommendation}")
+        say(f"note: {note}")
+    say(f"recommendation: {result.recommendation}")
 
 
 def _print_hours(run: MachineRun, baseline: MachineRun | None) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -44,16 +46,47 @@ WRONG_INPUT = 2
 """The exit code of a wrong command line."""
 
 
-class _ShowDefaults(argparse.HelpFormatter):
-    """Adds the default to the help of an option, unless the text ends with words in parentheses that explain it."""
+_PART = re.compile(r"\[(?:[^][]|\[[^]]*\])*\]|-\S+ [^\s[-]\S*|\S+")
+"""What stays together in a usage: an option with its value, or what is in brackets."""
+
+
+class _Help(argparse.HelpFormatter):
+    """Adds the default to the help of an option, unless the text ends with words in parentheses that explain it.
+
+    Lines are broken at spaces only, so that a name such as best-bdw stays whole, and fit a terminal of 60 columns.
+    """
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         text = action.help
-        silent = action.default is None or action.default is False or action.default in (argparse.SUPPRESS, [])
+        silent = action.default is None or action.nargs == 0 or action.default in (argparse.SUPPRESS, [])
         if not text or silent or not action.option_strings:
             return text
-        text = text.removesuffix(f" ({action.default})")
         return text if text.endswith(")") else f"{text} (default: %(default)s)"
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in self._split_lines(text, width - len(indent)))
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
+        if prefix is not None:  # argparse asks for the name of a command
+            return super()._format_usage(usage, actions, groups, prefix)
+        width, self._width = self._width, sys.maxsize
+        line = super()._format_usage(usage, actions, groups, prefix).rstrip()
+        self._width = width
+        head = f"usage: {self._prog}"
+        parts = _PART.findall(line.removeprefix(head))
+        # Under the first option; where a long command leaves too little room for one, under the command.
+        deep, flat = len(head) + 1, len("usage: ")
+        indent = deep if deep + max(map(len, parts), default=0) <= width else flat
+        lines = [head]
+        for part in parts:
+            if len(lines[-1]) + 1 + len(part) <= width:
+                lines[-1] += f" {part}"
+            else:
+                lines.append(" " * indent + part)
+        return "\n".join(lines) + "\n\n"
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -64,7 +97,7 @@ class OneLineParser(argparse.ArgumentParser):
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{"formatter_class": _ShowDefaults, **options})
+        super().__init__(*arguments, **{"formatter_class": _Help, **options})
         self.later: Callable[[], None] | None = None
 
     def complete(self) -> None:

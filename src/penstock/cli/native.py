@@ -26,7 +26,9 @@ def configure(commands: Any) -> None:
         default=[],
         help="C compiler of an MPI, for its programs (repeatable)",
     )
-    build.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to put them (where they are looked for)")
+    build.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="where to put them (default: where penstock looks for them)"
+    )
     orders.add_parser("status", help="say which libraries there are")
     command.set_defaults(run=run)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,9 +120,9 @@ def note_information(results: Sequence[SimulationResult]) -> None:
     told = {result.information for result in results if tells_apart(result.information, result.policy_object)}
     for one, text in NOTES.items():
         if one in told:
-            print(f"note: {text}")
+            say(f"note: {text}")
     if not told and any(result.information != "true" for result in results):
-        sys.stderr.write("note: --information makes no difference to policies that need nothing of what lies ahead\n")
+        say("note: --information makes no difference to policies that need nothing of what lies ahead", sys.stderr)
 
 
 def add_outputs(command: argparse.ArgumentParser) -> None:
@@ -176,6 +178,24 @@ def emit_text(text: str, output: str | None) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """The columns of the terminal that the `stream` writes to; None if it is no terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print sentences: wrapped at spaces on a terminal, else in one line, which other programs can search.
+
+    `text` is one paragraph; lines after the first are indented as it is. `stream` is standard output unless given.
+    """
+    stream = sys.stdout if stream is None else stream
+    width = terminal_width(stream)
+    if width is not None:
+        indent = " " * (len(text) - len(text.lstrip()))
+        text = textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    stream.write(f"{text}\n")
+
+
 def console() -> Console:
     """Where tables go: as wide as the terminal or as COLUMNS says, else wide enough for every column."""
     from rich.console import Console
@@ -214,9 +234,10 @@ def note_overcommitted(results: Sequence[Result]) -> None:
     if over and over[0].buffer is not None:
         room, most = over[0].buffer.room or 0.0, max(one.buffer.at_once or 0.0 for one in over if one.buffer is not None)
         which = ", ".join(result.policy for result in over)
-        sys.stderr.write(
+        say(
             f"note: the shares of applications alive at one time add up to {volume(most)} under {which}; "
-            f"the buffer has {volume(room)}\n"
+            f"the buffer has {volume(room)}",
+            sys.stderr,
         )
 
 
@@ -225,9 +246,10 @@ def note_crowded(results: Sequence[Result]) -> None:
     most = max((result.most_nodes for result in results), default=0)
     nodes = results[0].machine_nodes if results else None
     if nodes is not None and most > nodes:
-        sys.stderr.write(
+        say(
             f"note: up to {most:,} nodes are in use at one time where the machine has {nodes:,}: every application starts "
-            "at its release, and none waits for nodes; penstock machine queues them\n"
+            "at its release, and none waits for nodes; penstock machine queues them",
+            sys.stderr,
         )
 
 
@@ -275,7 +297,7 @@ def print_comparison(results: Sequence[Result], bounds: Bounds | None = None) ->
 def print_placement(placed: ChosenPlacement | None) -> None:
     """Print which I/O resources the applications use; nothing on one link, where `placed` is None."""
     if placed:
-        print(f"placement: {placed.text}")
+        say(f"placement: {placed.text}")
 
 
 def print_notes(results: Sequence[Result]) -> None:
@@ -283,7 +305,7 @@ def print_notes(results: Sequence[Result]) -> None:
     early = sorted({name for result in results for name in result.ended_early})
     if early:
         names = ", ".join(early[:3]) + (" …" if len(early) > 3 else "")
-        print(
+        say(
             f"note: {len(early)} of {len(results[0].applications)} applications ended inside the window ({names}): "
             "not a steady state; their yields are taken at their ends"
         )

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table, watch
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, print_table, say, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -30,28 +30,32 @@ def configure(commands: Any) -> None:
         "list, with or without backfilling, and run them to their ends (001 chapters III and IV).",
     )
     command.add_argument("file", metavar="FILE", help=f"{FILE_HELP}; without a window")
-    command.add_argument("--nodes", metavar="P", type=int, help="compute nodes of an I/O node (those of the platform)")
     command.add_argument(
-        "--io-nodes", metavar="R", type=int, default=1, help="I/O nodes, each with P nodes and its own link (1)"
+        "--nodes", metavar="P", type=int, help="compute nodes of an I/O node (default: those of the platform)"
+    )
+    command.add_argument(
+        "--io-nodes", metavar="R", type=int, default=1, help="I/O nodes, each with P nodes and its own link (default: 1)"
     )
     command.add_argument(
         "--mapping",
         metavar="M",
-        help="pack: jobs start together; first-fit: packs that ignore I/O; list: one by one, on one I/O node (pack)",
+        help="pack: jobs start together; first-fit: packs that ignore I/O; list: one by one on one I/O node (default: pack)",
     )
     command.add_argument(
-        "--sensibility", metavar="S", help="the most I/O load of a pack or of the running jobs: above 0, alpha or inf (1)"
+        "--sensibility",
+        metavar="S",
+        help="the most I/O load of a pack or of the running jobs: above 0, alpha or inf (default: 1)",
     )
     command.add_argument(
-        "--order", metavar="O", help="jobs go into packs by max time, char (iteration) or random (file) (max)"
+        "--order", metavar="O", help="jobs go into packs by max time, char (iteration) or random (file) (default: max)"
     )
     command.add_argument("--backfill", action="store_true", default=None, help="let jobs go first that delay nobody")
-    command.add_argument("--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (100)")
+    command.add_argument("--depth", metavar="N", type=int, help="waiting jobs that backfilling looks at (default: 100)")
     command.add_argument(
         "--policy",
         metavar="NAME",
         nargs="+",
-        help=f"who has the bandwidth (due-yield; to compare, a few that differ): {POLICY_HELP}",
+        help=f"the policy that shares the bandwidth (default: due-yield; to compare, a few that differ): {POLICY_HELP}",
     )
     command.add_argument(
         "--compare",
@@ -65,7 +69,7 @@ def configure(commands: Any) -> None:
         nargs="?",
         const=20,
         help="also say which of the N jobs with most I/O should not run together, on the I/O resources and with the buffer "
-        "that the platform has (20)",
+        "that the platform has (default: 20)",
     )
     command.add_argument("--gantt", metavar="OUT", help="also draw the schedule: a name ending in .svg, .png or .html")
     add_json(command)
@@ -133,8 +137,8 @@ def _print(result: PackResult) -> None:
         print()
         _print_together(result.together)
     for note in result.notes():
-        print(f"note: {note}")
-    print(f"recommendation: {result.recommendation}")
+        say(f"note: {note}")
+    say(f"recommendation: {result.recommendation}")
 
 
 def _print_packs(schedule: Schedule) -> None:

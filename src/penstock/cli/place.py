@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, seed, watch
+from penstock.cli.output import FILE_HELP, POLICY_HELP, add_json, emit_json, emit_text, print_table, say, seed, watch
 from penstock.cli.used_fields import Case, note_unused
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def configure(commands: Any) -> None:
         "resources; without curves a placement is proposed from what is known, and not measured.",
     )
     command.add_argument("file", metavar="FILE", help=FILE_HELP)
-    command.add_argument("--resources", metavar="N", type=int, help="I/O resources to use (those of the platform)")
+    command.add_argument("--resources", metavar="N", type=int, help="I/O resources to use (default: those of the platform)")
     command.add_argument(
         "--allocation",
         metavar="A",
@@ -51,25 +51,25 @@ def configure(commands: Any) -> None:
         "--objective",
         metavar="O",
         default="node-hours",
-        help="what to make small: node-hours lost to I/O, mean-slowdown, max-slowdown or idle-time (node-hours)",
+        help="what to make small: node-hours lost to I/O, mean-slowdown, max-slowdown or idle-time (default: node-hours)",
     )
     command.add_argument(
         "--policy",
         metavar="NAME",
         default="best-effort",
-        help=f"how a resource is shared, its time equally if not said: {POLICY_HELP}",
+        help=f"how a resource is shared (default: best-effort, its time equally): {POLICY_HELP}",
     )
     command.add_argument(
         "--horizon",
         metavar="SECONDS",
         type=float,
-        help="how long chains are repeated and measured at least (5000)",
+        help="how long chains are repeated and measured at least (default: 5000)",
     )
     command.add_argument(
         "--interval",
         metavar="I",
         help="what is measured: steady, the horizon and a "
-        "first operation of everyone; first-end, until one application ends (steady)",
+        "first operation of everyone; first-end, until one application ends (default: steady)",
     )
     command.add_argument("--oracle", action="store_true", help="also find the best of all placements, for few applications")
     command.add_argument(
@@ -78,9 +78,9 @@ def configure(commands: Any) -> None:
     command.add_argument(
         "--scheduler",
         metavar="NAME",
-        help="what starts jobs that come and go, as for penstock machine (recorded: at their releases)",
+        help="what starts jobs that come and go, as for penstock machine (default: recorded: at their releases)",
     )
-    command.add_argument("--seed", metavar="N", type=seed, default=0, help="for the random heuristics (0)")
+    command.add_argument("--seed", metavar="N", type=seed, default=0, help="for the random heuristics (default: 0)")
     add_json(command)
     command.add_argument("--csv", metavar="OUT", help="write the proposal as a table of jobs and their I/O nodes")
     command.add_argument("--setstripe", metavar="OUT", help="write it as lfs setstripe commands for the jobs' directories")
@@ -157,9 +157,9 @@ def _print(result: PlaceResult) -> None:
 def _print_words(result: PlaceResult) -> None:
     """The notes, and the sentence of advice."""
     for note in result.notes():
-        print(f"note: {note}")
+        say(f"note: {note}")
     if result.plan.advice is not None:
-        print(f"recommendation: {result.plan.advice}")
+        say(f"recommendation: {result.plan.advice}")
 
 
 def _print_stream(result: PlaceResult, plan: StreamPlan) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.campaign import DASK_HELP
-from penstock.cli.output import emit_json, telling
+from penstock.cli.output import emit_json, print_table, say, telling
 
 if TYPE_CHECKING:
     from penstock.papers.verdicts import Verdict
@@ -79,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
 
     out = Path(options.out or f"reproduce-{options.paper}")
     items = [*options.items, "claims"] if options.check and options.items else options.items
-    with telling() as say:
-        found = reproduce(options.paper, out, items, options.scale, say=say, **_given(options))
+    with telling() as tell:
+        found = reproduce(options.paper, out, items, options.scale, say=tell, **_given(options))
     verdicts = [verdict for of_paper in found.values() for verdict in of_paper]
     if options.json:
         emit_json({"claims": [verdict.to_dict() | {"paper": name} for name in found for verdict in found[name]]}, None)
@@ -114,15 +114,19 @@ def _print(found: Mapping[str, Sequence[Verdict]]) -> None:
 
     verdicts = [verdict for of_paper in found.values() for verdict in of_paper]
     for verdict in verdicts:
-        print(f"{verdict.id} ({verdict.place}) {verdict.word}: {verdict.says}")
+        say(f"{verdict.id} ({verdict.place}) {verdict.word}: {verdict.says}")
         for check in verdict.checks:
-            print(f"    {check.word:9} {check.expected}: {check.measured}")
-    if verdicts:
-        print(f"\n{'paper':12} {'claim':9} {'verdict':12} {'yes/no/undecided':17} what the paper says")
-    for name, of_paper in found.items():
-        for verdict in of_paper:
-            words = [check.word for check in verdict.checks]
-            outcomes = "/".join(str(words.count(word)) for word in ("yes", "no", "undecided"))
-            print(f"{name:12} {verdict.id:9} {verdict.word:12} {outcomes:17} {verdict.says}")
-    if verdicts:
-        print(f"{len(verdicts)} claims: {counted(verdicts)}")
+            say(f"    {check.word:9} {check.expected}: {check.measured}")
+    if not verdicts:
+        return
+    words = [[check.word for check in verdict.checks] for verdict in verdicts]
+    columns = {
+        "paper": [name for name, of_paper in found.items() for _ in of_paper],
+        "claim": [verdict.id for verdict in verdicts],
+        "verdict": [verdict.word for verdict in verdicts],
+        "yes/no/undecided": ["/".join(str(said.count(word)) for word in ("yes", "no", "undecided")) for said in words],
+        "what the paper says": [verdict.says for verdict in verdicts],
+    }
+    print()
+    print_table(columns, ("yes/no/undecided",), wide=("claim", "verdict", "what the paper says"))
+    print(f"{len(verdicts)} claims: {counted(verdicts)}")

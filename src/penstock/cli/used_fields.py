@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from penstock.cli.output import say
+
 if TYPE_CHECKING:
     from penstock.model import Workload
     from penstock.planning.placement.choice import ChosenPlacement
@@ -270,14 +272,14 @@ def note_unused(command: str, *cases: Case) -> None:
     A field is named with its files where the command uses it in other files.
     """
     for remark in dict.fromkeys(filter(None, (*map(_question, cases), *map(_modelled, cases)))):
-        sys.stderr.write(f"note: {remark}\n")
+        say(f"note: {remark}", sys.stderr)
     files: dict[str, list[str]] = {}
     for case in cases:
         for name in unused(command, case):
             files.setdefault(name, []).append(case.file)
     if files:
         listed = ", ".join(f"{name}{_WHY.get(name, '')}{_where(command, name, files[name], cases)}" for name in files)
-        sys.stderr.write(f"note: {command} does not use {listed}\n")
+        say(f"note: {command} does not use {listed}", sys.stderr)
 
 
 def _question(case: Case) -> str | None:

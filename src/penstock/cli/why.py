@@ -26,6 +26,9 @@ def configure(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the `options` of the command line; returns the exit code."""
+    from penstock.api.paths import check_output
+
+    check_output(options.output)
     answer = query_coordinator(options, "why", options.job)
     if options.json or options.output:
         emit_json(answer, options.output)

@@ -19,6 +19,9 @@ from penstock.engine.trace import Trace
 from penstock.model import Workload
 from penstock.model.application import READ
 from penstock.numeric.arrays import Floats, Ints
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, Measured="RunMeasures")
 
 __all__ = [
     "MEASURES",

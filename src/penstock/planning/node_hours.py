@@ -170,10 +170,15 @@ class BatchCost(Protocol):
 
 def batch_reason(ours: BatchCost, others: BatchCost) -> str:
     """Why one of two runs of the same jobs loses less: a clause for `recommendation`."""
-    return (
-        f"jobs are delayed for {hours(ours.lost_node_hours)} and not {hours(others.lost_node_hours)} node-hours, and "
-        f"nodes stay idle beside waiting jobs for {hours(ours.kept_idle)} and not {hours(others.kept_idle)}"
-    )
+    delayed = _beside(ours.lost_node_hours, others.lost_node_hours, " node-hours")
+    idle = _beside(ours.kept_idle, others.kept_idle)
+    return f"jobs are delayed for {delayed}, and nodes stay idle beside waiting jobs for {idle}"
+
+
+def _beside(ours: float, others: float, unit: str = "") -> str:
+    """Two numbers of node-hours in words; only one of them where they look the same."""
+    first, second = hours(ours), hours(others)
+    return f"{first}{unit} in both runs" if first == second else f"{first} and not {second}{unit}"
 
 
 def hours(value: float) -> str:

@@ -30,7 +30,7 @@ from penstock.numeric.arrays import Floats
 from penstock.numeric.tolerances import PARTITION_PRECISION, SAME_AMOUNT
 from penstock.renamed import old_names
 
-__getattr__ = old_names(__name__, allotted="allot_bandwidth")
+__getattr__ = old_names(__name__, Part="BandwidthPart", allotted="allot_bandwidth")
 
 MOST_ENUMERATED: Final = 12
 """How many applications `best_partition` takes: 12 have 4,213,597 partitions."""

@@ -9,6 +9,9 @@ from typing import Any, Final
 from penstock.model import InputError, parse_units
 from penstock.planning.jobs import Jobs, Machine
 from penstock.planning.packs import ORDERS
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, Strategy="BatchStrategy")
 
 MAPPINGS: Final = ("pack", "first-fit", "list")
 ALPHA: Final = "alpha"

@@ -70,6 +70,28 @@ def draw_comparison(
     axes.legend(fontsize=7)
 
 
+def draw_node_hours(
+    axes: Axes, names: Sequence[str], values: Sequence[float], ends: Sequence[tuple[float, float] | None], label: str
+) -> None:
+    """Draw node-hours as horizontal bars, the first one at the top.
+
+    Args:
+        axes: where to draw.
+        names: what the bars are of.
+        values: the node-hours.
+        ends: the ends of the interval of each; None where there is none.
+        label: what is drawn.
+    """
+    places = np.arange(len(names))
+    axes.barh(places, values, color=COLOURS[0])
+    for place, pair in zip(places, ends, strict=True):
+        if pair is not None:
+            axes.plot(pair, [place, place], color="black", linewidth=1.0, marker="|")
+    axes.set_yticks(places, [printable(name) for name in names])
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+
+
 def draw_yields(axes: Axes, results: Sequence[Result]) -> None:
     """Draw on `axes` the yields of the applications in each of the `results`, from the lowest to the highest."""
     for index, result in enumerate(results):

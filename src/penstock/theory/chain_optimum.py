@@ -6,7 +6,7 @@ and, for each job, when the next one is ready: not before the link is free. So
 * jobs with the same operations left are alike, and of these the one that is ready first goes first: another one that went
   before it could change roles with it;
 * of two nodes with the same operations left, one that is ready no later anywhere and has no higher bound replaces the other;
-* an operation never comes next if another one could be over when it begins: that one can go before it for nothing.
+* an operation never comes next if another one could be over when it begins: that one can go before it at no cost.
 
 The bound is that of one machine: each operation has a *head*, the earliest date at which it can begin, and a *tail*, what
 its job has still to do after it; served by the longest tail, with preemption, they end no later than in any schedule

@@ -47,8 +47,11 @@ from numpy.typing import NDArray
 
 from penstock.model import Application, InputError, Phases, Platform, Workload, parse_units
 from penstock.model.application import READ, WORK, WRITE
+from penstock.renamed import old_names
 from penstock.workloads.first_fit import FreeNodes
 from penstock.workloads.parameters import parameter, require
+
+__getattr__ = old_names(__name__, Job="ApexJob", Schedule="ApexSchedule")
 
 GIB: Final = 2.0**30
 CORES_A_NODE: Final = 16

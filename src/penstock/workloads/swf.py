@@ -43,7 +43,10 @@ from numpy.typing import NDArray
 from penstock.model import Application, InputError, Phases, Platform, Workload, parse_units
 from penstock.model.application import IO, MOST_PHASES, WORK
 from penstock.model.errors import short
+from penstock.renamed import old_names
 from penstock.workloads.parameters import Floats, Integers, parameter, require, truncated_normal
+
+__getattr__ = old_names(__name__, Trace="SwfTrace")
 
 NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, WALL_TIME, STATUS, USER, GROUP = 0, 1, 2, 3, 4, 7, 8, 10, 11, 12
 COLUMNS: Final = 18

@@ -22,6 +22,9 @@ from penstock.planning.node_hours import Hours, recommendation
 from penstock.planning.placement.allocation import LEVELS, Characteristics, Information
 from penstock.planning.placement.heuristics import BASELINE, Heuristic, best_placement, counts_of, heuristics, require_few
 from penstock.policies.policy import Policy
+from penstock.renamed import old_names
+
+__getattr__ = old_names(__name__, Plan="PlacementPlan")
 
 OBJECTIVES: Final[dict[str, Callable[[Result], float]]] = {
     "node-hours": lambda result: sum(application.lost_node_hours for application in result.applications),
