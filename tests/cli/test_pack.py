@@ -171,6 +171,24 @@ def test_a_schedule_stands_beside_the_baseline(jobs: str, capsys: Capture) -> No
     assert "policy: 2 policies for one schedule; expected one, or compare too" in capsys.readouterr().err
 
 
+def test_together_uses_what_the_platform_has(tmp_path: Path, capsys: Capture) -> None:
+    jobs = [("a", 1, 0, 1800, 1800, 1), ("b", 3, 0, 1800, 1800, 1)]
+    platform = {"bandwidth": 2, "nodes": 6, "resources": 2, "buffer": {"size": 0}}
+    file = written(tmp_path / "jobs.json", jobs, platform)
+    assert main(["pack", file, "--policy", "fair-share", "--together", "2", "--json"]) == 0
+    shown = capsys.readouterr()
+    # Each takes both resources, 900 s for its I/O, and as much more where both do: a quarter of an hour on 4 nodes.
+    assert json.loads(shown.out)["together"]["lost_node_hours"] == pytest.approx(1.0)
+    assert "does not use" not in shown.err
+    assert main(["pack", file, "--json"]) == 0
+    assert "note: pack does not use platform.resources, platform.buffer.size" in capsys.readouterr().err
+    assert main(["pack", file, "--together", "2", "--io-nodes", "2"]) == 2
+    expected = (
+        "together: looks at the 2 I/O resources of the platform, and 2 I/O nodes have a link each; expected 1 I/O node"
+    )
+    assert expected in capsys.readouterr().err
+
+
 def test_jobs_that_should_not_run_together(jobs: str, capsys: Capture) -> None:
     assert main(["pack", jobs, "--together", "3"]) == 0
     out = capsys.readouterr().out

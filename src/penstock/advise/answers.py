@@ -321,8 +321,7 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     """
     now = today.workload.platform.buffer
     own = now.size if now is not None else None
-    link = replace(today.workload, platform=replace(today.workload.platform, resources=None, buffer=None))
-    largest = largest_backlog(full_speed_timeline(at_full_speed(link, today.scheduler))).size
+    largest = largest_backlog(full_speed_timeline(at_full_speed(_on_one_link(today), today.scheduler))).size
     sizes = sorted({*(part * largest for part in BUFFER_PARTS if largest > 0.0), *((own,) if own else ())})
     none = [operate(today.workload, today.settings(buffer=False), progress=told("no buffer"))] if own else []
 
@@ -372,6 +371,11 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
 
 
+def _on_one_link(today: Today) -> Workload:
+    """The jobs on one link with all the bandwidth, without a buffer."""
+    return replace(today.workload, platform=replace(today.workload.platform, resources=None, buffer=None))
+
+
 def _size(size: float, today: Today) -> str:
     """A size in bytes; where a bandwidth of 1 says that bytes are none, what the I/O system carries in some time."""
     bandwidth = today.workload.platform.bandwidth
@@ -395,7 +399,7 @@ def which_apart(today: Today, told: Told) -> OperatorAnswer:
         sentence = f"{'One job does' if busy else 'No job does'} I/O, so no two can meet."
         return OperatorAnswer("apart", WHO_APART, STAY, "none", sentence, Gain(0.0))
     found = jobs_together(
-        today.workload,
+        _on_one_link(today),
         today.policy,
         most=min(MOST_TOGETHER, len(today.workload.applications)),
         starts=STARTS,

@@ -165,7 +165,8 @@ def pack(
         policy: what shares the bandwidth of an I/O node, as for `simulate` (due-yield); for a comparison also several (by
             default a few that differ).
         compare: whether all strategies are run under all policies; then none is chosen by the arguments above.
-        together: of how many jobs to say which should not run together: those that occupy the link most.
+        together: of how many jobs to say which should not run together: those that occupy the I/O system most. They run
+            on the I/O resources and with the buffer that the platform has.
         trace: whether transfers are recorded, so that a drawing shows who has the bandwidth.
         watch: makes a watcher that is told which strategy is under way.
 
@@ -193,6 +194,8 @@ def pack(
     if len(chosen) != 1 and not compare:
         raise InputError("policy", f"{len(chosen)} policies for one schedule; expected one, or compare too")
     source = opened(workload)
+    if together is not None:
+        _refuse_two_kinds(source, io_nodes)
     operations = sum(application.phases.operations for application in source.workload.applications)
     crossed = [(strategy, one) for one in chosen for strategy in strategies]
     usual = (baseline(io_nodes, looked_at), as_policy(BASELINE_POLICY))
@@ -220,6 +223,14 @@ def pack(
             watcher.end()
     shown = made if place >= 0 else made[:-1]
     return PackResult(source, tuple(shown), compare, tuple(chosen), made[place], found)
+
+
+def _refuse_two_kinds(source: Opened, io_nodes: int) -> None:
+    """Refuse several I/O nodes with a link each where the platform has I/O resources that all jobs share."""
+    resources = source.workload.platform.resources
+    if io_nodes > 1 and resources is not None:
+        shared = f"looks at the {resources} I/O resources of the platform, and {io_nodes} I/O nodes have a link each"
+        raise InputError("together", f"{shared}; expected 1 I/O node, or a platform without resources")
 
 
 def refuse_contradictions(given: dict[str, Any], depth: int | None, compare: bool) -> None:

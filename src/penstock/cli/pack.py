@@ -68,7 +68,8 @@ def configure(commands: Any) -> None:
         type=int,
         nargs="?",
         const=20,
-        help="also say which of the N jobs with most I/O should not run together (default: 20)",
+        help="also say which of the N jobs with most I/O should not run together, on the I/O resources and with the buffer "
+        "that the platform has (default: 20)",
     )
     command.add_argument("--gantt", metavar="OUT", help="also draw the schedule: a name ending in .svg, .png or .html")
     add_json(command)
@@ -95,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
         trace=options.gantt is not None,
         watch=watch,
     )
-    note_unused("pack", Case(result.workload, result.policy_objects))
+    together = result.together is not None
+    own = together and result.workload.placement is not None
+    note_unused("pack", Case(result.workload, result.policy_objects, own_placement=own, on_machine=together))
     if options.json or options.output:
         emit_json(result.to_dict(), options.output)
     else:

@@ -61,6 +61,11 @@ OPTIONS = {
         "JSON",
         "weights of users, {user or uid: weight, …}, or a file with them, for policies that divide by weight (default: 1)",
     ),
+    "group_weights": (
+        "JSON",
+        "weights of the system's groups, {group or gid: weight, …}, or a file with them; then only these are groups, for "
+        "processes that belong to them (default: groups are what applications say, with weight 1)",
+    ),
     "planned_user": ("USER", "user who may register the job names of the workload (default: the first who does)"),
     "lowered_after": ("N", "overruns after which the cap of an application is lowered; 0 for never (default: 3)"),
     "barred_after": ("N", "overruns after which an application is barred; 0 for never (default: 6)"),

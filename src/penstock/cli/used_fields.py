@@ -32,6 +32,8 @@ class Case:
     """Whether a command that can also do otherwise runs the workload as jobs that come and go, on the whole machine."""
     shows_users: bool = False
     """Whether the command says what the run was for each user and group."""
+    on_machine: bool = False
+    """Whether the command also runs the jobs as `penstock machine` does."""
     file: str = ""
     """Where the workload comes from, where there are several."""
 
@@ -258,7 +260,10 @@ def unused(command: str, case: Case) -> list[str]:
             return (_BY_STREAM if case.stream else _BY[command]).get(name, _yes)
         return _FIELDS[name][_COMMANDS[command]]
 
-    return [name for name in fields(case.workload) if not rule(name)(case)]
+    def used(name: str) -> bool:
+        return rule(name)(case) or (case.on_machine and _BY_MACHINE.get(name, _yes)(case))
+
+    return [name for name in fields(case.workload) if not used(name)]
 
 
 def note_unused(command: str, *cases: Case) -> None:

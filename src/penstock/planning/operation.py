@@ -178,7 +178,8 @@ def _machine_nodes(workload: Workload) -> int:
     return workload.platform.nodes
 
 
-def _has_buffer(workload: Workload, settings: MachineSettings) -> bool:
+def has_buffer(workload: Workload, settings: MachineSettings) -> bool:
+    """Whether the jobs of the `workload` go through a burst buffer under these `settings`."""
     platform = workload.platform
     return settings.buffer is not False and (
         settings.buffer is not None or (platform.buffer is not None and platform.buffer.size is not None)
@@ -213,7 +214,7 @@ class _Operation:
         self._begun = time.perf_counter()
         self._nodes = _machine_nodes(workload)
         self._given, self._settings = workload.applications, settings
-        if settings.kill and _has_buffer(workload, settings):
+        if settings.kill and has_buffer(workload, settings):
             raise InputError(
                 "kill", "what a killed job has in the buffer has no meaning; expected no buffer (--buffer none)"
             )

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from penstock.live.core.core import Core
-from penstock.live.core.events import BeatEvent, InformEvent, RegisterEvent, ReleaseEvent, ReportEvent, YieldEvent
+from penstock.live.core.events import BeatEvent, InformEvent, JoinEvent, RegisterEvent, ReleaseEvent, ReportEvent, YieldEvent
 from penstock.live.core.explaining import explain
 from penstock.live.core.limits import Limits
 from penstock.model import Application, Platform, Workload
@@ -199,12 +199,13 @@ def test_of_what_was_before_the_registration_the_last_while_counts(elapsed, prog
     assert (1000.0 - member.release, member.done) == pytest.approx(counted)
 
 
-def targets(policy, *users, limits=None, caps=()):
+def targets(policy, *users, limits=None, caps=(), gids=(), groups=()):
     """What each of some operations would have; users are given by uid, in the order of posting."""
     core = Core(policy, B, lease=100.0, limits=limits or Limits(share_by="user"), workload=WORKLOAD)
     for number, uid in enumerate(users):
         cap = caps[number] if caps else None
-        member = core.enter(0.0, RegisterEvent(f"{number}", uid=uid, bandwidth=cap))
+        known = {"gid": gids[number] if gids else -1, "group": groups[number] if groups else ""}
+        member = core.enter(0.0, RegisterEvent(f"{number}", uid=uid, bandwidth=cap, **known))
         core.enter(float(number), InformEvent(member, 1, 100.0))
     core.handle(float(len(users)))
     return [float(core.pending.column("target")[place]) for place in range(core.pending.size)]
@@ -230,6 +231,73 @@ def test_the_site_gives_users_weights():
     assert targets("user-fair", 7, 7, 8, limits=Limits()) == pytest.approx([2.5, 2.5, 5.0])
     assert targets("fair-share", 7, 8, limits=site) == [5.0, 5.0]
     assert targets("user-fair", -1, 8, limits=Limits(weights={-1: 3.0, 8: 4.0})) == pytest.approx([2.0, 8.0])
+
+
+def test_the_site_gives_groups_weights():
+    """B = 10: under group-fair 3 parts for gid 500, which its users divide, and 1 for each user without a group."""
+    site = Limits(group_weights={500: 3.0, 501: 1.0})
+    assert targets("group-fair", 7, 8, 9, gids=(500, 500, -1), limits=site) == pytest.approx([3.75, 3.75, 2.5])
+    assert targets("group-fair", 7, 7, 8, gids=(500, 501, -1), limits=site) == pytest.approx([6.0, 2.0, 2.0])
+    # The weight of an application is that of its user times that of its group.
+    both = Limits(group_weights={500: 3.0}, weights={7: 2.0, 9: 2.0})
+    assert targets("group-fair", 7, 8, 9, gids=(500, 500, -1), limits=both) == pytest.approx([5.0, 2.5, 2.5])
+    assert targets("job-fair", 7, 8, 9, gids=(500, 500, -1), limits=both) == pytest.approx([60 / 11, 30 / 11, 20 / 11])
+    assert targets("fair-share", 7, 8, gids=(500, -1), limits=site) == [5.0, 5.0]
+
+
+def test_a_claimed_group_gives_nothing_where_the_site_gives_groups_weights():
+    """Two users: one claims a group with a weight that it does not belong to, another nine that do not exist."""
+    site = Limits(group_weights={500: 3.0}, group_names={"climate": 500})
+    invented = tuple(f"group {number}" for number in range(9))
+    for claimed in (invented, ("climate",) * 9, ("",) * 9):
+        found = targets("group-fair", *[7] * 9, 8, groups=(*claimed, "climate"), limits=site)
+        assert (sum(found[:9]), found[9]) == pytest.approx((5.0, 5.0))
+    # Nor does it take part in what the group has.
+    found = targets("group-fair", 7, 8, groups=("climate", "climate"), gids=(-1, 500), limits=site)
+    assert found == pytest.approx([2.5, 7.5])
+    # Without weights of groups, groups are what clients say.
+    found = targets("group-fair", *[7] * 9, 8, groups=(*invented, "climate"), limits=Limits())
+    assert found == pytest.approx([1.0] * 10)
+
+
+def test_over_tcp_nobody_has_the_number_of_a_group():
+    """A claimed user's name is no group's number; users over TCP are what they say, as under user-fair."""
+    site = Limits(group_weights={500: 3.0}, group_names={"climate": 500})
+    core = Core("group-fair", B, limits=site)
+    for number, (uid, gid) in enumerate(((7, 500), (-1, -1))):
+        event = RegisterEvent(f"{number}", uid=uid, gid=gid, user="climate", group="climate")
+        core.enter(float(number), InformEvent(core.enter(float(number), event), 1, 100.0))
+    core.handle(2.0)
+    assert [float(core.pending.column("target")[place]) for place in range(2)] == pytest.approx([7.5, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("claim", "gids", "found"),
+    [
+        ("climate", (100, 500), 500),
+        ("500", (500,), 500),
+        ("climate", (100, 501), -1),
+        ("climate", (), -1),
+        ("physics", (100, 500), -1),  # it has no weight
+        ("", (500, 501), 500),  # the group of its process
+        ("", (100, 500), -1),
+        ("", (), -1),
+    ],
+)
+def test_a_group_is_proven_by_the_groups_of_the_process(claim, gids, found):
+    site = Limits(group_weights={500: 3.0, 501: 1.0}, group_names={"climate": 500, "500": 500, "ocean": 501, "501": 501})
+    assert site.proven_group(claim, gids) == found
+
+
+def test_a_group_is_proven_again_when_a_client_comes_back():
+    core = Core("group-fair", B, limits=Limits(group_weights={500: 3.0}))
+    member = core.enter(0.0, RegisterEvent("member", uid=7))
+    core.enter(0.0, JoinEvent(member, 0))
+    assert member.gid == -1
+    core.enter(0.0, JoinEvent(member, 0, 500))
+    assert member.gid == 500
+    core.enter(0.0, JoinEvent(member, 0))
+    assert member.gid == 500
 
 
 @pytest.mark.parametrize("policy", [name for name, policy in REGISTRY.items() if policy.planner is None])

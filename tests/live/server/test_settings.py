@@ -136,6 +136,22 @@ def test_a_weight_of_nobody_is_refused():
         _ = load({"weights": '{"nobody here": 2}'}, {}, None).limits
 
 
+def test_weights_of_groups_are_known_by_name_or_gid(tmp_path):
+    config, given = tmp_path / "penstock.toml", '{"root": 2, "54321": 0.5}'
+    config.write_text("[group_weights]\nroot = 2\n54321 = 0.5\n")
+    for found in (load({"group_weights": given}, {}, None), load({}, {}, str(config))):
+        assert found.limits.group_weights == {0: 2.0, 54321: 0.5}
+        assert found.limits.group_names == {"root": 0, "54321": 54321}
+    assert load({"group_weights": '{"0": 2}'}, {}, None).limits.group_names == {"root": 0, "0": 0}
+    assert load({}, {}, None).limits.group_weights == {}
+    with pytest.raises(InputError, match="group_weights: 'nobody here' is no group here; expected a name or a gid"):
+        _ = load({"group_weights": '{"nobody here": 2}'}, {}, None).limits
+    with pytest.raises(InputError, match="--group-weights: root: 0 is no weight; expected a finite number above 0"):
+        load({"group_weights": '{"root": 0}'}, {}, None)
+    with pytest.raises(InputError, match=r"--group-weights: is not JSON: .* by group or gid"):
+        load({"group_weights": "{root"}, {}, None)
+
+
 def test_what_is_measured_and_observed_is_printed_and_read_again(tmp_path):
     found = load({"bandwidth": "auto", "observe": "yes", "degradation": "0.5", "first_bandwidth": "1 GB/s"}, {}, None)
     assert (found.bandwidth, found.observe, found.first_bandwidth) == (AUTO, True, 1e9)

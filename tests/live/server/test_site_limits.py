@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ import time
 import pytest
 
 from penstock.live.client import Job
+from penstock.live.server.wire import peer_gids
 from tests.live.server.running import MB, Raw, running
 from tests.live.server.serving import ROOT, Serving, environment
 
@@ -36,6 +39,42 @@ def test_a_byte_now_and_then_does_not_hold_the_link(tmp_path):
         assert {one["job"]: one["rate"] for one in it.state()["applications"]} == {"hog": 0.0, "other": 100 * MB}
         other.send("release", operation=1)
         hog.granted(100 * MB)
+
+
+def test_groups_with_weights_are_those_of_the_process(tmp_path):
+    """Of one user: an application of a group with weight 3, and two that claim groups that they do not belong to."""
+    mine = {os.getegid(), *os.getgroups()}
+    own, other = grp.getgrgid(os.getegid()).gr_name, next(one.gr_name for one in grp.getgrall() if one.gr_gid not in mine)
+    weights = json.dumps({own: 3, other: 9})
+    options = ("--bandwidth", "100 MB/s", "--policy", "group-fair", "--group-weights", weights, "--lease", "1 h")
+    with Serving(tmp_path, *options) as it, Raw(str(it.socket)) as a, Raw(str(it.socket)) as b, Raw(str(it.socket)) as c:
+        a.register("member", version=2, group=own)
+        b.register("liar", version=2, group=other)
+        c.register("inventor", version=2, group="of my own")
+        b.send("inform", operation=1, volume=1e12)
+        b.granted(100 * MB)
+        c.send("inform", operation=1, volume=1e12)
+        b.send("yielded", grant=b.until("grant")["number"])
+        c.granted(50 * MB)
+        a.send("inform", operation=1, volume=1e12)
+        for one in (b, c):
+            one.send("yielded", grant=one.until("grant")["number"])
+        a.granted(75 * MB)
+        rates = {one["job"]: one["rate"] for one in it.state()["applications"]}
+        assert rates == {"member": 75 * MB, "liar": 12.5 * MB, "inventor": 12.5 * MB}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a process other groups")
+def test_the_kernel_tells_all_groups_of_a_process(tmp_path):
+    connect = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.recv(1)"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen()
+        command = [sys.executable, "-c", connect, str(tmp_path / "socket")]
+        with subprocess.Popen(command, group=54321, extra_groups=[54322, 54323]):
+            connection, _ = listening.accept()
+            with connection:
+                assert peer_gids(connection) == (54321, 54322, 54323)
 
 
 def test_one_round_of_everything_is_no_reason_not_to_yield(tmp_path):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 NO_PLACE: Final = -1
 """The `place` of a client without a row in the table of pending operations."""
+NO_GROUP: Final = -1
+"""The `gid` of a client that is not known to belong to a group with a weight."""
 NEVER: Final = -math.inf
 """The date of what is not the case."""
 
@@ -64,6 +66,11 @@ def number_of_name(name: str, own: int) -> int:
     if not name:
         return -2 - own
     return 2**33 + int.from_bytes(blake2b(name.encode(), digest_size=7).digest())
+
+
+def number_of_gid(gid: int) -> int:
+    """A number by which policies know the operating system's group `gid`; no user and no name has it."""
+    return -(2**33) - gid
 
 
 class Client(msgspec.Struct, array_like=True, eq=False):
@@ -135,6 +142,8 @@ class Client(msgspec.Struct, array_like=True, eq=False):
     """The project or account that it belongs to, as it says."""
     known: Known = msgspec.field(default_factory=Known)
     """What has been learned of it."""
+    gid: int = NO_GROUP
+    """The group with a weight that it is known to belong to, whatever it says."""
 
     @property
     def usable(self) -> float:
@@ -231,6 +240,7 @@ class Registry:
             lead=event.lead,
             dedicated_seconds=event.dedicated_seconds,
             group=event.group,
+            gid=event.gid,
         )
         self.restore(client)
         return client

@@ -321,6 +321,7 @@ class Core:
         if client.operation is not None and client.operation.number != event.operation:
             self.places.end_operation(self.now, client)
         client.connected = True
+        client.gid = client.gid if event.gid is None else event.gid
         self.grants.due = True
         self.turns.client_back(client)
         self.leases.excuse(now, client)

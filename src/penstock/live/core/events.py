@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.live.core.clients import Client
+from penstock.live.core.clients import NO_GROUP, Client
 
 
 class Refused(Exception):
@@ -45,6 +45,8 @@ class RegisterEvent(msgspec.Struct, frozen=True):
     dedicated_seconds: float | None = None
     """Length of its complete dedicated run; None if unknown."""
     group: str = ""
+    gid: int = NO_GROUP
+    """The group that it is known to belong to, of those that the site has given weights."""
 
 
 class JoinEvent(msgspec.Struct, frozen=True):
@@ -52,6 +54,8 @@ class JoinEvent(msgspec.Struct, frozen=True):
 
     client: Client
     operation: int = 0
+    gid: int | None = None
+    """As in `RegisterEvent`; None if that is as before."""
 
 
 class InformEvent(msgspec.Struct, frozen=True):

@@ -15,11 +15,11 @@ client keeps to its grants for `Limits.penalty` seconds, and for a lease at leas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock.live.core.clients import NEVER, Client
+from penstock.live.core.clients import NEVER, NO_GROUP, Client, number_of_gid, number_of_name
 
 BY_APPLICATION: Final = "application"
 BY_USER: Final = "user"
@@ -59,15 +59,43 @@ class Limits:
 
     weights: Mapping[int, float] = field(default_factory=dict)
     """Weights of users by uid, for policies that divide by weight; 1 for all others, and for users that are not known."""
+    group_weights: Mapping[int, float] = field(default_factory=dict)
+    """Weights of the operating system's groups by gid. If there are any, only these groups count as groups."""
+    group_names: Mapping[str, int] = field(default_factory=dict)
+    """The gids of these groups, by what a client may call them."""
 
     @property
     def by_user(self) -> bool:
         """Whether each user counts as one."""
         return self.share_by == BY_USER
 
-    def weight(self, uid: int) -> float:
-        """The weight of the user `uid`; 1 where the user is not known, which a negative uid says."""
-        return self.weights.get(uid, 1.0) if uid >= 0 else 1.0
+    def weight(self, client: Client) -> float:
+        """The weight of a `client`: that of its user times that of its group; 1 for those that are not known."""
+        of_user = self.weights.get(client.uid, 1.0) if client.uid >= 0 else 1.0
+        return of_user * self.group_weights.get(client.gid, 1.0)
+
+    def proven_group(self, claim: str, gids: Sequence[int]) -> int:
+        """The group that a client has a part in.
+
+        Args:
+            claim: The name of the group that it says it belongs to; empty if it says none.
+            gids: The groups that it does belong to, its process's own one first, as the kernel says.
+
+        Returns:
+            The gid of the group that it claims, or that its process has, if that has a weight and it belongs to it, else
+            `NO_GROUP`.
+        """
+        gid = self.group_names.get(claim, NO_GROUP) if claim else next(iter(gids), NO_GROUP)
+        return gid if gid in gids and gid in self.group_weights else NO_GROUP
+
+    def group_number(self, client: Client) -> int:
+        """The number by which policies know the group of a `client`.
+
+        Where no group has a weight, a group is what clients say. Else it is proven, and those without one count by user.
+        """
+        if not self.group_weights:
+            return number_of_name(client.group, client.number)
+        return number_of_gid(client.gid) if client.gid in self.group_weights else client.user_number
 
     def watch(self, lease: float) -> float:
         """Seconds of a turn in which an operation must reach `least_reached` of its grants: a lease and a longest round."""

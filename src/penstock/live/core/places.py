@@ -14,7 +14,7 @@ from typing import Final
 
 from penstock.engine.chain import length_left, mean_iteration
 from penstock.live.client.transfer import SLACK, SLICE
-from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry, number_of_name
+from penstock.live.core.clients import NO_PLACE, Claims, Client, PendingOperation, Registry
 from penstock.live.core.deciding import Turns
 from penstock.live.core.eligible import Eligible
 from penstock.live.core.events import ForgetInstruction, InformEvent, Refused, RegisterEvent
@@ -210,7 +210,7 @@ class Places:
             number,
             turn,
             client.user_number,
-            number_of_name(client.group, client.number),
+            self._eligible.limits.group_number(client),
             usable,
             operation.volume,
             operation.posted,
@@ -220,7 +220,7 @@ class Places:
             length,
             rank,
             operation.rounds,
-            self._eligible.limits.weight(client.uid),
+            self._eligible.limits.weight(client),
             client.transfer_seconds,
             client.done,
             operation.base,

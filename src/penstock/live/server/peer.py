@@ -65,6 +65,8 @@ class Peer:
         self.server = server
         self.local = local
         self.uid = wire.peer_uid(connection) if local else NO_UID
+        self.gids = wire.peer_gids(connection) if local and server.settings.group_weights else ()
+        """Its groups, where some have weights."""
         self.user: Key = self.uid if local else str(connection.getpeername()[0])
         """Whose limits it shares: its uid, or over TCP its host."""
         self.client: Client | None = None

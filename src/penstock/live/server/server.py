@@ -307,6 +307,7 @@ class Server:
             lead=message.lead,
             dedicated_seconds=message.whole,
             group=message.group,
+            gid=self.core.limits.proven_group(message.group, peer.gids),
         )
         self.core.check_registration(event)  # before another client loses its books for it
         self._make_room(peer)
@@ -324,7 +325,8 @@ class Server:
         if before is not None:
             before.client = None
             before.hang_up()
-        self.core.enter(self.now(), JoinEvent(client, message.operation))
+        gid = self.core.limits.proven_group(client.group, peer.gids)
+        self.core.enter(self.now(), JoinEvent(client, message.operation, gid))
         self.logbook.client("joined", client, f"is back, {peer.origin}")
         self._attach(peer, client, message.seq, message.key)
 

@@ -24,6 +24,7 @@ NO_LIMIT: Final = "none"
 AUTO: Final = math.inf
 """The bandwidth that stands for ``auto``: it is measured."""
 WEIGHTS: Final = '{"ann": 2, "1007": 0.5} by user or uid'
+GROUP_WEIGHTS: Final = '{"climate": 2, "500": 0.5} by group or gid'
 LOG_FORMATS: Final = ("text", "json")
 ANNOUNCED: Final = "announced"
 PREDICTED: Final = "predicted"
@@ -136,22 +137,26 @@ def _text_of(path: str, place: str, expected: str = "a part such as 0.9") -> str
         raise InputError(place, f"{path} cannot be read: {what}; expected {expected}, or a file of JSON") from None
 
 
-def _weights(value: object, place: str) -> str:
-    """The weights of users as JSON, by name or uid, out of a mapping, its JSON, or a file with it; empty for none."""
+def _weights(value: object, place: str, expected: str = WEIGHTS) -> str:
+    """Weights as JSON, by name or number, out of a mapping, its JSON, or a file with it; empty for none."""
     if isinstance(value, str) and value and not value.lstrip().startswith("{"):
-        value = _text_of(value, place, WEIGHTS)
+        value = _text_of(value, place, expected)
     if not value:
         return ""
     try:
         weights = json.loads(value) if isinstance(value, str) else value
     except json.JSONDecodeError as error:
-        raise InputError(place, f"is not JSON: {error}; expected {WEIGHTS}") from None
+        raise InputError(place, f"is not JSON: {error}; expected {expected}") from None
     if not isinstance(weights, Mapping):
-        raise InputError(place, f"{weights!r} is no mapping; expected {WEIGHTS}")
-    for user, weight in weights.items():
+        raise InputError(place, f"{weights!r} is no mapping; expected {expected}")
+    for name, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 < weight < math.inf:
-            raise InputError(f"{place}: {user}", f"{weight!r} is no weight; expected a finite number above 0")
+            raise InputError(f"{place}: {name}", f"{weight!r} is no weight; expected a finite number above 0")
     return json.dumps(dict(weights))
+
+
+def _group_weights(value: object, place: str) -> str:
+    return _weights(value, place, GROUP_WEIGHTS)
 
 
 def _information(value: object, place: str) -> str:
@@ -203,6 +208,7 @@ class ServerSettings:
     max_nodes: float = _setting(math.inf, _limit(_count))
     share_by: str = _setting(BY_APPLICATION, _shared_by)
     weights: str = _setting("", _weights)
+    group_weights: str = _setting("", _group_weights)
     planned_user: str = _setting("", _text)
     lowered_after: int = _setting(3, _count_or_0)
     barred_after: int = _setting(6, _count_or_0)
@@ -233,9 +239,11 @@ class ServerSettings:
         """What the site allows, whatever clients say.
 
         Raises:
-            InputError: If `planned_user` or a user with a weight is not known.
+            InputError: If `planned_user`, or a user or a group with a weight, is not known.
         """
-        weights = json.loads(self.weights) if self.weights else {}
+        weights = json.loads(self.weights or "{}")
+        of_groups = json.loads(self.group_weights or "{}")
+        gids = {name: _gid(name, "group_weights") for name in of_groups}
         return Limits(
             longest_turn=self.longest_turn,
             longest_round=self.longest_round,
@@ -245,6 +253,8 @@ class ServerSettings:
             share_by=self.share_by,
             planned_uid=_uid(self.planned_user, "planned_user") if self.planned_user else None,
             weights={_uid(user, "weights"): float(weight) for user, weight in weights.items()},
+            group_weights={gids[name]: float(weight) for name, weight in of_groups.items()},
+            group_names={**{_name_of(gid): gid for gid in gids.values()}, **gids},
             lowered_after=self.lowered_after,
             barred_after=self.barred_after,
             penalty=self.penalty,
@@ -261,6 +271,28 @@ def _uid(user: str, place: str) -> int:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
         raise InputError(place, f"{user!r} is no user here; expected a name or a uid") from None
+
+
+def _gid(group: str, place: str) -> int:
+    """The gid of a group, given by name or number."""
+    import grp
+
+    if group.isdecimal():
+        return int(group)
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise InputError(place, f"{group!r} is no group here; expected a name or a gid") from None
+
+
+def _name_of(gid: int) -> str:
+    """The name of a group; its number if it has none."""
+    import grp
+
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)
 
 
 NAMES: Final = tuple(setting.name for setting in fields(ServerSettings) if "read" in setting.metadata)

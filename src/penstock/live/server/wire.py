@@ -20,6 +20,11 @@ RECEIVE_BYTES: Final = 262_144
 FAREWELL_SECONDS: Final = 1.0
 """Time that a peer has to read the last reply."""
 
+SO_PEERGROUPS: Final = 59
+"""The option that tells the groups of a peer, which Python's `socket` does not name; not 59 on PA-RISC and SPARC."""
+MOST_OPTION_BYTES: Final = 1024
+"""What Python reads of an option at most."""
+
 
 class Wire:
     """A connection.
@@ -190,3 +195,16 @@ def peer_uid(connection: socket.socket) -> int:
     """The uid at the other end of `connection`, a Unix socket, from the kernel."""
     _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(uid)
+
+
+def peer_gids(connection: socket.socket) -> tuple[int, ...]:
+    """The gids at the other end of `connection`, a Unix socket, from the kernel: the effective one, then all others.
+
+    Of a process with more than 256 groups, or on a kernel before 4.13, only the effective one.
+    """
+    _, _, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    try:
+        others = connection.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, MOST_OPTION_BYTES)
+    except OSError:
+        return (gid,)
+    return (gid, *(number for (number,) in struct.iter_unpack("I", others)))
