@@ -16,8 +16,6 @@ from tests.campaign.test_cluster import scheduler, worker
 from tests.naive.profiles import LONG
 
 NAMES = ("revisiting", "dash", "distributed", "calciom", "buffers")
-NOW = NAMES if LONG else NAMES[3:4]
-"""The papers that this run takes; `make test-long` takes all."""
 PROGRAM = """
 import sys
 from dataclasses import replace
@@ -82,7 +80,8 @@ def rows_so_far(out: Path) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", NOW)
+@pytest.mark.skipif(not LONG, reason="runs all papers; make test-long runs it")
+@pytest.mark.parametrize("name", NAMES)
 def test_an_interrupted_run_goes_on(tmp_path: Path, name: str) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     completed(name, whole)
@@ -106,9 +105,10 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not LONG, reason="runs all papers; make test-long runs it")
 def test_a_cluster_computes_the_same(tmp_path: Path) -> None:
     with scheduler(tmp_path) as (address, _), worker(address, tmp_path):
-        for name in NOW:
+        for name in NAMES:
             completed(name, tmp_path / name)
             completed(name, tmp_path / "dask" / name, "--dask", address)
             assert kept(tmp_path / "dask" / name) == kept(tmp_path / name)
