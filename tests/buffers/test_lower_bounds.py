@@ -81,6 +81,13 @@ def test_the_clock_counts():
     assert size_bound(workload, 1.01) == pytest.approx(8.0 - 2.0 * (2.0 + 1.06))
 
 
+def test_writes_of_no_bytes_need_no_buffer():
+    # The dates of the phases, added one by one, end by a rounding after the end at full speed.
+    workload = applications(([("work", 0.2), ("write", 0.0), ("work", 0.5)], {"release": 0.1}))
+    assert size_bound(workload, 1.0) == size_bound(workload, 1.0, static=True) == 0.0
+    assert stretch_bound(workload, 0.0) == 1.0
+
+
 @examples(120)
 @given(workloads(), st.sampled_from([1.0, 1.0, 1.01, 1.1, 1.5, 2.0]))
 def test_against_all_intervals(workload, stretch):

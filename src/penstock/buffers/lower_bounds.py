@@ -244,9 +244,9 @@ class _Chain:
 
     def least_size(self, late: float) -> float:
         """The least bytes with which it ends by the date `late`, from below."""
-        if self.end(0.0) <= late:
+        high = max((amount for writes, amount in self.phases if writes), default=0.0)
+        if high == 0.0 or self.end(0.0) <= late:
             return 0.0
-        high = max(amount for writes, amount in self.phases if writes)
         while self.end(high) > late + STRETCH_PRECISION * high / self.cap and high < LARGEST * self.speed:
             high *= 2.0
         tolerance = STRETCH_PRECISION * high
