@@ -1,9 +1,9 @@
-"""The operator's four questions, each answered by runs of the whole machine beside the run as it is today.
+"""The operator's four questions; each answer compares runs of the whole machine with the run of the machine as it is today.
 
 Which policy should share the bandwidth? How many I/O nodes or OSTs, and for whom? Does a burst buffer pay, and how large?
-Which jobs should not run together? An answer is a gain in node-hours beside today, a sentence, what it assumes, and tables
-with the numbers. It recommends a change if the gain is at least `WORTH` of the node-hours that jobs have, and its whole
-interval is above 0.
+Which jobs should not run together? An answer has a gain in node-hours compared with today, a sentence, its assumptions, and
+tables with the numbers. It recommends a change if the gain is at least `WORTH` of the node-hours for which jobs have nodes,
+and if the whole interval of the gain is above 0.
 """
 
 from __future__ import annotations
@@ -37,22 +37,23 @@ from penstock.report.format_units import duration, percent, volume
 WORTH: Final = 0.001
 """Part of the node-hours of jobs that a change must save to be recommended."""
 POLICIES: Final = ("best-effort", "due-yield", "closing-yield", "greedy-yield", "set-10", "interrupting", "fcfs")
-"""Policies that are tried beside today's."""
+"""Policies that are compared with today's, unless the user names others."""
 MUCH_WORSE: Final = 2.0
-"""The first screen says so if the largest slowdown of a job grows by more than this factor."""
+"""If a recommended policy multiplies the largest slowdown of a job by more than this, the first screen says so."""
 BUFFER_PARTS: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
-"""Sizes that are tried: parts of the size with which no job waits for another one's writes."""
+"""Sizes of the buffer to try, as parts of the largest backlog of writes on one link with all jobs at full speed."""
 DOUBLINGS: Final = 3
-"""Further sizes, each twice the one before, as long as jobs still lose much and more of a buffer helps."""
+"""At most this many further sizes are tried, each twice the one before, while the last size still saved enough."""
 ENOUGH: Final = 0.9
-"""The smallest buffer with this part of the largest gain is the one to buy."""
+"""The answer recommends the smallest buffer that has at least this part of the largest gain."""
 _DIGITS: Final = 6
-"""Decimals of node-hours: a loss that is 0 with so many is rounding."""
+"""Decimals of node-hours: a loss that rounds to 0 with this many counts as none."""
 MOST_TOGETHER: Final = 10
+"""Jobs whose pairs are compared: those that occupy the I/O system most."""
 STARTS: Final = 5
-"""Jobs that are looked at in pairs, and random starts of each pair."""
+"""Random starts of each pair."""
 NODE_BUCKETS: Final = (1, 2, 5, 17, 65, 257, 1025)
-"""Smallest numbers of nodes of the classes in which allocations are shown."""
+"""The table of allocations groups jobs by size; these are the smallest numbers of nodes of its groups."""
 CHANGE, STAY, OPEN = "change", "stay", "open"
 
 Table = list[dict[str, Any]]
@@ -60,7 +61,7 @@ Table = list[dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Today:
-    """The machine as it is today: its jobs, how it is operated, and its run."""
+    """The machine as it is today: its jobs, its settings, and the run with these settings."""
 
     workload: Workload
     operated: MachineSettings
@@ -88,11 +89,11 @@ class Today:
         return run.jobs_run.nodes * run.jobs_run.delayed / HOUR
 
     def gain(self, run: MachineRun) -> Gain:
-        """What a run of the same jobs saves beside today's."""
+        """Node-hours that a run of the same jobs saves compared with today's run."""
         return self.clusters.gain(self.lost(self.run) - self.lost(run))
 
     def row(self, run: MachineRun) -> dict[str, Any]:
-        """What a run loses and saves, and how the jobs fare."""
+        """The row of a run in a table: node-hours lost and saved, the mean wait, and slowdowns."""
         gain = self.gain(run)
         return {
             "delayed": run.delayed,
@@ -118,11 +119,11 @@ class OperatorAnswer:
         verdict: `CHANGE`, `STAY`, or `OPEN` where the question cannot be answered.
         short: the answer in a few words.
         sentence: the answer in one or two sentences.
-        gain: node-hours beside today; None where the question cannot be answered.
-        assumes: what has to hold.
+        gain: node-hours saved compared with today; None where the question cannot be answered.
+        assumes: the assumptions, one in each entry.
         tables: the numbers, by name.
         command: the command that gives the same numbers.
-        harm: what the change does to some, a clause; empty if nothing.
+        harm: a clause that says which jobs the change slows down; empty if there is no such harm.
     """
 
     key: str
@@ -153,7 +154,7 @@ class OperatorAnswer:
 
 
 Told = Callable[[str], Callable[[float], None]]
-"""Is told the name of the next step; what it returns is told the part of the step that is done."""
+"""Reports progress: call it with the name of a step, then call its result with the part of the step that is done."""
 
 
 def _pays(gain: Gain, today: Today) -> bool:
@@ -176,8 +177,8 @@ def which_policy(today: Today, policies: Sequence[Policy], told: Told) -> Operat
 
     Args:
         today: the machine and its run.
-        policies: those that are tried; static orders are left out, as jobs come and go.
-        told: is told which one is under way.
+        policies: those to try. Static orders are skipped, because they need a fixed set of jobs; so is today's policy.
+        told: called with the name of the policy that runs next.
     """
     tried = [one for one in policies if one.family != STATIC and one.name != today.policy.name]
     runs = [operate(today.workload, today.settings(policy=one), progress=told(one.name)) for one in tried]
@@ -218,11 +219,11 @@ HOW_MANY: Final = "How many I/O nodes or OSTs, and for whom?"
 
 
 def how_many_resources(today: Today, told: Told) -> OperatorAnswer:
-    """Run the same jobs with each heuristic that says how many I/O resources a job gets, and which.
+    """Run the same jobs with each heuristic that chooses how many I/O resources a job gets, and which.
 
     Args:
         today: the machine and its run.
-        told: is told how far it is.
+        told: called with the name of the step, and then with the part that is done.
     """
     if today.workload.platform.resources is None:
         sentence = (
@@ -264,7 +265,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _tried(workload: Workload) -> list[Heuristic]:
-    """The heuristics that are tried; mckp, which takes long, only where the curves are the jobs' own."""
+    """The heuristics to try. mckp takes long, so it is tried only where every job has a curve of its own."""
     curves = all(one.curve is not None for one in workload.applications)
     return [one for one in stream_heuristics() if curves or one.allocation != MCKP]
 
@@ -284,7 +285,7 @@ def _heuristic_row(one: StreamProposal, chosen: StreamProposal, today: Today) ->
 
 
 def _for_whom(chosen: StreamProposal, today: Today) -> Table:
-    """How many resources jobs of each size get: today, and by the chosen heuristic."""
+    """How many resources jobs of each size get today, and how many the chosen heuristic gives them."""
     nodes, now = chosen.run.jobs_run.nodes, np.array([len(used) for used in today.run.jobs_run.resources or ()])
     bucket = np.searchsorted(NODE_BUCKETS, nodes, "right") - 1
     rows = []
@@ -311,13 +312,14 @@ WHICH_BUFFER: Final = "Does a burst buffer pay, and how large?"
 def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     """Run the same jobs with buffers of several sizes, each one pool.
 
-    The largest is as large as what would pile up on one link if all jobs wrote at full speed from the same starts: there
-    more than that gains nothing. Reads count as writes there. On I/O resources more piles up before those that are shared,
-    so that larger ones are tried, too, while they save more.
+    The sizes are parts of the largest backlog of writes on one link, if all jobs run at full speed from the same starts
+    (`largest_backlog`). Reads do not count in this backlog; `io` phases count as writes. On one link a larger buffer saves
+    nothing more for writes. With several I/O resources the backlog of a shared resource may be larger. So the function then
+    doubles the size up to `DOUBLINGS` times, while this saves more.
 
     Args:
         today: the machine and its run.
-        told: is told which size is under way.
+        told: called with the size that runs next.
     """
     now = today.workload.platform.buffer
     own = now.size if now is not None else None
@@ -377,7 +379,7 @@ def _on_one_link(today: Today) -> Workload:
 
 
 def _size(size: float, today: Today) -> str:
-    """A size in bytes; where a bandwidth of 1 says that bytes are none, what the I/O system carries in some time."""
+    """A size in bytes; if the bandwidth is 1, volumes have no unit, and the size is a time at full bandwidth."""
     bandwidth = today.workload.platform.bandwidth
     return volume(size) if bandwidth != 1.0 else f"{duration(size)} of full bandwidth"
 
@@ -388,11 +390,11 @@ WHO_APART: Final = "Which jobs should not run together?"
 
 
 def which_apart(today: Today, told: Told) -> OperatorAnswer:
-    """Find the pair of jobs that ran together and lose most beside each other, and what each job costs all.
+    """Find the pair of jobs that ran together and delay each other most, and the node-hours that each job costs all jobs.
 
     Args:
         today: the machine and its run.
-        told: is told how far it is.
+        told: called with the name of the step, and then with the part that is done.
     """
     busy = int(np.count_nonzero(today.run.jobs_run.volume > 0.0))
     if busy < 2:
@@ -441,7 +443,7 @@ def _overlap(pair: PairLoss, today: Today) -> float:
 
 
 def _pair_row(pair: PairLoss, found: JobsTogether, today: Today) -> dict[str, Any]:
-    """What two jobs lose where they are together to the end of one, and in the part of it for which they ran together."""
+    """The row of a pair of jobs: node-hours lost alone on the machine, and the part for the time they ran together."""
     jobs, both = today.run.jobs_run, [pair.first, pair.second]
     shortest, together = float(jobs.held[both].min()), _overlap(pair, today)
     part = together / shortest if shortest > 0.0 else 0.0
@@ -459,7 +461,13 @@ def _pair_row(pair: PairLoss, found: JobsTogether, today: Today) -> dict[str, An
 
 
 def answered(ask: Callable[[], OperatorAnswer], key: str, question: str) -> OperatorAnswer:
-    """The answer, or why there is none: a workload may have what the commands of a question refuse."""
+    """Call `ask`; if it refuses the workload, return an open answer that gives the reason.
+
+    Args:
+        ask: finds the answer.
+        key: of the answer if there is none, as in `OperatorAnswer`.
+        question: likewise.
+    """
     try:
         return ask()
     except InputError as error:

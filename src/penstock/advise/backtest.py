@@ -1,15 +1,16 @@
 """The backtest: do predicted run times come near the recorded ones?
 
-Each job is started at its recorded start, under the policy that the machine has today, and runs with the I/O that the
-workload says. The ratio r of its predicted run time to the recorded one is 1 if the model is right. Printed are the median
-of r, its geometric mean, and the part of the jobs within a factor: 1/f ≤ r ≤ f. All jobs count, and those apart whose
-I/O, alone, is a tenth of their time or more: a job that hardly reads or writes says little about I/O.
+The backtest starts each job at its recorded start, under today's policy, with the I/O of the workload. For each job, r is
+the predicted run time divided by the recorded one; r = 1 is a perfect prediction. The backtest computes the median of r, the
+geometric mean of r, and the part of the jobs with 1/f ≤ r ≤ f, for a factor f. It does so for two groups: all jobs, and the
+jobs that spend a tenth of their time alone or more in I/O. The second group matters because a job with little I/O tests
+little of the I/O model.
 
-The model is *near* if for both kinds of jobs the median and the geometric mean of r are within the factor, and at least
-three quarters of the jobs are. Else it is *far*, and nothing should be recommended from it.
+The model is *near* if in both groups the median of r, the geometric mean of r, and the r of at least three quarters of the
+jobs are within the factor. Else it is *far*, and no change should be recommended from it.
 
-An importer may have made the work of a job from its recorded run time. Then its time alone is the recorded time, and the
-backtest shows only what the model adds by contention. Such jobs are counted (`made_from`).
+An importer may have computed the work of a job from its recorded run time. Then the time alone of the job is the recorded
+time, and the backtest tests only the time that the model adds for contention. `made_from` counts such jobs.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ from penstock.planning.schedulers import RECORDED
 from penstock.report.format_units import percent
 
 TRUST: Final = 1.25
-"""The factor within which predictions must be, unless told."""
+"""The default of the factor within which predictions must be."""
 LEAST_WITHIN: Final = 0.75
 """Part of the jobs that must be within the factor."""
 MUCH_IO: Final = 0.1
-"""Part of its time alone from which on a job counts as one with much I/O."""
+"""A job has much I/O if its I/O takes at least this part of its time alone."""
 SAME: Final = 0.01
-"""A time alone that differs by less than this part from the recorded one was made from it."""
+"""If the time alone differs from the recorded time by at most this part, it counts as computed from the recorded time."""
 NEAR, FAR, IMPOSSIBLE = "near", "far", "impossible"
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """How predicted over recorded run times are distributed among some jobs.
+    """The distribution of predicted over recorded run times, for a group of jobs.
 
     Attributes:
         jobs: how many.
         median: of the ratios.
         geometric_mean: of the ratios.
         within: part of the jobs whose ratio is within the factor.
-        low: 5 % of the ratios are below.
-        high: 5 % of the ratios are above.
+        low: the 5th percentile of the ratios.
+        high: the 95th percentile of the ratios.
     """
 
     jobs: int
@@ -89,7 +90,7 @@ def within(ratios: Floats, factor: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Predicted beside recorded run times, one entry for each job with a record; seconds."""
+    """Predicted and recorded run times in seconds; arrays have one entry for each job with a record."""
 
     factor: float
     names: tuple[str, ...]
@@ -110,7 +111,7 @@ class Backtest:
 
     @cached_property
     def groups(self) -> dict[str, Ratios]:
-        """The ratios of all jobs, and of those with much I/O, as far as there are some."""
+        """The ratios of all jobs, and of the jobs with much I/O; a group without jobs is missing."""
         chosen = {"all jobs": self.recorded > 0.0, f"jobs with {percent(MUCH_IO)} I/O or more": self.io >= MUCH_IO}
         return {name: Ratios.of(self.ratios[which], self.factor) for name, which in chosen.items() if which.any()}
 
@@ -127,7 +128,7 @@ class Backtest:
         return int(np.count_nonzero(np.abs(self.alone / self.recorded - 1.0) <= SAME))
 
     def sentence(self) -> str:
-        """What came of it, in one sentence."""
+        """The result in one sentence."""
         if self.status == IMPOSSIBLE:
             return (
                 "The workload has no recorded run times, so the model cannot be tested against the machine: all figures "
@@ -146,7 +147,7 @@ class Backtest:
         return f"The model reproduces the recorded run times: {measured}"
 
     def caution(self) -> str | None:
-        """What the backtest cannot show, in one sentence; None if that is nothing."""
+        """What the backtest does not test, in one sentence; None where it tests everything or cannot be made."""
         if self.status == IMPOSSIBLE or not self.made_from:
             return None
         part = self.made_from / len(self.recorded)
@@ -156,7 +157,7 @@ class Backtest:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each kind of jobs."""
+        """A row for each group of jobs."""
         return [{"which": name, **vars(one)} for name, one in self.groups.items()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,12 +187,12 @@ def backtest(
 
     Args:
         workload: the jobs, on a platform with a number of nodes.
-        operated: how the machine is operated today; its scheduler does not count.
-        factor: within which predictions must be, 1 or more.
+        operated: the settings of the machine today. Their scheduler is ignored, because jobs start as recorded.
+        factor: the factor within which predictions must be, 1 or more.
         progress: called with the part of the jobs that have ended.
 
     Returns:
-        The backtest, and the run that it is made from; None where no job has a record.
+        The backtest, and the run that it compares with the record. The run is None where no job has a record.
 
     Raises:
         InputError: the factor is below 1, or the workload cannot be operated.
@@ -227,5 +228,5 @@ def backtest(
 
 
 def _has_record(application: Any) -> bool:
-    """Whether it ran for some time; a job that was recorded to take none can be neither near nor far."""
+    """Whether the `application` has a recorded run time above 0; without one there is no ratio."""
     return application.recorded is not None and application.recorded[1] > 0.0

@@ -1,19 +1,20 @@
 """All processes of one `penstock run` as one application of the coordinator.
 
-A `Hub` listens in the folder of the run. The processes register with it as they would with a coordinator. It has one
-connection to the coordinator, for all of them, and divides the rate that is granted there equally among the processes that
-move data:
+A `Hub` listens on a socket in the folder of the run. The processes register with the hub as with a coordinator. The hub has
+one connection to the coordinator for all of them. It divides the rate that the coordinator grants equally among the
+processes that move data:
 
-- An operation of the job begins when a process has bytes to move. Its volume is what the processes announce at that moment.
-  It ends when that is moved, or when no process has moved data for `HOLD_SECONDS`: short processes in a row share one turn.
-- The rates that processes may be using never add up to more than the job's: a process gets more only after others have
-  acknowledged less. A pause is acknowledged when each process has ended its round.
-- A process that ends or is killed closes its connection, which frees its part at once. The hub forgets one that is stopped
-  after `LEASE_SECONDS`.
+- The hub begins an operation of the job when a process has bytes to move. The volume of the operation is the sum of what the
+  processes announce at that moment. The operation ends when this volume has moved, or when no process has had data to move
+  for `HOLD_SECONDS`. So short processes in a row share one turn.
+- The rates of the processes never add up to more than the rate of the job: the hub raises the rate of a process only after
+  others have acknowledged a lower rate. It acknowledges a pause when every process has ended its round.
+- A process that ends or is killed closes its connection, and the hub frees its part of the rate at once. If a process is
+  stopped (SIGSTOP), the hub forgets it after `LEASE_SECONDS`.
 
-To a process, a hub that dies is a coordinator that dies: the process goes on after its patience. While there is no
-coordinator the hub does not listen, so processes connect to nothing. Processes on other nodes do not find the hub's socket;
-they connect to the coordinator themselves.
+If the hub dies, processes behave as when a coordinator dies: each waits for its patience and then goes on without a limit.
+The hub does not listen before it has found a coordinator, so until then processes connect to nothing. Processes on other
+nodes cannot reach the hub's socket; they connect to the coordinator themselves.
 """
 
 from __future__ import annotations
@@ -69,55 +70,55 @@ from penstock.live.protocol import (
 )
 
 HOLD_SECONDS: Final = 0.01
-"""Without I/O of any process after which the job gives its turn up, as a single process does."""
+"""The job gives its turn up when no process has had I/O for so long; a single process does the same."""
 LEASE_SECONDS: Final = 3.0
 """Seconds of silence after which a process is forgotten."""
 LOOK_SECONDS: Final = 1.0
-"""Between two looks for a coordinator that was not there."""
+"""Interval at which the hub looks for a coordinator while there is none."""
 NO_LIMIT: Final = 1e18
 """The rate in bytes/s that tells a process that nothing limits it."""
 LEAST_STEP: Final = 0.01
-"""A rate is raised by no less than this part of what it can become, so that few messages are sent."""
+"""The hub raises the rate of a process only if it gains at least this part of an equal share; this saves messages."""
 MOST_UNSENT: Final = 1 << 16
-"""Bytes that a process has not read, above which it is taken to be lost."""
+"""If more bytes than this wait to be sent to a process, the hub closes its connection."""
 
 
 @dataclass(eq=False)
 class Share:
-    """What one process has of the job's rate, in bytes/s."""
+    """The part of the job's rate that one process has, in bytes/s."""
 
     told: float = 0.0
-    """Of the last grant."""
+    """The rate of the last grant."""
     held: float = 0.0
-    """What it may be using: more than the last grant until it has acknowledged that."""
+    """Upper limit of what the process may be using now: above `told` until the process acknowledges a reduced grant."""
     grant: int = 0
     """The number of the last grant."""
     lowered: int = 0
-    """The number of the last grant that was less than the one before."""
+    """The number of the last grant that reduced the rate."""
     owed: bool = False
-    """It waits for the grant of a new operation, even one of 0."""
+    """The process has announced an operation and waits for a grant; the hub must answer, even with a rate of 0."""
 
     def tell(self, rate: float) -> None:
-        """Grant this rate."""
+        """Note a grant of `rate` bytes/s; the caller sends it."""
         self.grant += 1
         self.lowered = self.grant if rate < self.told else self.lowered
         self.told, self.held, self.owed = rate, max(self.held, rate), False
 
     def acknowledge(self, grant: int) -> None:
-        """The process keeps to this grant, and to those after it."""
+        """Note that the process has acknowledged `grant`, and with it all reductions up to this grant."""
         if grant >= self.lowered:
             self.held = self.told
 
 
 def divide(rate: float, shares: Iterable[Share]) -> list[Share]:
-    """Divide a rate equally.
+    """Divide the rate of the job equally among processes.
 
     Args:
-        rate: Bytes/s of all together.
-        shares: The processes that move data.
+        rate: Bytes/s of all processes together.
+        shares: The shares of the processes that move data.
 
     Returns:
-        Those to send a grant to. The sum of `Share.held` grows to `rate` at most.
+        The shares whose processes must be sent a grant. The sum of `Share.held` never grows beyond `rate`.
     """
     shares = list(shares)
     each = min(rate / len(shares), NO_LIMIT) if shares else 0.0
@@ -140,38 +141,38 @@ def divide(rate: float, shares: Iterable[Share]) -> list[Share]:
 
 @dataclass(eq=False)
 class JobProcess:
-    """One process of the job, at its connection."""
+    """One process of the job, and its connection to the hub."""
 
     number: int
     connection: socket.socket
     since: float
-    """When it connected."""
+    """When the process connected."""
     heard: float
-    """When it last said something."""
+    """When the hub last received data from the process."""
     lines: Lines = field(default_factory=Lines)
     out: bytes = b""
     waits: Register | None = None
-    """Its registration, until that is answered."""
+    """The registration of the process, until the hub has answered it; then None."""
     share: Share = field(default_factory=Share)
     operation: int = 0
-    """0: it moves no data."""
+    """The number of its operation; 0 if the process has no data to move."""
     volume: int = 0
     rounds: int = 1
     moved: int = 0
 
     @property
     def left(self) -> int:
-        """Bytes that are announced and not moved."""
+        """Bytes that the process has announced and not moved."""
         return max(0, self.volume - self.moved)
 
     def count(self, moved: float) -> int:
-        """Note that so many bytes of the operation are moved; how many more than before."""
+        """Note that `moved` bytes of the operation have moved in all; return how many of them are new."""
         more = max(0, int(moved) - self.moved)
         self.moved += more
         return more
 
     def end(self) -> None:
-        """It moves no more data."""
+        """Note that the process has no more data to move, and free its share."""
         self.operation, self.share.told, self.share.held, self.share.owed = 0, 0.0, 0.0, False
 
 
@@ -181,10 +182,10 @@ class Hub:
     Args:
         path: The socket to listen on.
         command: The program that is run, which names the job if nothing else does.
-        name: The name of the job; None for Slurm's, or the program's.
-        nodes: Its nodes; None for what its first process says.
-        bandwidth: The most that it can use, in bytes/s; None for no limit.
-        address: Where the coordinator is; None for the environment's.
+        name: The name of the job; None for Slurm's, or without Slurm for that of the program with the process id.
+        nodes: Nodes of the job; None for the number that its first process announces.
+        bandwidth: The highest rate that the job can use, in bytes/s; None for no limit.
+        address: Where the coordinator is; None to find it from the environment.
     """
 
     def __init__(
@@ -198,18 +199,18 @@ class Hub:
         address: str | None = None,
     ) -> None:
         self.coordinated = False
-        """A coordinator took part."""
+        """Whether a coordinator has coordinated the job at any time."""
         self.outages = 0
-        """Times that the job went on without it."""
+        """How many times the job lost its coordinator and went on without it."""
         self.used = False
-        """A process has registered."""
+        """Whether a process has registered."""
         self._path, self._address = path, address
         slurm = "SLURM_JOB_ID" in os.environ
         own = None if slurm else f"{Path(command).name}-{os.getpid()}"[-NAME_CHARACTERS:]
         self._identify = partial(identify, name if name is not None else own, bandwidth=bandwidth)
         self._nodes = nodes
         self._coordinator: Place | None = None
-        """Where it was when the hub began to listen."""
+        """Where the coordinator was when the hub began to listen."""
         self._link: Link | None = None
         self._processes: dict[int, JobProcess] = {}
         self._made = 0
@@ -217,7 +218,7 @@ class Hub:
         """Seconds that the job, and each process, waits for a coordinator that does not answer."""
         self._follows = False
         self._moved_at = -math.inf
-        """When a process last had an operation."""
+        """When a process last had data to move."""
         self._listener: socket.socket | None = None
         self._ends = socket.socketpair()
         self._selector = selectors.DefaultSelector()
@@ -249,7 +250,7 @@ class Hub:
         return place
 
     def _look(self) -> None:
-        """Listen, once there is a coordinator."""
+        """Begin to listen if there is a coordinator and the hub does not listen yet."""
         if self._listener is not None or len(os.fsencode(self._path)) > SOCKET_PATH_BYTES:
             return
         self._coordinator = self._place()
@@ -274,7 +275,7 @@ class Hub:
                 self._forget_silent()
                 if self._link is not None:
                     self._settle(self._link)
-        finally:  # also after what nobody foresaw: the processes then go on by themselves
+        finally:  # also after an unexpected error: the processes then go on without the hub
             for process in list(self._processes.values()):
                 self._drop(process)
             for each in (*self._ends, self._listener, self._selector):
@@ -305,7 +306,7 @@ class Hub:
         assert self._listener is not None
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # no descriptor is left: whoever waits goes on after its patience
+        except OSError:  # no descriptor is left: the process that waits goes on after its patience
             time.sleep(HOLD_SECONDS)
             return
         connection.setblocking(False)
@@ -379,7 +380,10 @@ class Hub:
                 self._say(process, Error(UNEXPECTED, "processes of a run do not ask for this", message.seq))
 
     def _join(self, first: Register) -> None:
-        """Connect to the coordinator, with the first process. If it has gone meanwhile, the processes go on at once."""
+        """Connect to the coordinator when the `first` process registers.
+
+        If the coordinator has gone meanwhile, the processes go on at once.
+        """
         place = self._coordinator
         if place is None or self._link is not None:
             return
@@ -410,7 +414,7 @@ class Hub:
         return [process for process in self._processes.values() if process.operation]
 
     def _settle(self, link: Link) -> None:
-        """Begin, go on with or end the job's operation, and tell the processes what that means for them."""
+        """Begin, continue or end the operation of the job, and send the resulting grants to the processes."""
         moving = self._moving()
         by_share = {process.share: process for process in moving}
         with link.lock:
@@ -439,7 +443,7 @@ class Hub:
                 self._welcome(process, session)
 
     def _rate(self, session: Session, moving: list[JobProcess], now: float) -> float:
-        """Bytes/s that the processes together may use now. Begins an operation if there is none."""
+        """Bytes/s that all processes together may use now; begins an operation if processes have data and there is none."""
         if session.uncoordinated(now):
             if session.operation is not None and self._ends_now(session, moving, now):
                 session.end()
@@ -459,14 +463,14 @@ class Hub:
         return operation.moved >= operation.volume or (not moving and now - self._moved_at >= HOLD_SECONDS)
 
     def _note(self, session: Session, now: float) -> None:
-        """Note whether there is a coordinator, and when it was lost."""
+        """Note whether a coordinator coordinates the job now, and count an outage if it is lost."""
         alone = session.uncoordinated(now)
         self.outages += alone and self._follows
         self._follows = session.registered and not alone
         self.coordinated = self.coordinated or self._follows
 
     def _welcome(self, process: JobProcess, session: Session) -> None:
-        """Answer the registration of a process, now that it is known what the coordinator says."""
+        """Answer the registration of a process, when the coordinator has answered or half of the patience is over."""
         assert process.waits is not None
         answer = Registered(
             process.waits.seq,

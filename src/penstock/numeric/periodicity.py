@@ -1,19 +1,22 @@
-"""Find the dominant period of a job's I/O, with a confidence, from what it has moved and when.
+"""Find the dominant period of the I/O of a job, with a confidence, from the dates and volumes of its operations.
 
-The bytes are put into bins of time. The *autocorrelation* ρ is computed at several scales. A scale has bins so wide that the
-periods it looks for are 16 to 32 bins long. Before that, the bytes are smoothed over about an eighth of a period, so that
-phases that come a little early or late still match. A peak of ρ counts if it follows a dip and is significant (Fisher's
-transform of ρ, with Bartlett's number of independent bins). Of peaks of similar height (`AS_HIGH`) the one at the shortest
-lag is taken. If there is no peak, the strongest significant line of the *spectrum* counts. It shows phases that keep to a
-clock although each is early or late.
+The search has four steps.
 
-Several periods together look more regular than one. So the lag may be a multiple of the period: the lag is divided by the
-smallest number from 1 to 8 that leads to a frequency at which the spectrum has about the most power. If the spectrum has a
-sharp line there, the line gives the period. Else the peaks of ρ at one to four times the lag give it.
-
-The confidence is the mean of three numbers from 0 to 1: ρ at the period, ρ at twice the period (does the pattern continue?)
-and the part of the power near the period's frequency that is at this frequency. It is about 1 for equal phases at equal
-distances. No period is reported if fewer than `FEWEST` were seen, or if the confidence is below `LEAST_CONFIDENCE`.
+1. *Bins.* The search puts the bytes into bins of time, and lowers the largest bins, so that one large transfer does not hide
+   the rest.
+2. *A first lag.* The search computes the autocorrelation ρ at several scales. At each scale bins are so wide that periods
+   of 16 to 32 bins are looked for. It smooths the bytes over about an eighth of a period first, so that phases that come
+   a little early or late still match. A peak of ρ counts if ρ is much lower before it and if it is significant (Fisher's
+   transform of ρ, with Bartlett's number of independent bins). Of peaks of similar height (`AS_HIGH`) the search takes the
+   one at the shortest lag. Without a peak it takes the strongest significant line of the spectrum: phases that follow a
+   clock, but are each early or late, have such a line.
+3. *The period.* The lag may be a multiple of the period, because several periods together look more regular than one. So the
+   search divides the lag by the smallest number from 1 to 8 at whose frequency the spectrum has about its most power. If the
+   spectrum has a sharp line there, the line gives the period. Else the peaks of ρ at one to four times the lag give it.
+4. *The confidence.* It is the mean of three numbers from 0 to 1: ρ at the period; ρ at twice the period, which shows whether
+   the pattern continues; and how much of the power around the frequency of the period lies at this frequency. It is about 1
+   for equal phases at equal distances. The search reports no period if the operations span fewer than `FEWEST` periods, or
+   if the confidence is below `LEAST_CONFIDENCE`.
 
 The idea of using spectrum and autocorrelation together is that of FTIO (Tarraf et al., IPDPS 2024).
 """
@@ -29,22 +32,22 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 FEWEST: Final = 4
-"""Periods that must have been seen."""
+"""The least number of periods that the operations must span."""
 MOST_BINS: Final = 1 << 13
 SIGNIFICANT: Final = 4.0
 """The least height of a peak of the autocorrelation, in standard deviations."""
 LEAST_PEAK: Final = 0.3
 LEAST_CONFIDENCE: Final = 0.25
 AS_HIGH: Final = 0.75
-"""A peak counts as similar to the highest one from this part of its height on."""
+"""A peak counts as similar to the highest one if it has at least this part of its height."""
 LINE: Final = 16.0
-"""How many times the power around it a line of the spectrum must have: chance gives so much once in e^16 frequencies."""
+"""A line of the spectrum must have this many times the mean power around it. Noise does so at one frequency in e^16."""
 SHORTEST: Final = 16
-"""Bins of the shortest period that is looked for at a scale; the longest has twice as many."""
+"""At each scale, the shortest period to look for has this many bins, and the longest twice as many."""
 SHARP: Final = 0.5
-"""A line is sharp if this part of the power around it lies within one Fourier frequency."""
+"""A line is sharp if at least this part of the power around it lies within one Fourier frequency of it."""
 MOST: Final = 1e100
-"""Dates and bytes are below this where a period is looked for: sums of squares do not overflow."""
+"""The search needs dates and bytes below this, so that sums of squares do not overflow."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Period:
     Attributes:
         seconds: its length.
         confidence: from 0 to 1.
-        cycles: how many periods were seen.
+        cycles: how many periods the bins in use span.
     """
 
     seconds: float
@@ -63,12 +66,12 @@ class Period:
 
 
 def dominant_period(starts: ArrayLike, volumes: ArrayLike, ends: ArrayLike | None = None) -> Period | None:
-    """The dominant period of operations or phases; None if they show none. It takes some 3 ms for 64 phases.
+    """Find the dominant period of operations or phases; None if there is none. It takes less than 1 ms for 64 phases.
 
     Args:
-        starts: seconds, in any order.
-        volumes: bytes of each.
-        ends: seconds; the starts if not given.
+        starts: the dates in seconds at which they start, in any order.
+        volumes: the bytes of each.
+        ends: the dates in seconds at which they end; by default the starts.
 
     Example:
         >>> starts = 100.0 * np.arange(12) + np.array([0, 5, -4, 3, 0, -5, 2, 4, -3, 1, 0, 5])
@@ -89,12 +92,13 @@ def dominant_period(starts: ArrayLike, volumes: ArrayLike, ends: ArrayLike | Non
 
 
 def period_of_latest(operations: Floats) -> tuple[Period | None, int]:
-    """The dominant period of the latest operations of an application that runs, and how many operations begin in one.
+    """Find the dominant period of the latest operations of a running application, and the operations that begin in a period.
 
-    Without a period each operation stands for itself.
+    Without a period the number of operations is 1.
 
     Args:
-        operations: in the order of their ends: the date of posting, that of the end, and the bytes of each.
+        operations: one row for each, in the order of their ends: the date at which it was posted and the date at which it
+            ended, in seconds, and its bytes.
 
     Example:
         >>> posted = np.add.outer(40.0 * np.arange(9), [0.0, 2.0, 4.0]).ravel()
@@ -111,9 +115,9 @@ def period_of_latest(operations: Floats) -> tuple[Period | None, int]:
 
 
 def binned(starts: Floats, ends: Floats, volumes: Floats, width: float, count: int) -> Floats:
-    """Bytes in each of `count` bins of `width` seconds from 0 on.
+    """Compute the bytes in each of `count` bins of `width` seconds, of which the first begins at date 0.
 
-    Each of the `volumes` is spread evenly from its place in `starts` to that in `ends`.
+    Entry k of `volumes` is spread evenly from entry k of `starts` to entry k of `ends`.
     """
     total = np.zeros(count)
     first = np.clip((starts / width).astype(np.int64), 0, count - 1)
@@ -131,7 +135,7 @@ def binned(starts: Floats, ends: Floats, volumes: Floats, width: float, count: i
 
 
 def period_of_bins(volumes: Floats, width: float) -> Period | None:
-    """The dominant period of bytes by bin of time; None if they show none.
+    """Find the dominant period of bytes in bins of time; None if there is none.
 
     Args:
         volumes: bytes in each bin.
@@ -159,14 +163,14 @@ def period_of_bins(volumes: Floats, width: float) -> Period | None:
 
 
 def _without_outliers(volumes: Floats) -> Floats:
-    """The bins with the largest ones lowered, so that one large transfer, as at the start, does not hide the rest."""
+    """Lower the largest bins, so that one large transfer, such as one at the start, does not hide the rest."""
     ascending = np.sort(volumes)
     half = ascending[np.searchsorted(np.cumsum(ascending), ascending.sum() / 2.0)]
     return np.asarray(np.minimum(volumes, 1.5 * half))
 
 
 def _peaks(values: Floats) -> list[tuple[float, float]]:
-    """At each scale the lag of the best significant peak, in bins, and its height."""
+    """The best significant peak at each scale that has one: its lag in bins, and its height."""
     found = []
     step = 1
     while len(values) // step >= SHORTEST * FEWEST:
@@ -193,9 +197,9 @@ def _peak(values: Floats) -> tuple[float, float] | None:
 
 
 def _strongest_part(values: Floats, lag: float) -> float:
-    """The lag divided by the smallest number from 1 to 8 at whose frequency the spectrum has about the most power.
+    """Divide the `lag` by the smallest number from 1 to 8 at whose frequency the spectrum has about its most power.
 
-    Where phases come early and late, several periods together look more regular than each of them.
+    Where phases come early or late, several periods together look more regular than one period.
     """
     power = np.abs(np.fft.rfft(values - values.mean())) ** 2
     frequency = len(values) / lag
@@ -206,9 +210,9 @@ def _strongest_part(values: Floats, lag: float) -> float:
 
 
 def _line(values: Floats) -> float | None:
-    """The lag of the strongest line of the spectrum that chance does not make, in bins; None if there is none.
+    """The lag of the strongest significant line of the spectrum, in bins; None if there is none.
 
-    Phases that keep to a clock, and are early or late by themselves, have such a line where their autocorrelation is low.
+    Phases that follow a clock, but are each early or late, have such a line although their autocorrelation is low.
     """
     power = np.abs(np.fft.rfft(values - values.mean())) ** 2
     best: float | None = None
@@ -224,13 +228,13 @@ def _line(values: Floats) -> float | None:
 
 
 def _added_up(values: Floats, step: int) -> Floats:
-    """The values in bins `step` times as wide; what is left at the end makes no bin."""
+    """The values in bins `step` times as wide; values at the end that do not fill a bin are left out."""
     count = len(values) // step
     return np.asarray(values[: count * step].reshape(count, step).sum(axis=1))
 
 
 def _autocorrelation(values: Floats) -> Floats:
-    """ρ at all lags up to three quarters of the bins, each the mean of the products at hand."""
+    """ρ at all lags up to three quarters of the bins; at each lag it is a mean over the pairs of bins with this distance."""
     centred = values - values.mean()
     size = 1 << (2 * len(values) - 1).bit_length()
     spectrum = np.fft.rfft(centred, size)
@@ -242,14 +246,14 @@ def _autocorrelation(values: Floats) -> Floats:
 
 
 def _vertex(values: Floats, at: int) -> float:
-    """Where the parabola through a peak and its neighbours is highest."""
+    """The position of the highest point of the parabola through the peak `at` and its two neighbours."""
     left, middle, right = values[at - 1 : at + 2]
     bend = left - 2.0 * middle + right
     return float(at + (0.5 * (left - right) / bend if bend < 0.0 else 0.0))
 
 
 def _smoothed(values: Floats, width: float) -> Floats:
-    """The values under a window of about `width` bins."""
+    """The moving mean of the values over about `width` bins."""
     half = int(width / 2.0)
     if half == 0:
         return values
@@ -259,7 +263,7 @@ def _smoothed(values: Floats, width: float) -> Floats:
 
 
 def _refined(values: Floats, correlation: Floats, lag: float) -> float:
-    """The period near a lag: from the line in the spectrum if that is sharp, else from the multiples of the lag."""
+    """The period near a lag, in bins: from the spectrum if its line is sharp, else from peaks at multiples of the lag."""
     size = 8 * (1 << (len(values) - 1).bit_length())
     power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
     around = np.arange(max(int(size / lag * 0.85), 1), min(int(size / lag * 1.15) + 2, len(power) - 1))
@@ -282,13 +286,16 @@ def _refined(values: Floats, correlation: Floats, lag: float) -> float:
 
 
 def _at(correlation: Floats, lag: float) -> float:
-    """ρ near a lag."""
+    """The largest ρ within 5 % of a lag, from 0 to 1."""
     near = correlation[max(int(lag * 0.95), 1) : int(lag * 1.05) + 2]
     return float(np.clip(near.max(initial=0.0), 0.0, 1.0))
 
 
 def _share(values: Floats, lag: float) -> float:
-    """The part of the power from half to one and a half of the frequency that lies at it: 0 if it is spread evenly."""
+    """How much of the power around the frequency of the `lag` lies at this frequency: 0 if spread evenly, 1 if all of it.
+
+    "Around" is from half of the frequency to one and a half of it.
+    """
     power = np.abs(np.fft.rfft(values - values.mean())) ** 2
     frequency = len(values) / lag
     around = power[max(int(np.ceil(frequency * 0.5)), 1) : int(frequency * 1.5) + 1]

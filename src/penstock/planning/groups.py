@@ -1,12 +1,14 @@
-"""Groups of applications with bandwidth of their own, found from a workload and run in the engine (001 §V.B as a system).
+"""Find groups of applications, reserve a part of the bandwidth for each group, and run the workload with them (001 §V.B).
 
-The applications first run as without groups: all share the link. An application moves v_i bytes in an operation, on average,
-and starts one every t_i seconds: the length of that run divided by the number of its operations. So the loads v_i / t_i add
-up to at most B. The contiguous programme (`penstock.planning.partition`) cuts the applications into groups of similar v and
-gives each a part of the bandwidth.
+First all applications run without groups and share the link. That run gives two numbers for application i: v_i is the mean
+volume of its operations in bytes; t_i is the length of the whole run in seconds, divided by the number of its operations.
+Its load is v_i / t_i. The loads of all applications together are at most the bandwidth B of the link. Then a dynamic
+programme (`penstock.planning.partition.contiguous_partition`) sorts the applications by v, cuts them into groups, and gives
+each group a part of B.
 
-Groups do not touch each other: each is a link of its own, on which its members take turns or share. They start when they
-started in the first run. Every way is measured against what an application takes alone on the whole machine.
+Each group is a link of its own, on which its members take turns or share; groups do not influence each other. In every run
+applications start when they started in the first run. An application loses the time beyond its time alone on the whole
+machine.
 """
 
 from __future__ import annotations
@@ -28,39 +30,39 @@ from penstock.policies import Policy, find
 from penstock.policies.policy import STATIC
 
 DEFAULT_EXCLUSIVE: Final = "fifo"
-"""How the members of a group take turns."""
+"""The policy under which members of a group take turns, unless the user names another."""
 ALL_SHARED: Final = "all shared"
-"""The way without groups that everything is compared with."""
+"""The name of the run that all others are compared with: one link, shared by all."""
 EXCLUSIVE_INSIDE: Final = "groups, exclusive inside"
 SHARED_INSIDE: Final = "groups, shared inside"
 MOST_GROUPED: Final = 5_000
-"""Applications that are put into groups: the time grows with the square of their number, 10 s for these."""
+"""The most applications that can be grouped. The time grows with the square of their number: 10 s for this many."""
 
 Link: TypeAlias = tuple[Ints, float]
-"""The positions of its applications, and its bytes/s."""
+"""A link: the positions of its applications in the workload, and its bandwidth in bytes/s."""
 
 
 @dataclass(frozen=True, eq=False)
 class SharedRun:
-    """What came of one way to divide the bandwidth; a column has an entry for each application, in seconds."""
+    """The run with one way to divide the bandwidth; arrays have one entry for each application, times are in seconds."""
 
     name: str
     policy: str
     parts: int
-    """Links that the bandwidth is divided into."""
+    """The number of links into which the bandwidth is divided."""
     value: float | None
-    """The simplified stretch of 001 eq. V.1; None where it is not defined, with all on one link that they share."""
+    """The simplified stretch of 001 eq. V.1; None where several applications share a link, as it is not defined there."""
     nodes: Ints
     start: Floats
     end: Floats
     alone: Floats
-    """Seconds that it takes alone on the whole machine."""
+    """Seconds that the application takes alone on the whole machine."""
     io: Floats
-    """Of these, the seconds of its transfers."""
+    """Seconds of its transfers, a part of `alone`."""
 
     @property
     def lost(self) -> Floats:
-        """Node-hours that each application loses to I/O: those beyond its time alone."""
+        """Node-hours that each application loses to the I/O of others: those beyond its time alone."""
         return self.nodes * np.maximum(0.0, self.end - self.start - self.alone) / 3600.0
 
     @property
@@ -75,17 +77,17 @@ class SharedRun:
 
     @property
     def mean_stretch(self) -> float:
-        """Mean over applications."""
+        """The mean stretch of all applications."""
         return float(self.stretch.mean())
 
     @property
     def max_stretch(self) -> float:
-        """The largest of all applications."""
+        """The largest stretch of an application."""
         return float(self.stretch.max())
 
     @property
     def max_io_slowdown(self) -> float:
-        """Time in I/O, waiting included, over that of the transfers alone: the largest of all applications."""
+        """The largest I/O slowdown of an application: its time in I/O, waits included, over the time of its I/O alone."""
         return float(ratio(self.end - self.start - self.alone + self.io, self.io).max())
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,29 +101,29 @@ class Groups:
     """Groups of the applications of a workload, and runs with and without them."""
 
     volume: Floats
-    """v_i in bytes; 0 without I/O."""
+    """v_i: the mean volume of an operation, in bytes; 0 without I/O."""
     time: Floats
-    """t_i in seconds; infinite without I/O."""
+    """t_i: the length of the shared run over the number of operations, in seconds; infinite without I/O."""
     bandwidth: float
-    """B in bytes/s."""
+    """B: the bandwidth of the machine, in bytes/s."""
     partition: Partition
-    """The groups; members are positions in the workload. Applications without I/O are in none."""
+    """The groups; members are positions in the workload. Applications without I/O are in no group."""
     runs: tuple[SharedRun, ...]
     """The ways to divide the bandwidth: without groups, with them, and with a part for each application."""
 
     @property
     def baseline(self) -> SharedRun:
-        """All on one link that they share."""
+        """The run in which all applications share one link."""
         return self.runs[0]
 
     @property
     def best(self) -> SharedRun:
-        """The way that loses the fewest node-hours to I/O; of equal ones the first."""
+        """The run that loses the fewest node-hours to I/O; of equal ones the first."""
         return min(self.runs, key=lambda run: run.lost_node_hours)
 
     @property
     def load(self) -> float:
-        """Part of the bandwidth that is used on average with all shared."""
+        """The part of the bandwidth in use on average in the run in which all share one link."""
         return float((self.volume / self.time).sum()) / self.bandwidth
 
     def run(self, name: str) -> SharedRun:
@@ -129,7 +131,7 @@ class Groups:
         return next(run for run in self.runs if run.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each group: its members, v, bandwidth, and what its members lose with each rule inside."""
+        """A row for each group: its members, v, bandwidth, load and stretch, and node-hours lost under either rule."""
         exclusive, shared = self.run(EXCLUSIVE_INSIDE).lost, self.run(SHARED_INSIDE).lost
         rows = []
         for number, part in enumerate(self.partition.parts):
@@ -158,23 +160,24 @@ def group_applications(
     *,
     progress: Callable[[str, float], None] | None = None,
 ) -> Groups:
-    """Find groups of applications with bandwidth of their own, and run the workload with and without them.
+    """Find groups of applications, reserve bandwidth for each group, and run the workload with and without the groups.
 
     Args:
         workload: The applications, without a window. On a platform with a number of nodes they are jobs, which wait for
             nodes with EASY backfilling; else each starts at its release.
-        shared: The policy where applications share.
-        exclusive: The policy where they take turns.
-        progress: Called with what is under way and the part done, from 0 to 1.
+        shared: The policy on a link that applications share.
+        exclusive: The policy on a link where applications take turns.
+        progress: Called with the name of the step and the part of all steps that is done, from 0 to 1.
 
     Returns:
-        The groups and the runs. Time n² for the groups of n applications.
+        The groups and the runs. Finding groups of n applications takes time n².
 
     Raises:
-        InputError: There is a window, no I/O, or too many applications; or a policy is not of its kind.
+        InputError: The workload has a window, no I/O, or too many applications; `shared` takes turns; `exclusive` lets
+            applications share; or one of them is a static order.
 
     Example:
-        Two applications with much I/O at a time and two with little; each pair gets a part of the link.
+        Two applications have large operations and two have small ones; each pair gets a part of the link.
 
         >>> from penstock.model import Application, Platform, Workload
         >>> large, small = [("work", 90.0), ("io", 10.0)], [("work", 9.0), ("io", 1.0)] * 10
@@ -238,7 +241,10 @@ class _Grouping:
         return Groups(volume, time, self._platform.bandwidth, Partition(tuple(parts)), runs)
 
     def _start(self) -> None:
-        """Start the applications at their releases, or as jobs on the nodes of the machine; note what they take alone."""
+        """Set the start of each application, and compute its time alone.
+
+        On a platform with nodes the applications start as jobs; else they start at their releases.
+        """
         members = self._workload.applications
         if self._platform.nodes is not None:
             started = operate(self._workload, MachineSettings(policy=self._shared, buffer=False)).jobs_run.start.tolist()
@@ -250,7 +256,7 @@ class _Grouping:
         self._alone, self._io = chains.cycle + np.array([one.lead for one in members]), seconds
 
     def _characteristics(self, first: SharedRun) -> tuple[Floats, Floats]:
-        """v and t of all applications, from the run in which all share."""
+        """v and t of all applications, from the `first` run, in which all share one link."""
         members = self._workload.applications
         count = np.array([one.phases.operations for one in members], np.float64)
         moved = np.array([one.phases.amounts[one.phases.kinds != WORK].sum() for one in members])
@@ -268,7 +274,15 @@ class _Grouping:
         return Applications(tuple(volume.tolist()), tuple(time.tolist()), self._platform.bandwidth)
 
     def _run(self, name: str, policy: Policy, links: Sequence[Link], value: float | None, part: float) -> SharedRun:
-        """Run the applications of each of the `links` on it, when this `part` of everything is done."""
+        """Run the applications on their links.
+
+        Args:
+            name: of the run.
+            policy: on every link.
+            links: the links and their applications; an application without I/O may be on none.
+            value: of the partition.
+            part: of all steps that is done before this run.
+        """
         self._say(name, part)
         end = self._begin + self._alone  # of those without I/O, which may be on no link
         for members, bandwidth in links:
@@ -276,7 +290,7 @@ class _Grouping:
         return SharedRun(name, policy.name, len(links), value, self._nodes, self._begin, end, self._alone, self._io)
 
     def _ends(self, members: Ints, bandwidth: float, policy: Policy) -> Iterator[float]:
-        """When the `members` end on a link of so much bandwidth."""
+        """The dates at which the `members` end on a link with this `bandwidth`, under the `policy`."""
         own = tuple(self._workload.applications[index] for index in members)
         run = Run(Workload(_link(self._platform, bandwidth), own), policy, placement=False, buffer=False)
         for one in run.finish().applications:
@@ -285,12 +299,12 @@ class _Grouping:
 
 
 def _links(partition: Partition, placed: Ints) -> list[Link]:
-    """The links of a partition of the applications at the positions `placed`."""
+    """One link for each part of the `partition`; `placed` has the positions of its applications in the workload."""
     return [(placed[list(part.members)], part.bandwidth) for part in partition.parts]
 
 
 def _link(platform: Platform, bandwidth: float) -> Platform:
-    """The part of the `platform` that has so much bandwidth; limits of reads and writes shrink with it."""
+    """The `platform` with this `bandwidth`; its limits of reads and of writes shrink in proportion."""
     part = bandwidth / platform.bandwidth
     limits = {
         name: None if (limit := getattr(platform, name)) is None else limit * part

@@ -1,8 +1,10 @@
-"""Jobs that are submitted, wait, start and end: the one loop of batch decisions, in whatever world the jobs run.
+"""The loop of a batch system: jobs are submitted, wait, start and end.
 
-A batch scheduler decides at every submission and at every end of a job. `operate` runs this loop in the engine with I/O
-resources, a buffer and a limit of the time. List scheduling (001 §IV.A.2, §IV.A.4) runs it on the link of one I/O node, and,
-to predict, in a world where every job takes its time alone. Dates are in seconds.
+The loop asks a batch scheduler which jobs start, at every submission and at every end of a job. It does not depend on how
+jobs run: a `World` starts them and says when they end. `operate` uses this loop with the engine as the world, with I/O
+resources, a buffer, and jobs that may be ended at their requested time. List scheduling (001 §IV.A.2, §IV.A.4) uses it with
+two worlds: the engine with the link of one I/O node, and for predictions a world in which every job takes its time alone.
+Dates are in seconds.
 """
 
 from __future__ import annotations
@@ -20,21 +22,21 @@ from penstock.planning.schedulers import Flags, KnownJobs, Moment, Scheduler, Sc
 
 
 class JobQueue:
-    """The queue of a machine, and the jobs that run on it.
+    """The queue of waiting jobs of a machine, and the jobs that run on the machine.
 
     Args:
         jobs: what the scheduler knows of the jobs.
         nodes: nodes of the machine.
-        name: the name of the scheduler.
-        scheduler: says which jobs start.
-        wakes: dates at which the scheduler decides, in addition to submissions and ends.
+        name: the name of the scheduler, for error messages.
+        scheduler: chooses the jobs that start.
+        wakes: further dates at which the scheduler decides, besides submissions and ends.
     """
 
     def __init__(self, jobs: KnownJobs, nodes: int, name: str, scheduler: Scheduler, wakes: Floats | None = None) -> None:
         size = len(jobs.nodes)
         self.start, self.end = np.full(size, math.nan), np.full(size, math.nan)
         self.backfilled = np.zeros(size, np.bool_)
-        """Whether a job started while one before it in the queue waited."""
+        """Whether each job started while a job before it in the queue waited."""
         self.running: list[int] = []
         self._jobs, self._nodes, self._free = jobs, nodes, nodes
         self._name, self._scheduler = name, scheduler
@@ -49,10 +51,12 @@ class JobQueue:
 
         Args:
             world: where the jobs run; none of them has started.
-            stopped: told how many jobs have ended whenever time has passed, and whether these were the last.
+            stopped: called after each advance of the world, with the number of jobs that ended in it, and whether all jobs
+                have ended now.
 
         Raises:
-            InputError: the scheduler starts jobs that cannot start, or none on an idle machine.
+            InputError: the scheduler starts jobs that are not in the queue or need more nodes than are free, or it starts no
+                job on an idle machine when no submission or wake is left.
         """
         left = len(self.end)
         while left:
@@ -76,7 +80,7 @@ class JobQueue:
         return Moment(now, self._free, self._queue, running, ends, self._jobs, self._nodes)
 
     def _arrive(self, now: float) -> None:
-        """Queue the jobs that have been submitted by now."""
+        """Append the jobs submitted up to the date `now` to the queue."""
         come = int(np.searchsorted(self._submits, now, "right"))
         if come > self._arrived:
             self._queue = np.concatenate([self._queue, self._order[self._arrived : come]])
@@ -85,7 +89,7 @@ class JobQueue:
             self._wake += 1
 
     def _start_jobs(self, world: World) -> None:
-        """Start what the scheduler says."""
+        """Start the jobs that the scheduler chooses."""
         if not len(self._queue):
             return
         now, queue = world.now, self._queue
@@ -103,7 +107,7 @@ class JobQueue:
         self._queue = queue[~chosen]
 
     def _checked(self, started: Sequence[int]) -> Flags:
-        """Which jobs of the queue start; refuses others, and more nodes than are free."""
+        """Flags of the jobs of the queue that start; refuses other jobs, and more nodes than are free."""
         chosen = np.isin(self._queue, started)
         needed = int(self._jobs.nodes[np.array(started, np.int64)].sum())
         place = f"scheduler {self._name}"
@@ -122,13 +126,13 @@ class JobQueue:
 
 
 def list_queue(jobs: Jobs, machine: Machine, *, sensibility: float, depth: int = 0) -> JobQueue:
-    """The queue of list scheduling: jobs submitted at their releases, planned with their time alone.
+    """Make the queue of list scheduling: jobs are submitted at their releases, and the scheduler plans with times alone.
 
     Args:
         jobs: what the scheduler knows of the jobs.
         machine: the I/O node.
-        sensibility: S, the most that the I/O loads of running jobs add up to.
-        depth: waiting jobs that backfilling considers; 0 for no backfilling.
+        sensibility: S, the largest sum of the I/O loads of running jobs.
+        depth: the number of waiting jobs that backfilling considers; 0 for no backfilling.
     """
     name, scheduler = scheduler_of("list-backfill" if depth else "list", SchedulerSettings(sensibility, depth or None))
     known = KnownJobs(jobs.release, jobs.nodes, jobs.seconds, jobs.load, jobs.iteration, jobs.occupation, jobs.release)
@@ -136,7 +140,7 @@ def list_queue(jobs: Jobs, machine: Machine, *, sensibility: float, depth: int =
 
 
 def run_list(queue: JobQueue, jobs: Jobs, worlds: WorldFactory) -> Outcome:
-    """Run the `jobs` of a list `queue` to their ends in the world that `worlds` opens."""
+    """Run the `jobs` of a list `queue` to their ends, in a world from the factory `worlds`."""
     everything = range(len(jobs))
     world = worlds.open(0, everything, everything, jobs.begin)
     queue.run(world, lambda ended, last: worlds.stopped(0.0, ended, last))

@@ -1,16 +1,17 @@
-"""What the coordinator learns of applications while they run, and the next I/O phase that it expects of each.
+"""Learn from the operations of running applications, and predict the next I/O phase of each.
 
-Policies are shown means over ended operations and iterations, which `penstock.engine.chain.learn` keeps up to date: a few
-additions when an operation ends. People are shown the next phase: its volume, the period of the application with a
-confidence (`penstock.numeric.periodicity`, as the importers find it), and when it is due. A period takes half a millisecond
-to find. So it is looked for only when somebody asks, and again only after further operations. Where policies are shown
-predictions in place of what clients announce, it is looked for at the same counts of operations as in a simulation
-(`penstock.engine.chain.search_is_due`): it says how many operations make a phase, and so how long an iteration is. Of each
-client the latest `KEPT` operations are kept, 1.2 KB.
+Policies see means over ended operations and iterations. `penstock.engine.chain.learn` updates these means with a few
+additions when an operation ends. Users see the next phase: its volume, when it is due, and the period of the application
+with a confidence (`penstock.numeric.periodicity`; importers use the same search). To find a period takes half a millisecond.
+So the coordinator searches only when somebody asks, and again only if operations have ended since. With
+`--information predicted` policies see predictions in place of what clients announce. Then the coordinator also searches at
+the same counts of operations as a simulation (`penstock.engine.chain.search_is_due`): the period says how many operations
+make a phase, and so how long an iteration is. The coordinator keeps the latest `KEPT` operations of each client, 1.2 KB.
 
-What a client announces goes before what is learned. An announced volume is that of this operation, a learned one the mean of
-others; the coordinator checks what is moved against it in any case. Learned values stand in for what nobody announces: the
-nominal iterations of policies that plan an order, and the length of an application.
+Without `--information predicted`, announced values take precedence over learned ones: an announced volume is exact for this
+operation, a learned one is a mean of earlier operations. The coordinator checks the bytes that move against the announced
+volume in any case. Learned values replace values that no client announces: the nominal iterations of policies that plan an
+order, and the length of an application.
 """
 
 from __future__ import annotations
@@ -32,75 +33,75 @@ if TYPE_CHECKING:
     from penstock.live.core.clients import Client
 
 MOST_SEARCHES: Final = 8
-"""Clients for which one snapshot looks for a new period; the others are shown the last one found."""
+"""The most clients for which one snapshot searches for a period; for the others it shows the last period found."""
 
 
 class Known(msgspec.Struct, array_like=True):
-    """What is known of an application: means over its ended operations and iterations (`penstock.engine.chain.learn`)."""
+    """Means over the ended operations and iterations of an application (`penstock.engine.chain.learn`)."""
 
     operations: int = 0
     volume: float = 0.0
-    """Bytes of an operation."""
+    """Mean bytes of an operation."""
     iterations: int = 0
     work: float = 0.0
-    """Seconds of work of an iteration."""
+    """Mean seconds of work of an iteration."""
     alone: float = 0.0
-    """Seconds that its I/O takes alone."""
+    """Mean seconds that the I/O of an iteration takes alone."""
     per_phase: int = 1
-    """Operations in a period, by the latest search for policies; an iteration that they are shown has so many."""
+    """Operations in a period, by the latest search for policies; an iteration that policies see has so many."""
     searched: int = 0
-    """Operations that had ended then."""
+    """Operations that had ended at the latest search for policies."""
 
 
 class Prediction(NamedTuple):
-    """The I/O phase that is expected next: volumes in bytes, times in seconds; None for what is not known."""
+    """The next I/O phase that is expected: volume in bytes, times in seconds; None for an unknown value."""
 
     volume: float | None = None
-    """Of the phase."""
+    """Bytes of the phase."""
     due: float | None = None
-    """Until it is expected; 0 if it is overdue or under way."""
+    """Seconds until the phase is expected to begin; 0 if it is overdue or under way."""
     period: float | None = None
-    """From phase to phase: the dominant period, or without one the mean iteration."""
+    """Seconds from phase to phase: the dominant period, or without one the mean iteration."""
     confidence: float = 0.0
-    """Of the period, from 0 to 1; 0 if no period was found and `period` is a mean."""
+    """Confidence of the period, from 0 to 1; 0 if no period was found and `period` is the mean iteration."""
     operations: int = 0
-    """Ended operations that this rests on."""
+    """Number of ended operations on which the prediction rests."""
 
 
 class _Search(NamedTuple):
-    """What the latest search for the period of a client has found."""
+    """The result of the latest search for the period of a client."""
 
     number: int = 0
-    """The search was so manieth of all."""
+    """The number of the search, counted over all clients; 0 before the first search."""
     operations: int = 0
-    """Operations of the client that had ended."""
+    """Operations of the client that had ended at the search."""
     period: Period | None = None
     together: int = 1
     """Operations in a period."""
 
 
 class Predictor:
-    """Remembers the latest operations of each client, and predicts the next."""
+    """Keeps the latest operations of each client, and predicts the next phase."""
 
     def __init__(self) -> None:
         self.for_policies = False
-        """Policies are shown what is predicted: look for periods as the simulator does, without being asked."""
+        """Whether policies see predictions: then search for periods when the simulator would, without being asked."""
         self.together = Known(alone=FIRST_GUESS_S)
         """Means over the operations of all clients."""
         self._latest: dict[int, array[float]] = {}
-        """Of each client: date posted, date ended and bytes of its latest operations, in a row."""
+        """For each client, three numbers for each of its latest operations: date posted, date ended, bytes."""
         self._searches: dict[int, _Search] = {}
         self._searched = 0
 
     def restored(self, known: Known) -> None:
-        """Count a client that is there again, of which so much is `known`, among all clients."""
+        """Add the means in `known`, of a client that returns after a restart, to the means over all clients."""
         if known.iterations:
             all_together = self.together
             all_together.operations += known.iterations
             all_together.alone += (known.alone - all_together.alone) * known.iterations / all_together.operations
 
     def ended(self, client: Client, posted: float, now: float, volume: float) -> None:
-        """Remember an operation of the `client`: `volume` bytes, from the date `posted` to `now`."""
+        """Keep an ended operation of the `client`: `volume` bytes, from the date `posted` to `now`."""
         latest = self._latest.get(client.number)
         if latest is None:
             latest = self._latest[client.number] = array("d")
@@ -108,28 +109,28 @@ class Predictor:
         if len(latest) > 3 * KEPT:
             del latest[:3]
         known = client.known
-        complete = len(latest) == 3 * min(known.operations, KEPT)  # a restart has forgotten them
+        complete = len(latest) == 3 * min(known.operations, KEPT)  # a restart forgets them
         if self.for_policies and complete and search_is_due(known.operations, known.searched):
             known.searched = known.operations
             known.per_phase = period_of_latest(_rows(latest))[1]
 
     def forget(self, number: int) -> None:
-        """The client of this `number` is gone."""
+        """Forget the client with this `number`, which has left."""
         self._latest.pop(number, None)
         self._searches.pop(number, None)
 
     def to_search(self, clients: Iterable[Client]) -> set[int]:
-        """The numbers of those `clients` whose periods are to be looked for now: those that have waited longest."""
+        """The numbers of the `clients` to search for a period now: those whose latest search is the longest ago."""
         stale = [client.number for client in clients if self._is_stale(client)]
         return set(heapq.nsmallest(MOST_SEARCHES, stale, key=lambda number: self._found(number).number))
 
     def predict(self, client: Client, now: float, *, search: bool = True) -> Prediction:
-        """The phase that is expected of the `client` after the date `now`.
+        """Predict the next phase of the `client` after the date `now`.
 
         Args:
             client: The client.
             now: The date.
-            search: Look for a new period if operations have ended since; without it, use the last one found.
+            search: Search for a new period if operations have ended since the latest search; if False, use the last result.
         """
         known = client.known
         if known.operations == 0:
@@ -149,7 +150,7 @@ class Predictor:
         return self._searches.get(number, _NOT_SEARCHED)
 
     def _is_stale(self, client: Client) -> bool:
-        """Whether the `client` has ended operations since its period was last looked for."""
+        """Whether operations of the `client` have ended since the latest search for its period."""
         return self._found(client.number).operations != client.operations
 
     def _search(self, client: Client) -> None:
@@ -159,7 +160,11 @@ class Predictor:
         self._searches[client.number] = _Search(self._searched, client.operations, period, together)
 
     def _due(self, client: Client, now: float, found: _Search) -> float | None:
-        """Seconds until the next phase: a mean work after the last one, or a period after the operation before it."""
+        """Seconds from the date `now` until the next phase of the `client`; None if nothing says when.
+
+        If a period with several operations was `found`, the phase is due one period after the first operation of the latest
+        phase was posted. Else it is due when the mean work of an iteration has passed since the end of the last operation.
+        """
         if client.operation is not None:
             return 0.0
         if found.period is not None and found.together > 1:
