@@ -131,7 +131,7 @@ class Groups:
         return next(run for run in self.runs if run.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each group: its members, v, bandwidth, load and stretch, and node-hours lost under either rule."""
+        """A row for each group: its members, v, bandwidth, load and value, and node-hours lost under either rule."""
         exclusive, shared = self.run(EXCLUSIVE_INSIDE).lost, self.run(SHARED_INSIDE).lost
         rows = []
         for number, part in enumerate(self.partition.parts):
