@@ -59,6 +59,17 @@ def test_two_jobs_that_collide() -> None:
     )
 
 
+def test_a_buffer_also_helps_jobs_that_only_read() -> None:
+    # Both read at the speed of the link from 1,800 s on: half of the 3,600 bytes must be fetched before, while they work.
+    chain = [("work", 1800.0), ("read", 1800.0)]
+    jobs = tuple(Application.of(name, chain) for name in "ab")
+    buffer = answers(Workload(Platform(1.0, nodes=2), jobs))["buffer"]
+    assert buffer.verdict == CHANGE
+    assert buffer.tables["buffers"][0]["delayed"] == pytest.approx(1.0)
+    rows = {row["size"]: row["delayed"] for row in buffer.tables["buffers"]}
+    assert rows[1800.0] == pytest.approx(0.0, abs=1e-9)
+
+
 def test_a_buffer_before_osts_that_jobs_share_is_larger_than_before_one_link() -> None:
     # a and c share an OST of 1 byte/s and write 1 byte/s each: 1,800 bytes pile up from 900 s to 2,700 s, 900 of them drain
     # while both work, and 1,800 more pile up. One link of 2 bytes/s would have drained all in between.

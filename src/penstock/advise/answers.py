@@ -20,7 +20,8 @@ from penstock.advise.seen import held
 from penstock.buffers.lower_bounds import largest_backlog
 from penstock.buffers.timeline import full_speed_timeline
 from penstock.engine import Buffering
-from penstock.model import InputError, Workload
+from penstock.model import InputError, Phases, Workload
+from penstock.model.application import READ, WRITE
 from penstock.numeric.arrays import Floats
 from penstock.planning.machine_run import MachineRun
 from penstock.planning.node_hours import HOUR, hours
@@ -313,9 +314,9 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     """Run the same jobs with buffers of several sizes, each one pool.
 
     The sizes are parts of the largest backlog of writes on one link, if all jobs run at full speed from the same starts
-    (`largest_backlog`). Reads do not count in this backlog; `io` phases count as writes. On one link a larger buffer saves
-    nothing more for writes. With several I/O resources the backlog of a shared resource may be larger. So the function then
-    doubles the size up to `DOUBLINGS` times, while this saves more.
+    (`largest_backlog`). `io` phases count as writes, and where no writes pile up, so do reads. On one link a larger buffer
+    saves nothing more for writes. With several I/O resources the backlog of a shared resource may be larger. So the
+    function then doubles the size up to `DOUBLINGS` times, while this saves more.
 
     Args:
         today: the machine and its run.
@@ -323,7 +324,7 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
     """
     now = today.workload.platform.buffer
     own = now.size if now is not None else None
-    largest = largest_backlog(full_speed_timeline(at_full_speed(_on_one_link(today), today.scheduler))).size
+    largest = _largest_backlog(today)
     sizes = sorted({*(part * largest for part in BUFFER_PARTS if largest > 0.0), *((own,) if own else ())})
     none = [operate(today.workload, today.settings(buffer=False), progress=told("no buffer"))] if own else []
 
@@ -371,6 +372,21 @@ def which_buffer(today: Today, told: Told) -> OperatorAnswer:
         f"others. {beyond}{also}"
     )
     return OperatorAnswer("buffer", WHICH_BUFFER, CHANGE, _size(size, today), sentence, gain, **common)
+
+
+def _largest_backlog(today: Today) -> float:
+    """Bytes that pile up before one link, at most, if all jobs run at full speed: of writes, else of reads.
+
+    What reads would lack at that moment, a buffer must have fetched before.
+    """
+    jobs = at_full_speed(_on_one_link(today), today.scheduler)
+    of_writes = largest_backlog(full_speed_timeline(jobs)).size
+    if of_writes > 0.0:
+        return of_writes
+    chains = (one.phases for one in jobs.applications)
+    as_writes = [Phases(np.where(chain.kinds == READ, WRITE, chain.kinds), chain.amounts) for chain in chains]
+    changed = [replace(one, phases=chain) for one, chain in zip(jobs.applications, as_writes, strict=True)]
+    return largest_backlog(full_speed_timeline(replace(jobs, applications=tuple(changed)))).size
 
 
 def _on_one_link(today: Today) -> Workload:
