@@ -20,8 +20,9 @@ def configure(commands: Any) -> None:
         "advise",
         help="answer an operator's questions from a job list, on one page",
         description="Answer an operator's questions from a job list: which sharing policy, how many I/O nodes or OSTs, "
-        "whether a burst buffer pays, which jobs not together; each in node-hours with an interval. First the recorded "
-        "starts are replayed. Where predicted and recorded run times are far apart, it says so and recommends nothing.",
+        "whether a burst buffer pays, which jobs not together; each in node-hours, where something is random with an "
+        "interval. First the recorded starts are replayed. Where predicted and recorded run times are "
+        "far apart, it says so and recommends nothing.",
     )
     command.add_argument(
         "file",
