@@ -383,10 +383,11 @@ def _largest_backlog(today: Today) -> float:
     of_writes = largest_backlog(full_speed_timeline(jobs)).size
     if of_writes > 0.0:
         return of_writes
-    chains = (one.phases for one in jobs.applications)
-    as_writes = [Phases(np.where(chain.kinds == READ, WRITE, chain.kinds), chain.amounts) for chain in chains]
-    changed = [replace(one, phases=chain) for one, chain in zip(jobs.applications, as_writes, strict=True)]
-    return largest_backlog(full_speed_timeline(replace(jobs, applications=tuple(changed)))).size
+    as_writes = tuple(
+        replace(one, phases=Phases(np.where(one.phases.kinds == READ, WRITE, one.phases.kinds), one.phases.amounts))
+        for one in jobs.applications
+    )
+    return largest_backlog(full_speed_timeline(replace(jobs, applications=as_writes))).size
 
 
 def _on_one_link(today: Today) -> Workload:

@@ -191,7 +191,7 @@ class Turns:
         """The place of the client in the planned order of applications, or in the one of what is learned."""
         if self.order.learns:
             return johnson_key(client.known)
-        return self.order.rank(self.planned_name(client)) if self.order.size else 0.0
+        return self.order.rank(self.planned_name(client))
 
     def operation_ended(self, client: Client) -> None:
         """Go on to the next turn: the client's operation has just been counted."""

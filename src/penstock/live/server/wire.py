@@ -193,8 +193,7 @@ class Wire:
 
 def peer_uid(connection: socket.socket) -> int:
     """The uid at the other end of `connection`, a Unix socket, from the kernel."""
-    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return int(uid)
+    return _credentials(connection)[1]
 
 
 def peer_gids(connection: socket.socket) -> tuple[int, ...]:
@@ -202,9 +201,16 @@ def peer_gids(connection: socket.socket) -> tuple[int, ...]:
 
     Of a process with more than 256 groups, or on a kernel before 4.13, only the effective one.
     """
-    _, _, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    gid = _credentials(connection)[2]
     try:
         others = connection.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, MOST_OPTION_BYTES)
     except OSError:
         return (gid,)
     return (gid, *(number for (number,) in struct.iter_unpack("I", others)))
+
+
+def _credentials(connection: socket.socket) -> tuple[int, int, int]:
+    """Process, uid and effective gid at the other end of `connection`."""
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    process, uid, gid = struct.unpack("3i", told)
+    return int(process), int(uid), int(gid)
